@@ -15,6 +15,7 @@ from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
 from models.delivery import Delivery
 from models.device import DeviceAuthorization
 from models.environment import Environment
+from models.escalation import AlertRoute, Escalation, EscalationPage, EscalationPolicy
 from models.heartbeat import Heartbeat, HeartbeatPing
 from models.host import Host, Installation, JobTurn, SchemaSupport, SecretKeyUse
 from models.idempotent_request import IdempotentRequest
@@ -63,6 +64,7 @@ __all__ = [
     "AlertDay",
     "AlertFollower",
     "AlertNote",
+    "AlertRoute",
     "Application",
     "ApplicationSecret",
     "Assignment",
@@ -85,6 +87,9 @@ __all__ = [
     "Deployment",
     "DeviceAuthorization",
     "Environment",
+    "Escalation",
+    "EscalationPage",
+    "EscalationPolicy",
     "FlapSetting",
     "Group",
     "Heartbeat",

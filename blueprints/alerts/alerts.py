@@ -21,6 +21,7 @@ from domain.alerts.listing.service_names import services_of
 from domain.alerts.listing.sort_orders import SORT_ORDERS, read_cursor
 from domain.database.paging import Slice
 from domain.database.paging import read_cursor as read_id
+from domain.escalations.explanation import explain
 from domain.projects.views import ProjectView
 from forms.alert_query import PARAMETERS, AlertQuery, read_query
 from web.access.marks import get_current_user, project_member
@@ -145,4 +146,5 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         people=_people(project),
         environment=reference_to(project.id, alert.environment or "", session=session),
         status_choices=STATUSES,
+        escalation=explain(project.id, alert.id, session=session),
     )

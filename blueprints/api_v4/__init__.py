@@ -6,6 +6,7 @@ from blueprints.api_v4.alert_integration_keys import alert_integration_keys
 from blueprints.api_v4.alert_integrations import alert_integrations
 from blueprints.api_v4.alert_lists import alert_lists
 from blueprints.api_v4.alert_mappings import alert_mappings
+from blueprints.api_v4.alert_routes import alert_routes
 from blueprints.api_v4.alerts import alerts
 from blueprints.api_v4.api_usage import api_usage
 from blueprints.api_v4.applications import applications
@@ -14,6 +15,7 @@ from blueprints.api_v4.audit_streams import audit_streams
 from blueprints.api_v4.commit_statuses import commit_statuses
 from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
+from blueprints.api_v4.escalation_policies import escalation_policies
 from blueprints.api_v4.group_member_roles import group_member_roles
 from blueprints.api_v4.groups import groups
 from blueprints.api_v4.heartbeats import heartbeats
@@ -95,3 +97,5 @@ api_v4.register_blueprint(alert_mappings)
 api_v4.register_blueprint(alert_deliveries)
 api_v4.register_blueprint(webhooks)
 api_v4.register_blueprint(webhook_deliveries)
+api_v4.register_blueprint(escalation_policies)
+api_v4.register_blueprint(alert_routes)

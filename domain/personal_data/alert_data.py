@@ -7,6 +7,7 @@ from models import (
     AlertNote,
     Assignment,
     Contact,
+    EscalationPage,
     MaintenanceWindow,
     OnCallFeed,
     OnCallOverride,
@@ -125,6 +126,14 @@ ALERT_DATA = (
         model=MaintenanceWindow,
         of=by(MaintenanceWindow.created_by_id),
         exported=("project_id", "name", "local_start", "time_zone", "rule", "created_at"),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="escalation_pages",
+        about="For which alerts the person was paged, and when, for 90 days",
+        model=EscalationPage,
+        of=by(EscalationPage.user_id),
+        exported=("alert_id", "round", "step", "paged_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
 )

@@ -36,6 +36,7 @@ _ROOMS: Mapping[str, Feature] = {
     "test_alerts": Feature.MONITOR,
     "integration": Feature.MONITOR,
     "deliveries": Feature.MONITOR,
+    "escalation": Feature.MONITOR,
     "on_call": Feature.MONITOR,
     "silences": Feature.MONITOR,
     "maintenance_windows": Feature.MONITOR,

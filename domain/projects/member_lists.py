@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.abilities import LEAST_ROLES, Ability, known_abilities
 from domain.accounts.roles import Role
-from domain.accounts.users import BOT
+from domain.accounts.users import ACTIVE, BOT, HUMAN
 from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
 from domain.errors import NotFoundError
 from domain.projects.grants import is_in_force
@@ -113,14 +113,42 @@ def users_with(
     ability: Ability, namespace: Namespace, *, limit: int, session: Session, today: date
 ) -> Sequence[str]:
     """Return the names of users who have an ability here, sorted, and no more than the limit."""
+    able = _able_members(ability, namespace, session=session, today=today)
+    some = able.distinct().order_by(Member.user_id).limit(limit)
+    names = select(User.username).where(User.id.in_(some.subquery().select()))
+    return sorted(session.scalars(names), key=str.lower)
+
+
+def able_people(
+    wanted: ColumnElement[bool],
+    ability: Ability,
+    namespace: Namespace,
+    *,
+    session: Session,
+    today: date,
+) -> Mapping[int, str]:
+    """Return the user names by id of those wanted people who have an ability here.
+
+    `wanted` is a condition on users that few fulfil. Locked accounts and bots are left out.
+    """
+    able = _able_members(ability, namespace, session=session, today=today)
+    rows = session.execute(
+        select(User.id, User.username).where(
+            wanted, User.state == ACTIVE, User.kind == HUMAN, User.id.in_(able)
+        )
+    )
+    return {row.id: row.username for row in rows}
+
+
+def _able_members(
+    ability: Ability, namespace: Namespace, *, session: Session, today: date
+) -> Select[int]:
+    """Select the ids of users who have an ability here, by a role or by a custom one."""
     groups = _groups_around(namespace, session=session)
     members = (
         select(Member.user_id)
         .outerjoin(MemberRole, is_custom_role_of_member())
         .where(_is_around(namespace, groups), is_in_force(today))
-        .distinct()
-        .order_by(Member.user_id)
-        .limit(limit)
     )
     has_role = Member.role >= int(LEAST_ROLES[ability])
     custom = [
@@ -128,9 +156,7 @@ def users_with(
         for row in session.execute(select(MemberRole.id, MemberRole.abilities))
         if ability in known_abilities(row.abilities)
     ]
-    able = members.where(or_(has_role, MemberRole.id.in_(custom)) if custom else has_role)
-    names = select(User.username).where(User.id.in_(able.subquery().select()))
-    return sorted(session.scalars(names), key=str.lower)
+    return members.where(or_(has_role, MemberRole.id.in_(custom)) if custom else has_role)
 
 
 def last_days_with(

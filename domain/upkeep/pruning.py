@@ -29,6 +29,8 @@ from models import (
     CallShape,
     Delivery,
     DeviceAuthorization,
+    Escalation,
+    EscalationPage,
     Heartbeat,
     HeartbeatPing,
     IdempotentRequest,
@@ -62,6 +64,8 @@ _DEAD_TOKENS_STAY = timedelta(days=30)
 _SPENT_DEVICES_STAY = timedelta(days=1)
 #: How long duplicates of a message or a page are recognized; longer than the earliest notice.
 _MAIL_STAYS = timedelta(days=90)
+#: How long the page of an alert says who was paged; its activity stays.
+_ESCALATIONS_STAY = timedelta(days=90)
 #: Personal access tokens are few, and their owners may want to look them up later.
 _DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
 #: For clients that registered themselves without a token and were never used.
@@ -191,6 +195,12 @@ def prune(
         ),
         "on_call_rotations": _remove(
             OnCallRotation.id, OnCallRotation.valid_until < now - PAST_KEPT_FOR, session, between
+        ),
+        "escalations": _remove(
+            Escalation.id, Escalation.ended_at < now - _ESCALATIONS_STAY, session, between
+        ),
+        "escalation_pages": _remove(
+            EscalationPage.id, EscalationPage.paged_at < now - _ESCALATIONS_STAY, session, between
         ),
         "authorizations": _remove(
             Authorization.id,

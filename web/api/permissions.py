@@ -178,6 +178,18 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_lists.of_group": _group(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     # Of the projects where the user is a member who may see alerts.
     "alert_lists.mine": _instance(_READ_ALERTS),
+    "escalation_policies.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "escalation_policies.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "escalation_policies.create": _project(_WRITE, Role.MAINTAINER),
+    "escalation_policies.change": _project(_WRITE, Role.MAINTAINER),
+    "escalation_policies.delete": _project(_WRITE, Role.MAINTAINER),
+    "alert_routes.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alert_routes.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alert_routes.create": _project(_WRITE, Role.MAINTAINER),
+    "alert_routes.change": _project(_WRITE, Role.MAINTAINER),
+    "alert_routes.delete": _project(_WRITE, Role.MAINTAINER),
+    # It changes nothing.
+    "alert_routes.dry_run": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "audit_events.index": _administrator(_READ),
     "audit_events.download": _administrator(_READ),
     "audit_events.show": _administrator(_READ),

@@ -9,6 +9,7 @@ from web.commands.applications import applications
 from web.commands.audit import audit
 from web.commands.audit_streams import audit_streams
 from web.commands.contacts import channels, contacts
+from web.commands.escalations import escalations, routes
 from web.commands.heartbeats import heartbeats
 from web.commands.integrations import integrations
 from web.commands.keys import keys
@@ -36,6 +37,8 @@ _COMMANDS = (
     channels,
     webhooks,
     schedules,
+    escalations,
+    routes,
     tokens,
     keys,
     audit,

@@ -18,6 +18,7 @@ from domain.alerts.following.changes import (
 from domain.alerts.following.followers import Follower
 from domain.clock import Clock, system_clock
 from web.jobs.current_settings import current_settings
+from web.jobs.escalations import handle_changes as escalate_changes
 from web.jobs.loops import Loop
 from web.jobs.webhooks import queue_changes
 from web.settings.reader import Settings
@@ -38,6 +39,7 @@ class Handler(Protocol):
 
 #: A follower without a handler has no row in `alert_followers`.
 HANDLERS: Mapping[Follower, Handler] = {
+    Follower.ESCALATIONS: escalate_changes,
     Follower.WEBHOOKS: queue_changes,
 }
 

@@ -24,6 +24,7 @@ from web.instance_files import make_private_file
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.audit_streams import AuditStreaming
 from web.jobs.deletion import run_deletions
+from web.jobs.escalations import Escalations
 from web.jobs.heartbeat import start_heartbeat
 from web.jobs.heartbeats import Heartbeats
 from web.jobs.loops import Loop
@@ -42,7 +43,7 @@ _MINUTE = timedelta(minutes=1)
 _LONGEST_PAUSE_SECONDS = 1.0
 #: What looks for work every second or so.
 _LOOPS: tuple[type[Loop], ...] = (
-    *(AlertChanges, AuditStreaming, Heartbeats),
+    *(AlertChanges, AuditStreaming, Escalations, Heartbeats),
     *(Paging, WebhookDeliveries),
 )
 

@@ -28,6 +28,7 @@ _SIGNED_IN = (
             *("home.groups", "groups.", "projects.", "resource_tokens.", "alerts.", "on_call"),
             *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
             *("deliveries.", "test_alerts.", "heartbeats.", "webhooks.", "webhook_deliveries."),
+            *("escalation_policies.", "alert_routes."),
         ),
     ),
     (

@@ -1,12 +1,12 @@
 """The activity of an alert: actions and notes of users, and changes made by reports."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, insert, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
@@ -27,6 +27,8 @@ class NoteKind(StrEnum):
     ASSIGNEE = "assignee"
     #: Whether and why the user, or a channel, was or was not paged: a sentence without its subject.
     PAGE = "page"
+    #: Why nobody was paged, or is not paged yet: a sentence.
+    ESCALATION = "escalation"
     #: Fields that a report changed. A trigger stores it as a NOTE with changes (migration 0017).
     CHANGE = "change"
 
@@ -73,6 +75,24 @@ def add_entry(
     )
     session.add(row)
     return row
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewEntry:
+    """An entry that the service writes by itself, about a user if there is one."""
+
+    alert_id: int
+    kind: NoteKind
+    text: str
+    user_id: int | None = None
+    user_name: str = ""
+
+
+def add_entries(entries: Sequence[NewEntry], *, session: Session, now: datetime) -> None:
+    """Add entries to the activities of many alerts at once."""
+    if entries:
+        rows = [{**vars(entry), "kind": entry.kind.value, "created_at": now} for entry in entries]
+        session.execute(insert(AlertNote), rows)
 
 
 def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from tests.support.wire.audit_endpoints import AUDIT_ENDPOINTS
 from tests.support.wire.ci_cd_endpoints import CI_CD_ENDPOINTS
+from tests.support.wire.escalation_endpoints import ESCALATION_ENDPOINTS
 from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
 from tests.support.wire.heartbeat_endpoints import HEARTBEAT_ENDPOINTS
 from tests.support.wire.integration_endpoints import INTEGRATION_ENDPOINTS
@@ -13,28 +14,11 @@ from tests.support.wire.webhook_endpoints import WEBHOOK_ENDPOINTS
 
 CLIENT = ("client_id", "client_secret")
 AUTHORIZE = (
-    "client_id",
-    "redirect_uri",
-    "response_type",
-    "response_mode",
-    "scope",
-    "state",
-    "code_challenge",
-    "code_challenge_method",
-    "prompt",
-    "max_age",
-    "login_hint",
-    "id_token_hint",
-    "nonce",
-    "display",
-    "ui_locales",
-    "claims_locales",
-    "claims",
-    "acr_values",
-    "request",
-    "request_uri",
-    "dpop_jkt",
-    "resource",
+    *("client_id", "redirect_uri", "response_type", "response_mode", "scope"),
+    *("state", "code_challenge", "code_challenge_method", "prompt", "max_age"),
+    *("login_hint", "id_token_hint", "nonce", "display", "ui_locales"),
+    *("claims_locales", "claims", "acr_values", "request", "request_uri"),
+    *("dpop_jkt", "resource"),
 )
 TOKEN = (
     *CLIENT,
@@ -261,6 +245,7 @@ ENDPOINTS = (
     Endpoint("api_v4.member_roles.create", "POST", MEMBER_ROLES_AT, MEMBER_ROLE),
     Endpoint("api_v4.member_roles.delete", "DELETE", f"{MEMBER_ROLES_AT}/{{id}}"),
     *(Endpoint(*each) for each in WEBHOOK_ENDPOINTS),
+    *(Endpoint(*each) for each in ESCALATION_ENDPOINTS),
     Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
     Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),

@@ -1,0 +1,63 @@
+"""Alerts as escalations see them, and what these need to know of the service."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.reading.formats import Reading
+from models import Alert, Project
+
+_TRIGGERED = "triggered"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What escalations need to know of the service."""
+
+    reading: Reading
+    #: Whether messages can be sent to the e-mail addresses of accounts.
+    sends_mail: bool
+    #: Without a slash at its end.
+    base_url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertInBrief:
+    """An alert that somebody may be paged for."""
+
+    id: int
+    iid: int
+    title: str
+    project_id: int
+    project_path: str
+    is_critical: bool
+    #: Whether somebody is to be paged for it: it is triggered, and its project takes alerts.
+    is_triggered: bool
+
+
+def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertInBrief]:
+    """Return alerts by id; ids without an alert are left out."""
+    if not alert_ids:
+        return {}
+    rows = session.execute(
+        select(
+            *(Alert.id, Alert.iid, Alert.title, Alert.project_id, Alert.status, Alert.severity),
+            *(Project.path, Project.deleted_at, Project.archived_at),
+        )
+        .join(Project, Project.id == Alert.project_id)
+        .where(Alert.id.in_(alert_ids))
+    )
+    return {
+        row.id: AlertInBrief(
+            id=row.id,
+            iid=row.iid,
+            title=row.title,
+            project_id=row.project_id,
+            project_path=row.path,
+            is_critical=row.severity == 0,
+            is_triggered=(row.status, row.deleted_at, row.archived_at) == (_TRIGGERED, None, None),
+        )
+        for row in rows
+    }

@@ -1,0 +1,266 @@
+"""Who would have been paged for past alerts, and when.
+
+The alerts are replayed by the times at which they were opened, acknowledged and resolved, against
+the present routes and policies, and against the schedules as they were. Silences, quiet hours and
+contacts of that time are left out.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.activity import NoteKind
+from domain.alerts.matching.labels import labels_of
+from domain.alerts.reading.formats import Reading
+from domain.errors import InvalidError
+from domain.escalations.choosing import read_routing
+from domain.escalations.policies import PolicyView, all_policies
+from domain.escalations.replay import (
+    StatusChange,
+    Taken,
+    Triggered,
+    changes_by_alert,
+    replay,
+    triggered_times,
+)
+from domain.escalations.routes import all_routes
+from domain.escalations.steps import Step, Target, TargetKind
+from domain.escalations.targets import names_of, who_may_be_paged
+from domain.on_call.reading import read_plans
+from domain.on_call.restrictions import Period
+from domain.on_call.spans import Span, spans
+from domain.projects.views import Namespace
+from models import Alert, AlertNote
+
+#: The newest alerts of the period are looked at, and no more.
+MOST_ALERTS = 500
+MOST_PAGES = 5_000
+USUAL_PERIOD = timedelta(days=7)
+LONGEST_PERIOD = timedelta(days=92)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedPage:
+    """Somebody who would have been paged."""
+
+    at: datetime
+    round: int
+    step: int
+    #: A user name, or None for a channel.
+    user: str | None = None
+    channel: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundAlert:
+    """What would have become of an alert."""
+
+    iid: int
+    title: str
+    opened_at: datetime
+    #: None if no route fits.
+    route: str | None
+    #: None if nobody would have been paged.
+    policy: str | None
+    pages: tuple[PlannedPage, ...] = ()
+    #: Steps that would have reached nobody.
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """Who would have been paged in a period."""
+
+    since: datetime
+    until: datetime
+    #: The newest first.
+    alerts: tuple[FoundAlert, ...]
+    #: Whether there were more alerts or pages than are looked at.
+    is_truncated: bool = False
+
+    @property
+    def totals(self) -> Sequence[tuple[str, int]]:
+        """The number of pages by person or channel, the most first."""
+        names = (
+            f"@{page.user}" if page.user is not None else f"channel {page.channel}"
+            for alert in self.alerts
+            for page in alert.pages
+        )
+        return Counter(names).most_common()
+
+
+def period(since: datetime | None, until: datetime | None, *, now: datetime) -> Period:
+    """Return the period of a dry run, a week if nothing else is said; raise InvalidError."""
+    end = min(until or now, now)
+    try:
+        start = since or end - USUAL_PERIOD
+    except OverflowError as error:
+        message = "This time is too long ago."
+        raise InvalidError(message, field="until") from error
+    if start >= end:
+        message = "The beginning must be before the end, and in the past."
+        raise InvalidError(message, field="since")
+    if end - start > LONGEST_PERIOD:
+        message = f"A dry run covers at most {LONGEST_PERIOD.days} days."
+        raise InvalidError(message, field="since")
+    return Period(start, end)
+
+
+def dry_run(project: Namespace, asked: Period, *, session: Session, reading: Reading) -> DryRun:
+    """Return who would have been paged for the newest alerts that started in a period."""
+    project_id = project.project_id or 0
+    rows = _alerts(project_id, asked, session=session)
+    world = _World(project, asked, session=session)
+    labels = labels_of([row.id for row in rows[:MOST_ALERTS]], session=session, reading=reading)
+    changes = _status_changes([row.id for row in rows[:MOST_ALERTS]], session=session)
+    routing = read_routing([project_id], session=session)[project_id]
+    found: list[FoundAlert] = []
+    left = MOST_PAGES
+    for row in rows[:MOST_ALERTS]:
+        if left <= 0 or row.id not in labels:
+            break
+        choice = routing.choose(labels[row.id])
+        policy = world.policies.get(choice.policy_id or 0)
+        alert = world.replayed(
+            row, world.routes.get(choice.route_id or 0), policy, changes.get(row.id, ())
+        )
+        left -= len(alert.pages)
+        found.append(alert)
+    return DryRun(
+        since=asked.start,
+        until=asked.end,
+        alerts=tuple(found),
+        is_truncated=len(found) < len(rows),
+    )
+
+
+def _alerts(project_id: int, asked: Period, *, session: Session) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the newest alerts that started in a period, and one more than are looked at."""
+    return session.execute(
+        select(
+            *(Alert.id, Alert.iid, Alert.title, Alert.status, Alert.created_at),
+            *(Alert.ended_at, Alert.last_event_at),
+        )
+        .where(
+            Alert.project_id == project_id,
+            Alert.started_at >= asked.start,
+            Alert.started_at < asked.end,
+        )
+        .order_by(Alert.started_at.desc(), Alert.id.desc())
+        .limit(MOST_ALERTS + 1)
+    ).all()
+
+
+def _status_changes(
+    alert_ids: Sequence[int], *, session: Session
+) -> Mapping[int, Sequence[StatusChange]]:
+    rows = session.execute(
+        select(AlertNote.alert_id, AlertNote.created_at, AlertNote.text)
+        .where(AlertNote.alert_id.in_(alert_ids), AlertNote.kind == NoteKind.STATUS.value)
+        .order_by(AlertNote.id)
+    )
+    return changes_by_alert((row.alert_id, row.created_at, row.text) for row in rows)
+
+
+class _World:
+    """The routes, policies, people and schedules of a project in a period."""
+
+    def __init__(self, project: Namespace, asked: Period, *, session: Session) -> None:
+        project_id = project.project_id or 0
+        self._until = asked.end
+        self.policies = {each.id: each for each in all_policies(project_id, session=session)}
+        self.routes = {each.id: each.name for each in all_routes(project_id, session=session)}
+        targets = {
+            target
+            for policy in self.policies.values()
+            for step in policy.plan.steps
+            for target in step.targets
+        }
+        self._duties = _duties(targets, asked, session=session)
+        people = {each.id for each in targets if each.kind is TargetKind.USER}
+        for parts in self._duties.values():
+            people.update(user_id for part in parts for user_id in part.user_ids)
+        self._people = who_may_be_paged(project, people, session=session, today=asked.end.date())
+        self._names = names_of(targets, session=session)
+
+    def replayed(
+        self,
+        row: Row[*tuple[Any, ...]],
+        route: str | None,
+        policy: PolicyView | None,
+        changes: Sequence[StatusChange],
+    ) -> FoundAlert:
+        """Return what would have become of an alert."""
+        pages: list[PlannedPage] = []
+        notes: list[str] = []
+        for taken in self._taken(row, policy, changes):
+            found = list(self._pages(taken.step, taken.at))
+            pages += [
+                PlannedPage(at=taken.at, round=taken.round, step=taken.number, **each)
+                for each in found
+            ]
+            if not found:
+                moment = f"{taken.at:%Y-%m-%d %H:%M} UTC"
+                notes.append(f"Step {taken.number} would have reached nobody at {moment}.")
+        return FoundAlert(
+            iid=row.iid,
+            title=row.title,
+            opened_at=row.created_at,
+            route=route,
+            policy=policy.name if policy else None,
+            pages=tuple(pages),
+            notes=tuple(notes),
+        )
+
+    def _taken(
+        self,
+        row: Row[*tuple[Any, ...]],
+        policy: PolicyView | None,
+        changes: Sequence[StatusChange],
+    ) -> Iterator[Taken]:
+        if policy is not None:
+            for during in _triggered(row, changes):
+                yield from replay(policy.plan, during, self._reaches, until=self._until)
+
+    def _reaches(self, step: Step, at: datetime) -> bool:
+        return any(True for _ in self._pages(step, at))
+
+    def _pages(self, step: Step, at: datetime) -> Iterator[dict[str, str]]:
+        """Return whom a step pages at a moment, each once."""
+        users: dict[int, None] = {}
+        for target in step.targets:
+            if target.kind is TargetKind.CHANNEL and target in self._names:
+                yield {"channel": self._names[target]}
+            elif target.kind is TargetKind.USER:
+                users[target.id] = None
+            elif target.kind is TargetKind.SCHEDULE:
+                users.update(dict.fromkeys(_on_call(self._duties.get(target.id, ()), at)))
+        yield from ({"user": self._people[each]} for each in users if each in self._people)
+
+
+def _triggered(row: Row[*tuple[Any, ...]], changes: Sequence[StatusChange]) -> Sequence[Triggered]:
+    is_over = row.status == "resolved"
+    if is_over and not changes and row.last_event_at == row.created_at:
+        return ()  # It was stored as resolved, and opened nothing.
+    return triggered_times(row.created_at, changes, row.ended_at if is_over else None)
+
+
+def _duties(
+    targets: Iterable[Target], asked: Period, *, session: Session
+) -> Mapping[int, Sequence[Span]]:
+    """Return who was on call in each schedule, in order."""
+    ids = {each.id for each in targets if each.kind is TargetKind.SCHEDULE}
+    # An alert of the period may have been received somewhat later than it started.
+    plans = read_plans(ids, asked, session=session, today=asked.end.date())
+    return {each: spans(plan, asked.start, asked.end) for each, plan in plans.items()}
+
+
+def _on_call(parts: Sequence[Span], at: datetime) -> tuple[int, ...]:
+    index = bisect_right(parts, at, key=lambda part: part.start) - 1
+    return parts[index].user_ids if index >= 0 and at < parts[index].end else ()

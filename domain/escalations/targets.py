@@ -1,0 +1,160 @@
+"""Whom the steps of a project's policies can page: its members, schedules and channels."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import NoReturn
+
+from sqlalchemy import false, or_, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.abilities import Ability
+from domain.accounts.users import ERASED
+from domain.alerts.reading.text import storable
+from domain.database.paging import LARGEST_ID
+from domain.errors import InvalidError
+from domain.escalations.steps import AnyTarget, NamedStep, NamedTarget, Step, Target, TargetKind
+from domain.projects.member_lists import able_people, users_with
+from domain.projects.views import Namespace
+from models import Contact, OnCallSchedule, User
+from models.folding import fold
+
+_MISSING = {
+    TargetKind.USER: "“{}” is no member of this project who may see its alerts.",
+    TargetKind.SCHEDULE: "This project has no schedule “{}”.",
+    TargetKind.CHANNEL: "This project has no channel “{}”.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetView:
+    """A target with its name; None if it was deleted."""
+
+    kind: TargetKind
+    id: int
+    name: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """The targets that a form offers."""
+
+    people: tuple[TargetView, ...]
+    schedules: tuple[TargetView, ...]
+    channels: tuple[TargetView, ...]
+
+
+def who_may_be_paged(
+    namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
+) -> Mapping[int, str]:
+    """Return those of the users who can be paged for the project's alerts, with their names.
+
+    They are people who may see the alerts, and whose account is not locked.
+    """
+    wanted = User.id.in_(user_ids) if user_ids else false()
+    return able_people(wanted, Ability.READ_ALERTS, namespace, session=session, today=today)
+
+
+def choices(namespace: Namespace, *, most: int, session: Session, today: date) -> Choices:
+    """Return what a form offers, at most so many people."""
+    names = users_with(Ability.READ_ALERTS, namespace, limit=most, session=session, today=today)
+    wanted = User.username.in_(names)
+    people = able_people(wanted, Ability.READ_ALERTS, namespace, session=session, today=today)
+    return Choices(
+        people=_views(TargetKind.USER, people),
+        schedules=_views(TargetKind.SCHEDULE, _schedules(namespace, session=session)),
+        channels=_views(TargetKind.CHANNEL, _channels(namespace, session=session)),
+    )
+
+
+def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[TargetView, ...]:
+    by_name = sorted(names.items(), key=lambda each: each[1].lower())
+    return tuple(TargetView(kind, number, name) for number, name in by_name)
+
+
+def resolve_steps(
+    steps: Sequence[NamedStep], namespace: Namespace, *, session: Session, today: date
+) -> tuple[Step, ...]:
+    """Return steps with the ids of their targets; raise InvalidError for what is not there."""
+    wanted = {each for step in steps for each in step.targets}
+    ids = {
+        TargetKind.USER: _people(namespace, wanted, session=session, today=today),
+        TargetKind.SCHEDULE: _schedules(namespace, session=session),
+        TargetKind.CHANNEL: _channels(namespace, session=session),
+    }
+    by_name = {
+        kind: {fold(name): number for number, name in names.items()} for kind, names in ids.items()
+    }
+    return tuple(
+        Step(step.after, tuple(dict.fromkeys(_resolved(each, by_name) for each in step.targets)))
+        for step in steps
+    )
+
+
+def _resolved(wanted: AnyTarget, ids: Mapping[TargetKind, Mapping[str, int]]) -> Target:
+    known = ids[wanted.kind]
+    if isinstance(wanted, Target):
+        if wanted.id not in known.values():
+            _refuse(wanted.kind, str(wanted.id))
+        return wanted
+    number = known.get(fold(storable(wanted.name)))
+    if number is None:
+        _refuse(wanted.kind, wanted.name)
+    return Target(wanted.kind, number)
+
+
+def _refuse(kind: TargetKind, name: str) -> NoReturn:
+    raise InvalidError(_MISSING[kind].format(name[:100]), field="steps")
+
+
+def _people(
+    namespace: Namespace, wanted: Collection[AnyTarget], *, session: Session, today: date
+) -> Mapping[int, str]:
+    """Return those wanted people who can be paged, by id."""
+    people = [each for each in wanted if each.kind is TargetKind.USER]
+    keys = [fold(storable(each.name)) for each in people if isinstance(each, NamedTarget)]
+    ids = [each.id for each in people if isinstance(each, Target) and each.id <= LARGEST_ID]
+    condition = or_(User.username_key.in_(keys), User.id.in_(ids))
+    return able_people(condition, Ability.READ_ALERTS, namespace, session=session, today=today)
+
+
+def _schedules(namespace: Namespace, *, session: Session) -> Mapping[int, str]:
+    rows = session.execute(
+        select(OnCallSchedule.id, OnCallSchedule.name).where(
+            OnCallSchedule.project_id == namespace.project_id
+        )
+    )
+    return dict(rows.all())
+
+
+def _channels(namespace: Namespace, *, session: Session) -> Mapping[int, str]:
+    rows = session.execute(
+        select(Contact.id, Contact.label)
+        .where(Contact.project_id == namespace.project_id)
+        .order_by(Contact.id.desc())  # of several with one label, the first
+    )
+    return dict(rows.all())
+
+
+def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, str]:
+    """Return the names of targets; those that were deleted are left out."""
+    ids: dict[TargetKind, set[int]] = {kind: set() for kind in TargetKind}
+    for each in targets:
+        ids[each.kind].add(each.id)
+    statements = {
+        TargetKind.USER: select(User.id, User.username).where(
+            User.kind != ERASED, User.id.in_(ids[TargetKind.USER])
+        ),
+        TargetKind.SCHEDULE: select(OnCallSchedule.id, OnCallSchedule.name).where(
+            OnCallSchedule.id.in_(ids[TargetKind.SCHEDULE])
+        ),
+        TargetKind.CHANNEL: select(Contact.id, Contact.label).where(
+            Contact.id.in_(ids[TargetKind.CHANNEL])
+        ),
+    }
+    return {
+        Target(kind, number): name
+        for kind, statement in statements.items()
+        if ids[kind]
+        for number, name in session.execute(statement)
+    }

@@ -1,0 +1,151 @@
+"""The form of an escalation policy: steps with their targets, which work without a script."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from wtforms import (
+    BooleanField,
+    FieldList,
+    FormField,
+    IntegerField,
+    SelectField,
+    StringField,
+)
+from wtforms import Form as PlainForm
+from wtforms.validators import InputRequired, Length, NumberRange
+
+from domain.durations import duration_text, parse_duration
+from domain.errors import InvalidError
+from domain.escalations.policies import LONGEST_NAME, PolicyView
+from domain.escalations.steps import (
+    MOST_REPEATS,
+    MOST_STEPS,
+    MOST_TARGETS,
+    USUAL_PAUSE,
+    NamedStep,
+    Target,
+    TargetKind,
+)
+from forms.base import Form, objections_beside_the_field, without_edges
+
+_USUAL_REPEATS = 2
+
+
+class StepForm(PlainForm):
+    """A step of a policy."""
+
+    after = StringField(
+        "Delay", default="0s", filters=[without_edges], validators=[InputRequired("Enter a delay.")]
+    )
+    #: `user:7`, or nothing; the choices depend on the project.
+    targets = FieldList(SelectField("Page", choices=[], validate_choice=False), min_entries=1)
+
+    def validate_after(self, field: StringField) -> None:
+        """Check that it is a length of time."""
+        with objections_beside_the_field():
+            parse_duration(field.data or "")
+
+    @property
+    def step(self) -> NamedStep:
+        """The step; raises InvalidError for a target that no page offers."""
+        given = dict.fromkeys(each for each in self.targets.data if each)
+        return NamedStep(
+            after=parse_duration(self.after.data or ""), targets=tuple(map(_target, given))
+        )
+
+
+def _target(text: str) -> Target:
+    kind, _, number = text.partition(":")
+    if kind not in set(TargetKind) or not (number.isascii() and number.isdecimal()):
+        message = "Choose whom to page from the list."
+        raise InvalidError(message, field="steps")
+    return Target(TargetKind(kind), int(number[:18]))
+
+
+class EscalationPolicyForm(Form):
+    """Name, steps and repeats of a policy."""
+
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            InputRequired("Enter a name, such as Night."),
+            Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
+        ],
+    )
+    steps = FieldList(FormField(StepForm), min_entries=1, max_entries=MOST_STEPS)
+    repeats = IntegerField(
+        "Repeats",
+        default=_USUAL_REPEATS,
+        validators=[
+            InputRequired("Enter how often the steps are repeated: 0 for never."),
+            NumberRange(0, MOST_REPEATS, message=f"Choose 0 to {MOST_REPEATS} repeats."),
+        ],
+    )
+    repeat_pause = StringField(
+        "Pause before a repeat", default=duration_text(USUAL_PAUSE), filters=[without_edges]
+    )
+    is_default = BooleanField("Use for alerts that no route is about")
+
+    def validate_repeat_pause(self, field: StringField) -> None:
+        """Check that it is a length of time."""
+        with objections_beside_the_field():
+            parse_duration(field.data or "")
+
+    @property
+    def named_steps(self) -> Sequence[NamedStep]:
+        """The steps; raises InvalidError."""
+        return [entry.form.step for entry in self.steps]
+
+    def changed(self, action: str) -> "EscalationPolicyForm":
+        """Return the form after `add_step`, `remove_step:1` or `add_target:1`; steps are from 0."""
+        kind, _, number = action.partition(":")
+        values = {**self.data}
+        steps = [
+            {"after": each["after"], "targets": [text for text in each["targets"] if text]}
+            for each in self.steps.data[:MOST_STEPS]
+        ]
+        index = {str(place): place for place in range(MOST_STEPS)}.get(number, -1)
+        if kind == "add_step" and len(steps) < MOST_STEPS:
+            steps.append({"after": _later(steps), "targets": []})
+        elif kind == "remove_step" and 0 <= index < len(steps) and len(steps) > 1:
+            del steps[index]
+        values["steps"] = [
+            _with_room(each, has_more=kind == "add_target" and place == index)
+            for place, each in enumerate(steps)
+        ]
+        return EscalationPolicyForm(formdata=None, data=values)
+
+
+def _later(steps: Sequence[dict[str, Any]]) -> str:
+    """Return the delay that a further step begins with: five minutes after the last one."""
+    try:
+        return duration_text(parse_duration(steps[-1]["after"] or "") + USUAL_PAUSE)
+    except (IndexError, InvalidError):
+        return duration_text(USUAL_PAUSE)
+
+
+def _with_room(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]:
+    """Return a step with an empty choice, if it has no target or one is to be added."""
+    targets = step["targets"]
+    is_room = (has_more or not targets) and len(targets) < MOST_TARGETS
+    return {**step, "targets": [*targets, ""] if is_room else targets}
+
+
+def form_for(policy: PolicyView) -> EscalationPolicyForm:
+    """Return the form filled with what a policy has, for a request that sends none."""
+    return EscalationPolicyForm(
+        data={
+            "name": policy.name,
+            "steps": [
+                {
+                    "after": duration_text(step.after),
+                    "targets": [f"{each.kind.value}:{each.id}" for each in step.targets],
+                }
+                for step in policy.steps
+            ],
+            "repeats": policy.plan.repeats,
+            "repeat_pause": duration_text(policy.plan.pause),
+            "is_default": policy.is_default,
+        }
+    )

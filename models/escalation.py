@@ -1,0 +1,141 @@
+"""Who is paged for an alert: policies with their steps, routes to them, running escalations."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, ForeignKey, Index, Integer, SmallInteger, String, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+from models.folding import folded, keep_folded
+
+
+class EscalationPolicy(Base):
+    """Steps that page people one after the other, until somebody acknowledges the alert."""
+
+    __tablename__ = "escalation_policies"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(255))
+    #: For alerts that no route is about; at most one of a project.
+    is_default: Mapped[bool]
+    #: In order of time: `{"after": seconds since the round began, "targets": [[kind, id], …]}`.
+    steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
+    #: How often the steps are gone through again.
+    repeats: Mapped[int] = mapped_column(SmallInteger)
+    #: Seconds between the last step and the next round.
+    repeat_pause: Mapped[int] = mapped_column(Integer)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    name_key: Mapped[str | None] = folded()
+
+    __table_args__ = (
+        Index("uq_escalation_policies_project_id_name_key", "project_id", "name_key", unique=True),
+        # SQLite would give the id of a deleted policy to a new one, and its escalations with it.
+        {"sqlite_autoincrement": True},
+    )
+
+
+keep_folded(EscalationPolicy.name, EscalationPolicy.name_key)
+
+
+class AlertRoute(Base):
+    """Which alerts of a project go to which policy; the first route that fits decides."""
+
+    __tablename__ = "alert_routes"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(255))
+    #: 1, 2, 3 … in the order in which routes are asked.
+    position: Mapped[int] = mapped_column(Integer)
+    #: As `domain.alerts.matching.conditions` writes them.
+    conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
+    #: NULL: nobody is paged.
+    policy_id: Mapped[int | None] = mapped_column(
+        ForeignKey("escalation_policies.id", ondelete="CASCADE"), index=True
+    )
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+    __table_args__ = (
+        Index("ix_alert_routes_project_id_position", "project_id", "position"),
+        {"sqlite_autoincrement": True},
+    )
+
+
+class Escalation(Base):
+    """How far the paging for an alert has come; a row for each alert since it was last opened."""
+
+    __tablename__ = "escalations"
+
+    #: A part of the keys of pages, so that an alert that was reopened is paged for again.
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    alert_id: Mapped[int] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), unique=True)
+    project_id: Mapped[int] = mapped_column(BigId)
+    #: A `domain.escalations.running.State`.
+    state: Mapped[str] = mapped_column(String(16))
+    #: NULL if nobody is to be paged. Neither has a foreign key: both may be deleted meanwhile.
+    policy_id: Mapped[int | None] = mapped_column(BigId)
+    #: NULL for the default policy, or none.
+    route_id: Mapped[int | None] = mapped_column(BigId)
+    #: The number of the round, from 1.
+    round: Mapped[int] = mapped_column(SmallInteger)
+    #: The index of the next step, from 0.
+    step: Mapped[int] = mapped_column(SmallInteger)
+    #: Delays of steps count from here.
+    round_began_at: Mapped[datetime]
+    #: When the next step is due, or a mute is looked at again; NULL when it ended.
+    next_at: Mapped[datetime | None]
+    #: Whether a step of this round has paged somebody.
+    has_reached: Mapped[bool]
+    #: Since when, by what and until when it is held back.
+    held_since: Mapped[datetime | None]
+    held_by: Mapped[str | None] = mapped_column(Text)
+    held_until: Mapped[datetime | None]
+    started_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        Index(
+            "ix_escalations_next_at",
+            "next_at",
+            postgresql_where=text("next_at IS NOT NULL"),
+            sqlite_where=text("next_at IS NOT NULL"),
+        ),
+        # Those of a policy that is deleted.
+        Index(
+            "ix_escalations_policy_id",
+            "policy_id",
+            postgresql_where=text("next_at IS NOT NULL"),
+            sqlite_where=text("next_at IS NOT NULL"),
+        ),
+        # Those that are pruned.
+        Index(
+            "ix_escalations_ended_at",
+            "ended_at",
+            postgresql_where=text("ended_at IS NOT NULL"),
+            sqlite_where=text("ended_at IS NOT NULL"),
+        ),
+        {"sqlite_autoincrement": True},
+    )
+
+
+class EscalationPage(Base):
+    """A person or channel that a step paged."""
+
+    __tablename__ = "escalation_pages"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    alert_id: Mapped[int] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), index=True)
+    #: NULL for a channel, and for a person whose account was deleted.
+    user_id: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
+    #: NULL for a person. It has no foreign key: the channel may be deleted.
+    channel_id: Mapped[int | None] = mapped_column(BigId)
+    #: The numbers of round and step, from 1.
+    round: Mapped[int] = mapped_column(SmallInteger)
+    step: Mapped[int] = mapped_column(SmallInteger)
+    paged_at: Mapped[datetime] = mapped_column(index=True)

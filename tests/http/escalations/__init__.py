@@ -1,0 +1,1 @@
+"""Escalation policies and routes through pages, the API and commands."""

@@ -1,0 +1,164 @@
+"""Pages of policies and routes, without a script, and the part of an alert's page about paging."""
+
+import re
+from html import unescape
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.http.escalations.test_escalation_policies_api import project_of
+from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.team import browser_of
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+
+pytestmark = pytest.mark.one_database("postgres")
+
+
+def words(page: requests.Response) -> str:
+    """Return the text of a page on one line."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text)).split())
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("J1")
+def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
+    path, call, bob = project_of(gatebell)
+    browser, at = signed_in(gatebell, alice(gatebell)), f"{gatebell.url}/{path}/-/on_call/policies"
+    assert "Alerts of this project page nobody." in words(browser.get(at))
+    page = browser.get(f"{at}/new")
+    people = dict(re.findall(r'<option value="(user:\d+)">@([^<]+)<', page.text))
+    ids = {name: value for value, name in people.items()}
+    me = alice(gatebell).username
+    first = {"name": "Night", "steps-0-after": "0s", "steps-0-targets-0": ids[me]}
+    page = submit(browser, page, form_with(page, "name"), **first, do="add_step")
+    assert page.status_code == 200
+    second = {"steps-1-targets-0": ids[bob.username]}
+    page = submit(browser, page, form_with(page, "name"), **second, do="add_target:1")
+    assert 'name="steps-1-targets-1"' in page.text
+    page = submit(browser, page, form_with(page, "name"), do="preview")
+    assert (
+        f"At once: @{me}. After 5 min: @{bob.username}. Repeats 2 times, 5 min after the last step."
+        in words(page)
+    )
+    assert call.done("GET", "/escalation_policies") == []
+    answer = submit(browser, page, form_with(page, "name"), do="save", **{"steps-1-after": "10m"})
+    assert answer.status_code == 302, words(answer)
+    (made,) = call.done("GET", "/escalation_policies")
+    assert made["summary"].startswith(f"At once: @{me}. After 10 min: @{bob.username}.")
+    listed = browser.get(at)
+    assert f"After 10 min: @{bob.username}." in words(listed)
+    assert "No policy is the default" in words(listed)
+
+    page = browser.get(f"{at}/{made['id']}")
+    answer = submit(browser, page, form_with(page, "name"), do="remove_step:0")
+    answer = submit(
+        browser, answer, form_with(answer, "name"), do="save", is_default="y", repeats="0"
+    )
+    (made,) = call.done("GET", "/escalation_policies")
+    assert made["summary"] == f"After 10 min: @{bob.username}. No repeats."
+    assert made["default"] is True
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"name": ""}, "Enter a name, such as Night."),
+        ({"steps-0-after": "soon"}, "is no length of time"),
+        ({"steps-0-after": ""}, "Enter a delay."),
+        ({"steps-0-targets-0": ""}, "choose between 1 and 20 targets"),
+        ({"steps-0-targets-0": "user:x"}, "Choose whom to page from the list."),
+        ({"steps-0-targets-0": "user:999999999999999999"}, "is no member of this project"),
+        ({"repeats": "10"}, "Choose 0 to 9 repeats."),
+        ({"repeat_pause": "1s"}, "between 1 minute and 24 hours"),
+    ],
+)
+def test_what_is_wrong_stands_in_the_form(
+    gatebell: LiveGatebell, changes: dict[str, str], problem: str
+) -> None:
+    path, call, _ = project_of(gatebell)
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/{path}/-/on_call/policies/new")
+    ids = re.findall(r'<option value="(user:\d+)">', page.text)
+    given = {"name": "Night", "steps-0-after": "0s", "steps-0-targets-0": ids[0], **changes}
+    answer = submit(browser, page, form_with(page, "name"), do="save", **given)
+    assert answer.status_code == 422
+    assert problem in words(answer)
+    assert call.done("GET", "/escalation_policies") == []
+
+
+@pytest.mark.spec("J1")
+def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
+    path, call, bob = project_of(gatebell)
+    policy = call.done(
+        "POST",
+        "/escalation_policies",
+        status=201,
+        json={"name": "Night", "steps": [f"0s user:{bob.username}"], "default": True},
+    )
+    browser, at = signed_in(gatebell, alice(gatebell)), f"{gatebell.url}/{path}/-/on_call/routes"
+    for name, chosen in (("Tests", "nobody"), ("Db", str(policy["id"]))):
+        page = browser.get(f"{at}/new")
+        given = {"name": name, "policy": chosen, "environments": "test-*\nci", "labels": 'a="b"'}
+        answer = submit(browser, page, form_with(page, "name"), severities="critical", **given)
+        assert answer.status_code == 302, words(answer)
+    shown = words(browser.get(at))
+    assert 'Critical alerts of environment test-* or ci with a="b" page nobody.' in shown
+    assert "All other alerts go to the default policy, Night" in shown
+    tests, db = call.done("GET", "/alert_routes")
+    page = browser.get(at)
+    token = re.search(r'name="csrf_token" value="([^"]+)"', page.text)
+    assert token is not None
+    moved = browser.post(
+        f"{at}/{db['id']}/move",
+        data={"csrf_token": token[1], "to": "up"},
+        headers={"Referer": at},
+    )
+    assert "Route Db is number 1 now." in words(moved)
+    page = browser.get(f"{at}/{tests['id']}")
+    bad = submit(browser, page, form_with(page, "name"), labels="a=")
+    assert bad.status_code in {302, 422}
+    bad = submit(browser, page, form_with(page, "name"), labels="team")
+    assert bad.status_code == 422
+    gone = browser.post(
+        f"{at}/{tests['id']}/delete", data={"csrf_token": token[1]}, headers={"Referer": at}
+    )
+    assert "Route Tests deleted." in words(gone)
+    assert [each["name"] for each in call.done("GET", "/alert_routes")] == ["Db"]
+    ran = browser.get(f"{at}/dry_run?days=30")
+    assert "No alerts in this time" in words(ran)
+    assert browser.get(f"{at}/dry_run?days=8").status_code == 400
+    deleting = browser.post(
+        f"{gatebell.url}/{path}/-/on_call/policies/{policy['id']}/delete",
+        data={"csrf_token": token[1]},
+        headers={"Referer": at},
+    )
+    assert "The route Db leads to this policy." in words(deleting)
+
+
+def test_developers_read_and_maintainers_change(gatebell: LiveGatebell) -> None:
+    path, call, bob = project_of(gatebell)
+    body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
+    call.done("POST", "/escalation_policies", status=201, json=body)
+    reader = browser_of(gatebell, path, Role.DEVELOPER)
+    at = f"{gatebell.url}/{path}/-/on_call"
+    for page in ("policies", "routes", "routes/dry_run"):
+        assert reader.get(f"{at}/{page}").status_code == 200
+    assert "New policy" not in reader.get(f"{at}/policies").text
+    assert reader.get(f"{at}/policies/new").status_code == 403
+    below = browser_of(gatebell, path, Role.REPORTER)
+    assert below.get(f"{at}/policies").status_code == 403
+
+
+def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -> None:
+    path, call, bob = project_of(gatebell)
+    endpoint = connect(gatebell, path)
+    endpoint.accepted(title="Disk")
+    browser = signed_in(gatebell, alice(gatebell))
+    alert = f"{gatebell.url}/{path}/-/alerts/1"
+    assert "This project has no escalation policy" in words(browser.get(alert))
+    body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
+    call.done("POST", "/escalation_policies", status=201, json=body)
+    assert "opened before the project had an escalation policy" in words(browser.get(alert))

@@ -1,0 +1,1 @@
+"""Escalations in a database of a test's own."""

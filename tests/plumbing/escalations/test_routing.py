@@ -1,0 +1,56 @@
+"""Routes choose the policy of an alert; the first one that fits decides."""
+
+import pytest
+
+from tests.support.notifications.escalations import Escalated
+
+pytestmark = pytest.mark.one_database("sqlite")
+CRITICAL, LOW = 0, 3
+
+
+def paged(shop: Escalated, **fields: object) -> list[str]:
+    """Return who is paged for an alert like this."""
+    alert = shop.alert(**fields)  # type: ignore[arg-type]
+    shop.follow()
+    return [name for name, _, _ in shop.paged(alert)]
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("J1")
+def test_the_first_route_that_fits_decides(shop: Escalated) -> None:
+    night = shop.policy("0s user:alice", name="Night")
+    shop.policy("0s user:bob", name="Day", is_default=True)
+    shop.route(None, "Tests", environments=["test-*"])
+    shop.route(night, "Urgent", severities=["critical"], services=["web"])
+    assert paged(shop, severity=CRITICAL, service="web") == ["alice"]
+    assert paged(shop, severity=CRITICAL, service="db") == ["bob"]
+    assert paged(shop, severity=LOW, service="web") == ["bob"]
+    assert paged(shop, severity=CRITICAL, service="web", environment="test-7") == []
+
+
+def test_without_a_default_other_alerts_page_nobody(shop: Escalated) -> None:
+    night = shop.policy("0s user:alice", is_default=False)
+    shop.route(night, labels='title=~"Disk.*"')
+    assert paged(shop, title="Disk full") == ["alice"]
+    assert paged(shop, title="Load") == []
+
+
+def test_an_alert_that_becomes_urgent_is_routed_again(shop: Escalated) -> None:
+    night = shop.policy("0s user:alice", is_default=False)
+    shop.route(night, severities=["critical"])
+    alert = shop.alert(severity=LOW)
+    shop.follow()
+    assert shop.paged(alert) == []
+    shop.raise_severity(alert, CRITICAL)
+    shop.follow()
+    assert shop.paged(alert) == [("alice", 1, 1)]
+    shop.raise_severity(alert, CRITICAL)
+    shop.follow()
+    assert shop.paged(alert) == [("alice", 1, 1)]
+
+
+def test_alerts_of_before_the_first_policy_page_nobody(shop: Escalated) -> None:
+    alert = shop.alert()
+    shop.policy("0s user:alice")
+    shop.follow()
+    assert shop.paged(alert) == []

@@ -1,0 +1,218 @@
+"""Steps are taken when they are due, each once, until somebody answers."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import delete, update
+
+from domain.accounts.roles import Role
+from domain.escalations.policies import delete_policy
+from models import Alert, Member, Project, User
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.escalations import Escalated
+from tests.support.notifications.paging import Person
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def addressees(mailbox: Mailbox) -> list[str]:
+    return [each[0].partition("@")[0] for each in mailbox.recipients]
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("J1")
+def test_the_second_person_is_paged_if_the_first_does_not_answer(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    alert = shop.alert()
+    shop.pass_time()
+    assert addressees(mailbox) == ["alice"]
+    shop.pass_time(minutes=4)
+    assert addressees(mailbox) == ["alice"]
+    shop.pass_time(minutes=1)
+    assert addressees(mailbox) == ["alice", "bob"]
+    shop.pass_time(minutes=60)
+    assert len(mailbox.messages) == 2
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+    assert shop.said(alert) == ["Nobody acknowledged the alert: all steps of Night were taken."]
+
+
+@pytest.mark.parametrize("status", ["acknowledged", "ignored", "resolved"])
+def test_whoever_answers_ends_it(shop: Escalated, mailbox: Mailbox, status: str) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    alert = shop.alert()
+    shop.pass_time(minutes=1)
+    shop.act(alert, status, by=shop.alice)
+    shop.pass_time(minutes=10)
+    assert shop.paged(alert) == [("alice", 1, 1)]
+    assert "bob" not in addressees(mailbox)
+    assert shop.escalation(alert).state == "stopped"
+
+
+@pytest.mark.both_databases
+def test_an_alert_that_is_over_before_its_page_left_pages_nobody(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    shop.policy("0s user:alice")
+    alert = shop.alert()
+    shop.follow()
+    shop.resolve([alert])
+    shop.pass_time(seconds=1)
+    assert mailbox.messages == []
+
+
+def test_a_step_is_not_taken_if_the_answer_is_not_handled_yet(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    alert = shop.alert()
+    shop.pass_time()
+    shop.act(alert, "acknowledged", by=shop.alice)
+    shop.wait(minutes=6)
+    shop.take_steps()
+    assert shop.paged(alert) == [("alice", 1, 1)]
+
+
+@pytest.mark.both_databases
+def test_reopening_begins_again(shop: Escalated, mailbox: Mailbox) -> None:
+    shop.policy("0s user:alice")
+    alert = shop.alert()
+    shop.pass_time()
+    shop.act(alert, "acknowledged", by=shop.alice)
+    shop.pass_time(minutes=1)
+    shop.act(alert, "triggered", by=shop.alice)
+    shop.pass_time(minutes=1)
+    assert shop.paged(alert) == [("alice", 1, 1), ("alice", 1, 1)]
+    assert addressees(mailbox).count("alice") == 2
+
+
+def test_whoever_is_named_twice_in_a_step_is_paged_once(shop: Escalated) -> None:
+    shop.schedule("primary", shop.alice)
+    shop.policy("0s user:alice schedule:primary user:bob")
+    alert = shop.alert()
+    shop.pass_time()
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 1)]
+
+
+def test_steps_are_repeated_as_often_as_the_policy_says(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "1m user:bob", repeats=2, pause="10m")
+    alert = shop.alert()
+    for _ in range(60):
+        shop.pass_time(minutes=1)
+    rounds = [(name, number) for name, number, _ in shop.paged(alert)]
+    assert rounds == [(name, number) for number in (1, 2, 3) for name in ("alice", "bob")]
+    assert shop.escalation(alert).state == "exhausted"
+
+
+def lose_role(shop: Escalated, person: Person) -> None:
+    with shop.session() as session:
+        session.execute(delete(Member).where(Member.user_id == person.id))
+
+
+def lock(shop: Escalated, person: Person) -> None:
+    with shop.session() as session:
+        session.execute(update(User).where(User.id == person.id).values(state="locked"))
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    ("go", "reason"),
+    [
+        (lose_role, "has no access to the alerts of the project: not paged"),
+        (lock, "is not active: not paged"),
+    ],
+)
+def test_a_person_who_is_gone_delays_nothing(
+    shop: Escalated,
+    go: Callable[[Escalated, Person], None],
+    reason: str,
+) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    go(shop, shop.alice)
+    alert = shop.alert()
+    shop.pass_time()
+    assert shop.paged(alert) == [("bob", 1, 2)]
+    assert (
+        shop.said(alert)[0] == "Step 1 of Night reached nobody, so the next step follows at once."
+    )
+    assert ("page", "alice", reason) in shop.activity(alert)
+
+
+def test_a_gap_of_a_schedule_delays_nothing(shop: Escalated) -> None:
+    shop.schedule("primary")
+    shop.policy("0s schedule:primary", "5m user:alice", "15m user:bob")
+    alert = shop.alert()
+    shop.pass_time()
+    assert shop.paged(alert) == [("alice", 1, 2)]
+    (said,) = shop.said(alert)
+    assert said.startswith("Step 1 of Night reached nobody: nobody is on call in primary, so ")
+    # Bob is paged as long after Alice as the policy says.
+    shop.pass_time(minutes=9)
+    assert shop.paged(alert) == [("alice", 1, 2)]
+    shop.pass_time(minutes=1)
+    assert shop.paged(alert) == [("alice", 1, 2), ("bob", 1, 3)]
+
+
+def test_the_service_was_down_and_everybody_has_the_time_of_the_policy(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    alert = shop.alert()
+    shop.wait(hours=2)
+    shop.pass_time()
+    assert shop.paged(alert) == [("alice", 1, 1)]
+    shop.pass_time(minutes=4)
+    assert shop.paged(alert) == [("alice", 1, 1)]
+    shop.pass_time(minutes=1)
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
+@pytest.mark.both_databases
+def test_maintainers_are_told_once_in_an_hour_that_nobody_was_reached(shop: Escalated) -> None:
+    shop.person("carol", role=Role.MAINTAINER)
+    shop.schedule("primary")
+    shop.policy("0s schedule:primary", repeats=1)
+    first = shop.alert("Disk full")
+    shop.pass_time()
+    shop.alert("Disk fuller")
+    shop.pass_time(minutes=10)
+    (notice,) = shop.notices()
+    assert notice.recipient == "carol@accounts.example"
+    assert notice.subject == "Nobody was paged for alerts of acme/shop"
+    assert "#1 Disk full\nhttp://localhost/acme/shop/-/alerts/1\n" in notice.text
+    assert shop.escalation(first).state == "exhausted"
+    shop.wait(hours=1)
+    shop.alert("Disk fullest")
+    shop.pass_time()
+    assert len(shop.notices()) == 2
+
+
+def test_nobody_is_paged_for_a_project_that_was_archived(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:alice")
+    alert = shop.alert()
+    shop.pass_time()
+    with shop.session() as session:
+        session.get_one(Project, shop.project_id).archived_at = shop.now
+    shop.pass_time(minutes=6)
+    assert shop.paged(alert) == [("alice", 1, 1)]
+
+
+def test_deleting_the_policy_ends_its_escalations(shop: Escalated) -> None:
+    policy = shop.policy("0s user:alice", "5m user:alice")
+    alert = shop.alert()
+    shop.pass_time()
+    with shop.session() as session:
+        delete_policy(shop.project_id, policy.id, session=session, now=shop.now)
+    later = shop.alert()
+    shop.pass_time(minutes=6)
+    assert shop.paged(alert) == [("alice", 1, 1)]
+    assert shop.escalation(alert).state == "policy_deleted"
+    assert shop.paged(later) == []
+
+
+def test_an_alert_that_is_deleted_meanwhile_is_forgotten(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:alice")
+    gone, other = shop.alert(), shop.alert()
+    shop.follow()
+    with shop.session() as session:
+        session.execute(delete(Alert).where(Alert.id == gone))
+    shop.pass_time(minutes=6)
+    assert shop.paged(gone) == []
+    assert shop.paged(other) == [("alice", 1, 1), ("alice", 1, 2)]

@@ -1,0 +1,140 @@
+"""Policies, schedules and routes in a database of a test's own, with the worker that follows."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from domain.alerts.handling.status import StatusChange, change_status
+from domain.alerts.matching.conditions import conditions_from
+from domain.audit.events import Actor
+from domain.durations import parse_duration
+from domain.escalations.policies import PolicyDraft, PolicyView, create_policy
+from domain.escalations.routes import RouteDraft, create_route
+from domain.escalations.steps import Plan, parse_step
+from domain.escalations.targets import resolve_steps
+from domain.on_call.handovers import Cadence, Unit
+from domain.on_call.rotations import NewRotation
+from domain.on_call.schedules import NewSchedule, create_schedule
+from domain.projects.views import Namespace
+from models import Alert, AlertNote, Escalation, EscalationPage, Mail, User
+from tests.support.notifications.paging import Pages, Person
+from web.jobs.alert_changes import AlertChanges
+from web.jobs.escalations import Escalations
+from web.settings.reader import Settings
+
+
+class Escalated(Pages):
+    """A project whose alerts page people, and workers that run when they are told to.
+
+    Alice and Bob are members of it.
+    """
+
+    def __init__(self, settings: Settings, mail_port: int | None = None) -> None:
+        super().__init__(settings, mail_port)
+        self.alice = self.person("alice")
+        self.bob = self.person("bob")
+
+    @property
+    def namespace(self) -> Namespace:
+        """The project acme/shop."""
+        return Namespace(project_id=self.project_id, path="acme/shop")
+
+    def policy(
+        self,
+        *steps: str,
+        name: str = "Night",
+        repeats: int = 0,
+        is_default: bool = True,
+        pause: str = "5m",
+    ) -> PolicyView:
+        """Create a policy of steps as the command line takes them."""
+        named = [parse_step(each) for each in steps]
+        with self.session() as session:
+            today = self.now.date()
+            resolved = resolve_steps(named, self.namespace, session=session, today=today)
+            plan = Plan(steps=resolved, repeats=repeats, pause=parse_duration(pause))
+            draft = PolicyDraft(name=name, plan=plan, is_default=is_default)
+            return create_policy(self.project_id, draft, session=session, now=self.now)
+
+    def route(self, policy: PolicyView | None, name: str = "Route", **conditions: Any) -> None:
+        """Create a route behind the others."""
+        draft = RouteDraft(
+            name=name,
+            conditions=conditions_from(conditions),
+            policy_id=policy.id if policy else None,
+        )
+        with self.session() as session:
+            create_route(self.project_id, draft, session=session, now=self.now)
+
+    def schedule(self, name: str, *people: Person) -> int:
+        """Create a schedule in which people are on call by day, the first one now."""
+        rotation = NewRotation(
+            usernames=[each.username for each in people],
+            cadence=Cadence(unit=Unit.DAYS),
+            starts_on=self.now.date(),
+        )
+        new = NewSchedule(name=name, time_zone="UTC", rotations=[rotation] if people else [])
+        with self.session() as session:
+            return create_schedule(self.namespace, new, session=session, now=self.now).id
+
+    def follow(self) -> None:
+        """Handle the changes of alerts that are due, and take the steps that are."""
+        with AlertChanges(self.settings, clock=lambda: self.now) as changes:
+            changes.run_due()
+        self.take_steps()
+
+    def take_steps(self) -> int:
+        """Take the steps that are due, and return of how many escalations."""
+        with Escalations(self.settings, clock=lambda: self.now) as steps:
+            return steps.run_due()
+
+    def raise_severity(self, alert_id: int, severity: int) -> None:
+        """Give an alert another severity, as a further report does."""
+        with self.session() as session:
+            session.get_one(Alert, alert_id).severity = severity
+
+    def notices(self) -> list[Mail]:
+        """Return what maintainers are told by e-mail."""
+        return self.rows(Mail)
+
+    def pass_time(self, *, minutes: float = 0, seconds: float = 0) -> None:
+        """Let time pass, and do what is due then: pages leave a few seconds later."""
+        self.now += timedelta(minutes=minutes, seconds=seconds)
+        self.follow()
+        self.run_for(3)
+
+    def act(self, alert_id: int, status: str, by: Person) -> None:
+        """Give an alert a status, as its page does."""
+        change = StatusChange(status=status, by=Actor(id=by.id, name=by.username))
+        with self.session() as session:
+            iid = session.get_one(Alert, alert_id).iid
+            change_status(self.project_id, iid, change, session=session, now=self.now)
+
+    def resolve(self, alert_ids: Sequence[int]) -> None:
+        """Resolve alerts, as reports of a monitoring system do."""
+        with self.session() as session:
+            for alert_id in alert_ids:
+                session.get_one(Alert, alert_id).status = "resolved"
+
+    def paged(self, alert_id: int) -> list[tuple[str, int, int]]:
+        """Return who was paged for an alert: name, round and step."""
+        with self.session() as session:
+            names = {user.id: user.username for user in session.query(User)}
+        return [
+            (names.get(row.user_id or 0, f"channel {row.channel_id}"), row.round, row.step)
+            for row in self.rows(EscalationPage)
+            if row.alert_id == alert_id
+        ]
+
+    def escalation(self, alert_id: int) -> Escalation:
+        rows: list[Escalation] = self.rows(Escalation)
+        (row,) = (each for each in rows if each.alert_id == alert_id)
+        return row
+
+    def said(self, alert_id: int) -> list[str]:
+        """Return what escalations wrote into the activity of an alert."""
+        return [
+            row.text
+            for row in self.rows(AlertNote)
+            if row.alert_id == alert_id and row.kind == "escalation"
+        ]
