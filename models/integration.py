@@ -38,4 +38,9 @@ class Integration(Base):
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
 
-    __table_args__ = (Index("ix_integrations_project_id_type_id", "project_id", "type", "id"),)
+    __table_args__ = (
+        Index("ix_integrations_project_id_type_id", "project_id", "type", "id"),
+        # For senders whose URL does not name the integration.
+        Index("ix_integrations_key_digest", "key_digest"),
+        Index("ix_integrations_previous_key_digest", "previous_key_digest"),
+    )

@@ -7,6 +7,7 @@ from sqlalchemy import Select, select
 
 from domain.accounts.profiles import PROFILE, FoundProfile
 from domain.alerts.receiving.receivers import INTEGRATION, FoundIntegration
+from domain.alerts.storing.follow_ups import OPEN, OpenAlert
 from domain.alerts.storing.sqlite_batch import EXISTING, FoundAlert
 from domain.heartbeats.settling import ONE, FoundHeartbeat
 from domain.oauth.clients import credential_lookup
@@ -48,6 +49,7 @@ def test_a_credential_is_read_as_it_is_selected(
         (INTEGRATION, FoundIntegration._fields),
         (EXISTING, FoundAlert._fields),
         (ONE, FoundHeartbeat._fields),
+        (OPEN, OpenAlert._fields),
     ],
 )
 def test_a_row_is_read_as_it_is_selected(statement: Select[Any], fields: tuple[str, ...]) -> None:

@@ -105,6 +105,10 @@ by_api_user = Limit(lambda each: each.api_rate_limit, "api", client_or_user)
 by_git_user = Limit(lambda each: each.git_rate_limit, "git", client_or_user)
 #: Integrations: the caller notes `g.integration_id`.
 by_integration = Limit(lambda each: each.alert_rate_limit, "alerts", lambda: str(g.integration_id))
+#: IP addresses that send events as to PagerDuty.
+by_events_address = Limit(
+    lambda each: each.events_address_rate_limit, "events_addresses", client_address
+)
 #: IP addresses that ping heartbeats.
 by_pinging_address = Limit(
     lambda each: each.heartbeat_address_rate_limit, "ping_addresses", client_address

@@ -39,6 +39,8 @@ class ErrorFormat(Enum):
     TEXT = "text"
     #: Docker's registry: `{"errors": [{"code": …, "message": …}]}`.
     REGISTRY = "registry"
+    #: PagerDuty's Events API v2: `{"status": …, "message": …, "errors": […]}`.
+    EVENTS = "events"
 
 
 #: How URLs of interfaces begin, besides those of their views.

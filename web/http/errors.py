@@ -4,7 +4,7 @@ The mark of a view says in which format (`web/http/endpoints.py`), `STATUSES` wi
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -16,7 +16,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, NotFound
 from werkzeug.http import HTTP_STATUS_CODES
 
-from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, UnreadableBody
+from domain.alerts.reading.incoming import (
+    InvalidEvent,
+    MissingAttributes,
+    NoValidItem,
+    UnreadableBody,
+)
 from domain.alerts.receiving.receivers import (
     BodyTooLargeError,
     DisabledReceiverError,
@@ -72,6 +77,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (DisabledReceiverError, 403),
     (NotJsonError, 415),
     (UnreadableBody, 400),
+    (InvalidEvent, 400),
     (MissingAttributes, 422),
     (NoValidItem, 422),
     (MetricsOverLimitError, 503),
@@ -220,6 +226,12 @@ def _details_of(error: Exception) -> dict[str, Any]:
         return {"errors": [{"field": error.field, "message": str(error)}]}
     if isinstance(error, MissingAttributes):
         return {"missing": list(error.names)}
+    return _details_of_body(error)
+
+
+def _details_of_body(error: Exception) -> dict[str, Any]:
+    if isinstance(error, InvalidEvent):
+        return {"errors": list(error.problems)}
     if isinstance(error, NoValidItem):
         return {
             "errors": [
@@ -324,18 +336,15 @@ def _answer(
     *,
     extra: Mapping[str, Any] | None = None,
 ) -> Response:
-    match error_format():
-        case ErrorFormat.PAGE:
-            return _page(status, sentence, headers)
-        case ErrorFormat.OAUTH:
-            return _oauth(status, sentence, headers)
-        case ErrorFormat.TEXT:
-            return _text(status, sentence, headers)
-        case ErrorFormat.REGISTRY:
-            return _registry(status, sentence, headers)
-        case ErrorFormat.API | ErrorFormat.MESSAGE:
-            body = {"message": _message(status, sentence), **(extra or {})}
-            return _json(body, status, headers)
+    said = error_format()
+    if said is ErrorFormat.PAGE:
+        return _page(status, sentence, headers)
+    if said is ErrorFormat.EVENTS:
+        return _event_refusal(status, sentence, headers, extra or {})
+    if (render := _RENDERERS.get(said)) is not None:
+        return render(status, sentence, headers)
+    body = {"message": _message(status, sentence), **(extra or {})}
+    return _json(body, status, headers)
 
 
 def _text(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
@@ -355,6 +364,32 @@ def _registry(status: int, sentence: str | None, headers: Mapping[str, str]) -> 
     text = sentence or HTTP_STATUS_CODES.get(status, "Error")
     body = {"errors": [{"code": _REGISTRY_CODES.get(status, "UNKNOWN"), "message": text}]}
     return _json(body, status, {**headers, "Cache-Control": "no-store"})
+
+
+def _event_refusal(
+    status: int, sentence: str | None, headers: Mapping[str, str], extra: Mapping[str, Any]
+) -> Response:
+    """Render an error as PagerDuty's Events API v2 does; its clients know 400, 429 and 5xx."""
+    said = sentence or HTTP_STATUS_CODES.get(status, "Error")
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return _json({"status": "throttle exceeded", "message": said}, status, headers)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return _json({"status": "error", "message": said}, status, headers)
+    problems = extra.get("errors") or [said]
+    body = {"status": "invalid event", "message": "Event object is invalid", "errors": problems}
+    return _json(body, status if status in _EVENT_STATUSES else 400, headers)
+
+
+#: Others of the caller's mistakes are 400 there.
+_EVENT_STATUSES = frozenset({405, 408, 413})
+
+
+#: Of the formats in which an error is a status and a sentence.
+_RENDERERS: Mapping[ErrorFormat, Callable[[int, str | None, Mapping[str, str]], Response]] = {
+    ErrorFormat.OAUTH: _oauth,
+    ErrorFormat.TEXT: _text,
+    ErrorFormat.REGISTRY: _registry,
+}
 
 
 def _explained(body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -164,6 +164,11 @@ class Settings(MonitoringSettings):
         100, kinds.whole_number(1, 500, "levels"), "Maximum nesting depth of a webhook body."
     )
     alert_rate_limit: str = live("", kinds.rate(), "Rate limit for the webhooks of an integration.")
+    events_address_rate_limit: str = live(
+        "6000/minute",
+        kinds.rate(),
+        "Rate limit for events from one IP address to /v2/enqueue, whatever their key.",
+    )
     api_rate_limit: str = live(
         "2000/minute",
         kinds.rate(),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading import fingerprint
+from domain.alerts.reading import fingerprint, pagerduty
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.payload_fields import flatten
@@ -57,7 +57,15 @@ def explain(
     return FORGOTTEN
 
 
+def _event_rules(part: Mapping[str, object]) -> Iterator[_Rule]:
+    key = pagerduty.dedup_key_of(part)
+    sentence = "Events with the same dedup_key are grouped into one alert."
+    yield fingerprint.of_value(key), sentence, {"dedup_key": key}
+
+
 def _generic_rules(part: Mapping[str, object], mapping: FieldMapping) -> Iterator[_Rule]:
+    if pagerduty.is_event(part):
+        yield from _event_rules(part)
     given, name = (
         mapping.fields(part).get(AlertField.FINGERPRINT),
         mapping.sources[AlertField.FINGERPRINT],

@@ -13,6 +13,7 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading import pagerduty
 from domain.alerts.reading.body import LongNumber, read_json
 from domain.alerts.reading.formats import Reading
 from domain.alerts.reading.incoming import Severity, UnreadableBody
@@ -158,6 +159,8 @@ def _labels_in(payload: object, body_format: str, index: int) -> Mapping[str, st
     if body_format == IntegrationType.PROMETHEUS:
         common, item = _member(payload, "commonLabels"), _item(_member(payload, "alerts"), index)
         return {**_texts(common), **_texts(_member(item, "labels"))}
+    if isinstance(payload, dict) and pagerduty.is_event(payload):
+        return _texts(pagerduty.label_members(payload))
     return _texts(_item(payload, index) if isinstance(payload, list) else payload)
 
 

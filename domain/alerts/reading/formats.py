@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading import generic, prometheus
+from domain.alerts.reading import generic, pagerduty, prometheus
 from domain.alerts.reading.body import checked_object, read_json
 from domain.alerts.reading.incoming import MissingAttributes, ParsedBody
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
@@ -49,11 +49,16 @@ def read_payload(
 ) -> ParsedBody:
     """Read the alerts of a parsed body; raise MissingAttributes or NoValidItem.
 
-    The mapping applies to the generic format only. A body that looks like the other format is read
+    At an HTTP endpoint without a mapping, events of PagerDuty's Events API are known by their
+    members; one that is malformed raises InvalidEvent. The mapping applies to the generic format
+    only. A body that looks like the other format is read
     anyway, with a parse warning.
     """
     if integration_type is IntegrationType.PROMETHEUS:
         return _read_webhook(payload, now=now)
+    if mapping is UNMAPPED and pagerduty.is_event(payload):
+        flag = reading.automatic_fingerprint
+        return pagerduty.parse(payload, now=now, automatic_fingerprint=flag)
     parsed = generic.parse(
         payload, now=now, automatic_fingerprint=reading.automatic_fingerprint, mapping=mapping
     )

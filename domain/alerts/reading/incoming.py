@@ -82,6 +82,25 @@ class RefusedItem:
     reason: str
 
 
+class EventAction(StrEnum):
+    """What an event of PagerDuty's Events API asks for."""
+
+    TRIGGER = "trigger"
+    ACKNOWLEDGE = "acknowledge"
+    RESOLVE = "resolve"
+    #: A change event, which is about no alert.
+    CHANGE = "change"
+
+
+@dataclass(frozen=True, slots=True)
+class SenderEvent:
+    """An event of PagerDuty's Events API, whose response names its dedup_key."""
+
+    action: EventAction
+    dedup_key: str = ""
+    fingerprint: bytes = b""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedBody:
     """The alerts of a body, its refused items and its parse warnings."""
@@ -91,6 +110,8 @@ class ParsedBody:
     #: The number of alerts that the sender says it left out.
     truncated_alerts: int
     parse_warnings: tuple[str, ...]
+    #: Set if the body is such an event.
+    event: SenderEvent | None = None
 
 
 class UnreadableBody(DomainError):  # noqa: N818  the name says what was received, not what we did
@@ -113,3 +134,12 @@ class NoValidItem(DomainError):  # noqa: N818  as above
         """Keep the reasons beside the message."""
         super().__init__(message)
         self.refused = tuple(refused)
+
+
+class InvalidEvent(DomainError):  # noqa: N818  as above
+    """An event of PagerDuty's Events API is malformed; `problems` has every mistake."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Keep the mistakes beside the message."""
+        super().__init__(f"Event object is invalid: {'; '.join(problems)}.")
+        self.problems = tuple(problems)

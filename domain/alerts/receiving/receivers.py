@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Case, Text, bindparam, case, cast, exists, or_, select, update
+from sqlalchemy import Case, Text, and_, bindparam, case, cast, exists, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
 from domain.database.statements import KeptConnection, Row
 from domain.errors import DomainError, ForbiddenError, NotFoundError
-from domain.keyring import Keyring
+from domain.keyring import CredentialType, Keyring
 from domain.projects.features import AccessLevel
 from models import Integration, Project
 from models.folding import fold
@@ -137,6 +137,19 @@ _OLDEST_OF_TYPE = (
     .limit(1)
 )
 
+#: Of HTTP endpoints: no other type reads events.
+_BY_KEY = INTEGRATION.where(
+    or_(
+        Integration.key_digest == bindparam("digest"),
+        and_(
+            Integration.previous_key_digest == bindparam("digest"),
+            Integration.previous_key_expires_at > bindparam("now"),
+        ),
+    ),
+    Integration.type == IntegrationType.HTTP.value,
+    Project.deleted_at.is_(None),
+)
+
 #: By the digest: the key may have become the previous one since it was read.
 _RECORD_USE = (
     update(Integration)
@@ -174,6 +187,27 @@ def find_oldest_receiver(
     """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
     parameters = {"type": integration_type.value, "path": fold(project_path)}
     return _receiver(connection.first(_OLDEST_OF_TYPE, parameters), now)
+
+
+def find_receiver_by_key(
+    key: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
+) -> Receiver:
+    """Return the HTTP receiver whose key this is, or raise UnknownReceiverError."""
+    for digest in keyring.credential_digests(key, CredentialType.INTEGRATION_KEY):
+        row = connection.first(_BY_KEY, {"digest": digest, "now": now})
+        if row is not None:
+            return _receiver(row, now)
+    message = "'routing_key' is not the key of an HTTP endpoint"
+    raise UnknownReceiverError(message)
+
+
+def key_of(receiver: Receiver, key: str, *, keyring: Keyring) -> LiveKey:
+    """Return which of the accepted keys of a receiver this is, or raise WrongKeyError."""
+    for live in receiver.keys:
+        if keyring.matches(key, [live.digest]):
+            return live
+    message = "The authorization key is missing or wrong."
+    raise WrongKeyError(message)
 
 
 def find_metrics_receiver(
@@ -236,13 +270,7 @@ def presented_key(authorization: str | None) -> str | None:
 
 def check_key(receiver: Receiver, authorization: str | None, *, keyring: Keyring) -> LiveKey:
     """Return the accepted key that an Authorization header presents, or raise WrongKeyError."""
-    key = presented_key(authorization)
-    if key is not None:
-        for live in receiver.keys:
-            if keyring.matches(key, [live.digest]):
-                return live
-    message = "The authorization key is missing or wrong."
-    raise WrongKeyError(message)
+    return key_of(receiver, presented_key(authorization) or "", keyring=keyring)
 
 
 def check_open(receiver: Receiver) -> None:

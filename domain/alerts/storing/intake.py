@@ -15,8 +15,8 @@ index on open fingerprints rejects the batch, and `transact` runs it again.
 
 from collections.abc import Sequence
 
-from domain.alerts.reading.incoming import AlertState, IncomingAlert, ParsedBody
-from domain.alerts.storing import postgres_batch, single_alert, sqlite_batch
+from domain.alerts.reading.incoming import AlertState, EventAction, IncomingAlert, ParsedBody
+from domain.alerts.storing import follow_ups, postgres_batch, single_alert, sqlite_batch
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake_result import IntakeResult, result_of
 from domain.alerts.storing.lifecycle import ItemOutcome, plan
@@ -26,7 +26,15 @@ from domain.database.statements import KeptConnection
 def receive(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
-    """Store the alerts of a body and return the result for each."""
+    """Store the alerts of a body and return the result for each.
+
+    An event that is no trigger acknowledges or resolves the open alert with its fingerprint.
+    """
+    event = parsed.event
+    if event is not None and event.action is not EventAction.TRIGGER:
+        return connection.transact(
+            lambda: follow_ups.store(parsed, event, delivery, connection=connection)
+        )
     if connection.dialect_name == "postgresql" and _is_single_alert(parsed):
         result = single_alert.store(parsed, delivery, connection=connection)
         if result is not None:

@@ -256,7 +256,8 @@ def _store_occurrences(
         }
         for alert, outcome in zip(alerts, decided.outcomes, strict=True)
     ]
-    connection.all(_INSERT_OCCURRENCES, rows)
+    if rows:
+        connection.all(_INSERT_OCCURRENCES, rows)
 
 
 def _alert_id(outcome: ItemOutcome, new_ids: Sequence[int]) -> int:

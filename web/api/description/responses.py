@@ -10,6 +10,7 @@ from web.api.description.described import JSON, TEXT, Answer
 from web.api.description.views import DescribedView, is_linked, is_numbered
 from web.api.schemas.errors import (
     Conflict,
+    EventRefusal,
     Message,
     OAuthError,
     ParameterError,
@@ -108,6 +109,7 @@ _BEFORE = {
     ErrorFormat.MESSAGE: "Receiver",
     ErrorFormat.REGISTRY: "Registry",
     ErrorFormat.TEXT: "Plain",
+    ErrorFormat.EVENTS: "Event",
 }
 #: The schemas of errors in a format, where statuses differ.
 _API: _Special = {
@@ -122,7 +124,7 @@ _EXTRA = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After"
 #: Every schema of an error.
 ERRORS: _Schemas = (
     *(Message, Conflict, ParameterError, TokenRefusal),
-    *(OAuthError, Refusal, RegistryErrors),
+    *(OAuthError, Refusal, RegistryErrors, EventRefusal),
 )
 
 
@@ -196,6 +198,7 @@ def shared_responses(views: Sequence[DescribedView], referred: Referred) -> dict
         ErrorFormat.MESSAGE: (_RECEIVER, (Message,)),
         ErrorFormat.REGISTRY: ({}, (RegistryErrors,)),
         ErrorFormat.TEXT: ({}, ()),
+        ErrorFormat.EVENTS: ({}, (EventRefusal,)),
     }
     not_modified = {
         "description": "Unchanged since the answer with this ETag.",

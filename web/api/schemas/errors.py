@@ -65,3 +65,11 @@ class Refusal(Resource):
     #: Required attributes that are missing or malformed.
     missing: list[str] = Field(default_factory=list)
     errors: list[RefusedItem] = Field(default_factory=list)
+
+
+class EventRefusal(Resource):
+    """An error as PagerDuty's Events API v2 tells it."""
+
+    status: str
+    message: str
+    errors: list[str] = Field(default_factory=list)

@@ -3,7 +3,7 @@
 Nearly every JSON is read: a field of an unexpected type counts as a text, or as absent.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel
 from pydantic.alias_generators import to_camel
@@ -87,3 +87,54 @@ class ReceivedAlert(Resource):
 
 class ReceivedAlerts(RootModel[list[ReceivedAlert]]):
     """The alerts of a request, in the order of its items."""
+
+
+class PagerDutyPayload(Body):
+    """What an event is about."""
+
+    model_config = ConfigDict(extra="allow")
+
+    summary: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+    severity: Literal["critical", "error", "warning", "info"]
+    timestamp: str = Field(default="", description=_TIME)
+    component: str = ""
+    group: str = ""
+    custom_details: dict[str, Any] = Field(default_factory=dict)
+
+
+class PagerDutyEvent(Body):
+    """An alert event of PagerDuty's Events API v2."""
+
+    model_config = ConfigDict(extra="allow")
+
+    routing_key: str = Field(description="The authorization key of an HTTP endpoint.")
+    event_action: Literal["trigger", "acknowledge", "resolve"]
+    dedup_key: str = Field(
+        default="", max_length=255, description="Needed to acknowledge and resolve."
+    )
+    payload: PagerDutyPayload | None = Field(default=None, description="Needed to trigger.")
+    client: str = ""
+
+
+class ChangePayload(Body):
+    """What a change event is about."""
+
+    summary: str = Field(min_length=1)
+    source: str = ""
+    timestamp: str = Field(default="", description=_TIME)
+
+
+class ChangeEvent(Body):
+    """A change event of PagerDuty's Events API v2."""
+
+    routing_key: str = Field(description="The authorization key of an HTTP endpoint.")
+    payload: ChangePayload
+
+
+class AcceptedEvent(Resource):
+    """PagerDuty's response to an accepted event."""
+
+    status: Literal["success"]
+    message: str
+    dedup_key: str = Field(default="", description="Of an alert event.")

@@ -1,0 +1,119 @@
+"""The addresses of PagerDuty's Events API v2, for tools in which only the host can be changed.
+
+https://developer.pagerduty.com/docs/events-api-v2-overview. The routing key is the key of an HTTP
+endpoint. It stands in the body, so that is read first, up to the limit that PagerDuty has.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import orjson
+from flask import Response
+
+from domain.alerts.reading import pagerduty
+from domain.alerts.reading.body import read_object
+from domain.alerts.reading.formats import read_payload
+from domain.alerts.reading.incoming import EventAction, SenderEvent
+from domain.alerts.receiving import receivers, refusals
+from domain.clock import start_stopwatch
+from domain.errors import DomainError
+from web.access.marks import checks_its_key
+from web.access.rate_limits import by_events_address
+from web.alerts.receiving import inbound_delivery, log_refusal, store
+from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
+from web.api.schemas.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
+from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.json_responses import json_response
+from web.http.request_bodies import read_bounded
+from web.services import reading, services, settings
+
+events_api = MachineBlueprint("events_api", __name__, errors=ErrorFormat.EVENTS, url_prefix="/v2")
+
+#: PagerDuty's own limit, in bytes.
+_MOST = 512 * 1024
+_ERRORS = (400, 408, 413, 429)
+_SAID = {EventAction.CHANGE: "Change event processed"}
+
+
+@events_api.post("/enqueue")
+@described(
+    Description(
+        name="receivers.events",
+        tag=RECEIVERS,
+        caller=Caller.ANYONE,
+        body=PagerDutyEvent,
+        accepts=(JSON,),
+        returns=AcceptedEvent,
+        status=202,
+        errors=_ERRORS,
+    )
+)
+@checks_its_key.but(writes=False)
+@by_events_address
+def enqueue() -> Response:
+    """Receive an alert event of PagerDuty's Events API v2."""
+    return _receive(is_change=False)
+
+
+@events_api.post("/change/enqueue")
+@described(
+    Description(
+        name="receivers.change_events",
+        tag=RECEIVERS,
+        caller=Caller.ANYONE,
+        body=ChangeEvent,
+        accepts=(JSON,),
+        returns=AcceptedEvent,
+        status=202,
+        errors=_ERRORS,
+    )
+)
+@checks_its_key.but(writes=False)
+@by_events_address
+def enqueue_change() -> Response:
+    """Receive a change event, which is kept in the delivery log and opens no alert."""
+    return _receive(is_change=True)
+
+
+def _receive(*, is_change: bool) -> Response:
+    own, policy, moment, stopwatch = services(), reading(), services().clock(), start_stopwatch()
+    received = read_bounded(min(_MOST, settings().alert_body_limit_bytes))
+    received.check()
+    payload = read_object(received.content, nesting_limit=policy.nesting_limit)
+    routing_key = payload.get("routing_key")
+    given = routing_key if isinstance(routing_key, str) else ""
+    receiver = receivers.find_receiver_by_key(
+        given, connection=own.connections, keyring=own.keyring, now=moment
+    )
+    key = receivers.key_of(receiver, given, keyring=own.keyring)
+    delivery = replace(
+        inbound_delivery(receiver, moment, stopwatch),
+        body=_storable(received.content, payload),
+        size=len(received.content),
+    )
+    read = partial(read_payload, payload, receiver.type, now=moment, reading=policy)
+    try:
+        receivers.check_open(receiver)
+        pagerduty.check_kind(payload, is_change=is_change)
+        parsed, _ = store(receiver, key, delivery, read, own=own)
+    except DomainError as error:
+        log_refusal(delivery, error)
+        raise
+    refusals.flush(own.refusals.due(now=moment), connection=own.connections)
+    return event_response(parsed.event or SenderEvent(EventAction.CHANGE))
+
+
+def _storable(body: bytes, payload: dict[str, object]) -> bytes:
+    """Return the body without the key, whichever way that is written."""
+    hidden = pagerduty.without_routing_key(body)
+    if hidden != body:
+        return hidden
+    return orjson.dumps({**payload, "routing_key": pagerduty.HIDDEN}, default=str)
+
+
+def event_response(event: SenderEvent) -> Response:
+    """Return PagerDuty's response to an accepted event."""
+    answer = {"status": "success", "message": _SAID.get(event.action, "Event processed")}
+    if event.action is not EventAction.CHANGE:
+        answer["dedup_key"] = event.dedup_key
+    return json_response(answer, 202)
