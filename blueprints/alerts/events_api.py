@@ -86,11 +86,8 @@ def _receive(*, is_change: bool) -> Response:
         given, connection=own.connections, keyring=own.keyring, now=moment
     )
     key = receivers.key_of(receiver, given, keyring=own.keyring)
-    delivery = replace(
-        inbound_delivery(receiver, moment, stopwatch),
-        body=_storable(received.content, payload),
-        size=len(received.content),
-    )
+    body, size = _storable(received.content, payload), len(received.content)
+    delivery = replace(inbound_delivery(receiver, moment, stopwatch), body=body, size=size)
     read = partial(read_payload, payload, receiver.type, now=moment, reading=policy)
     try:
         receivers.check_open(receiver)

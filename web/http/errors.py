@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from authlib.oauth2.rfc6749 import OAuth2Error
-from flask import Flask, Response, g, json, make_response, render_template, request
+from flask import Flask, Response, g, make_response, render_template, request
 from gunicorn.http.errors import ParseException
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -56,6 +56,7 @@ from domain.repositories.errors import (
     RepositoryBusyError,
 )
 from web.http.endpoints import ErrorFormat, error_format
+from web.http.error_bodies import as_sentence, for_event, for_registry, written_json
 from web.http.oauth_errors import advice, explained
 from web.http.public_urls import with_base_path
 from web.http.routes import existing_methods
@@ -133,17 +134,6 @@ _OAUTH_CODES = {
     503: "temporarily_unavailable",
 }
 
-_REGISTRY_CODES = {
-    400: "UNSUPPORTED",
-    401: "UNAUTHORIZED",
-    403: "DENIED",
-    404: "UNSUPPORTED",
-    405: "UNSUPPORTED",
-    422: "UNSUPPORTED",
-    429: "TOOMANYREQUESTS",
-    503: "UNAVAILABLE",
-}
-
 _SENTENCES = {
     400: ("Bad request", "Go back, reload the page and try again."),
     403: ("Access denied", "Ask a maintainer or owner for a higher role."),
@@ -187,9 +177,9 @@ def _answer_known(error: Exception) -> Response:
     )
     if is_of_parameter and error_format() is ErrorFormat.API:
         # What the API says of parameters.
-        return _json({"error": str(error), **_details_of(error)}, 400, headers)
+        return written_json({"error": str(error), **_details_of(error)}, 400, headers)
     if is_of_parameter and error_format() is ErrorFormat.REGISTRY:
-        return _registry(400, str(error), headers)
+        return for_registry(400, str(error), headers)
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
         return _page(400, str(error), headers, words=_UNKNOWN_QUERY)
     return _answer(status_of(error), str(error), headers, extra=_details_of(error))
@@ -261,19 +251,21 @@ def _bearer_answer(
     """Render RFC 6750 section 3.1 in the formats of the API's clients."""
     if isinstance(error, InsufficientScopeError):
         refusal = {"error": "insufficient_scope", "error_description": str(error)}
-        return _json(_explained({**refusal, "scope": " ".join(error.accepted)}), 403, headers)
+        return written_json(
+            _explained({**refusal, "scope": " ".join(error.accepted)}), 403, headers
+        )
     is_untold = error.refusal in {Refusal.MISSING, Refusal.UNKNOWN}
     if is_untold and error_format() is ErrorFormat.API:
-        return _json({"message": "401 Unauthorized"}, 401, headers)
+        return written_json({"message": "401 Unauthorized"}, 401, headers)
     body = _explained({"error": "invalid_token", "error_description": str(error)})
-    return _json(body, 401, {**headers, "Cache-Control": "no-store"})
+    return written_json(body, 401, {**headers, "Cache-Control": "no-store"})
 
 
 def _answer_protocol(error: OAuth2Error) -> Response:
     roll_back()
     challenge = {name: text for name, text in error.get_headers() if name == "WWW-Authenticate"}
     headers = {**challenge, "Cache-Control": "no-store", "Pragma": "no-cache"}
-    return _json(_explained(dict(error.get_body())), error.status_code, headers)
+    return written_json(_explained(dict(error.get_body())), error.status_code, headers)
 
 
 def _answer_broken(error: ParseException) -> Response:
@@ -340,55 +332,25 @@ def _answer(
     if said is ErrorFormat.PAGE:
         return _page(status, sentence, headers)
     if said is ErrorFormat.EVENTS:
-        return _event_refusal(status, sentence, headers, extra or {})
+        return for_event(status, sentence, headers, extra or {})
     if (render := _RENDERERS.get(said)) is not None:
         return render(status, sentence, headers)
     body = {"message": _message(status, sentence), **(extra or {})}
-    return _json(body, status, headers)
-
-
-def _text(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
-    words = sentence or HTTP_STATUS_CODES.get(status, "Error")
-    return Response(f"{words}\n", status, headers=dict(headers), mimetype="text/plain")
+    return written_json(body, status, headers)
 
 
 def _oauth(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
     code = _OAUTH_CODES.get(status, "server_error")
     text = sentence or advice(status) or HTTP_STATUS_CODES.get(status, "Error")
     body = explained({"error": code, "error_description": text})
-    return _json(body, status, {**headers, "Cache-Control": "no-store"})
-
-
-def _registry(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
-    """Render an error as clients of Docker's registry show it (HTTP API V2, Errors)."""
-    text = sentence or HTTP_STATUS_CODES.get(status, "Error")
-    body = {"errors": [{"code": _REGISTRY_CODES.get(status, "UNKNOWN"), "message": text}]}
-    return _json(body, status, {**headers, "Cache-Control": "no-store"})
-
-
-def _event_refusal(
-    status: int, sentence: str | None, headers: Mapping[str, str], extra: Mapping[str, Any]
-) -> Response:
-    """Render an error as PagerDuty's Events API v2 does; its clients know 400, 429 and 5xx."""
-    said = sentence or HTTP_STATUS_CODES.get(status, "Error")
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return _json({"status": "throttle exceeded", "message": said}, status, headers)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return _json({"status": "error", "message": said}, status, headers)
-    problems = extra.get("errors") or [said]
-    body = {"status": "invalid event", "message": "Event object is invalid", "errors": problems}
-    return _json(body, status if status in _EVENT_STATUSES else 400, headers)
-
-
-#: Others of the caller's mistakes are 400 there.
-_EVENT_STATUSES = frozenset({405, 408, 413})
+    return written_json(body, status, {**headers, "Cache-Control": "no-store"})
 
 
 #: Of the formats in which an error is a status and a sentence.
 _RENDERERS: Mapping[ErrorFormat, Callable[[int, str | None, Mapping[str, str]], Response]] = {
     ErrorFormat.OAUTH: _oauth,
-    ErrorFormat.TEXT: _text,
-    ErrorFormat.REGISTRY: _registry,
+    ErrorFormat.TEXT: as_sentence,
+    ErrorFormat.REGISTRY: for_registry,
 }
 
 
@@ -400,12 +362,6 @@ def _explained(body: Mapping[str, Any]) -> Mapping[str, Any]:
 def _message(status: int, sentence: str | None) -> str:
     known = f"{status} {HTTP_STATUS_CODES.get(status, 'Error')}"
     return f"{known}: {sentence}" if sentence else known
-
-
-def _json(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
-    response = Response(json.dumps(body), status=status, mimetype="application/json")
-    response.headers.update(headers)
-    return response
 
 
 def _page(
