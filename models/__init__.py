@@ -19,6 +19,15 @@ from models.escalation import AlertRoute, Escalation, EscalationPage, Escalation
 from models.heartbeat import Heartbeat, HeartbeatPing
 from models.host import Host, Installation, JobTurn, SchemaSupport, SecretKeyUse
 from models.idempotent_request import IdempotentRequest
+from models.incident import (
+    Incident,
+    IncidentAlert,
+    IncidentAssignee,
+    IncidentCounter,
+    IncidentFingerprint,
+    IncidentNote,
+    IncidentRule,
+)
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
 from models.mail import Mail
@@ -96,6 +105,13 @@ __all__ = [
     "HeartbeatPing",
     "Host",
     "IdempotentRequest",
+    "Incident",
+    "IncidentAlert",
+    "IncidentAssignee",
+    "IncidentCounter",
+    "IncidentFingerprint",
+    "IncidentNote",
+    "IncidentRule",
     "Installation",
     "InstanceSetting",
     "Integration",

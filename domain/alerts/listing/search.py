@@ -21,6 +21,7 @@ from sqlalchemy import (
     Boolean,
     ColumnElement,
     String,
+    TableClause,
     any_,
     bindparam,
     cast,
@@ -45,10 +46,6 @@ _SAMPLE = 500
 _FEWEST_OF_SAMPLE = 5
 _MOST_WORDS = 10
 _LONGEST_WORD = 100
-_SEARCH = table("alert_search", column("alert_id", BigInteger), column("document", String))
-#: The table as the left operand of SQLite's MATCH.
-_ANYWHERE: ColumnElement[str] = literal_column("alert_search")
-_ROW: ColumnElement[int] = literal_column("alert_search.rowid", BigInteger)
 #: A constant of type regconfig: a text would be converted, and the query parsed, for each alert
 #: that is checked.
 _SIMPLE: ColumnElement[str] = literal_column("'simple'::regconfig")
@@ -56,10 +53,42 @@ _ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 
 @dataclass(frozen=True, kw_only=True)
+class SearchIndex:
+    """The words of a kind of rows, which migrations store in a table beside theirs."""
+
+    #: The class of the rows, with the columns `id`, `project_id` and `iid`.
+    model: type[Any]
+    #: The name of the table with the words.
+    table: str
+    #: On Postgres, the name of its column with the id of a row,
+    key: str
+    #: and the function that returns the ids of rows with given words.
+    function: str
+
+    @property
+    def search(self) -> TableClause:
+        """The table with the words on Postgres."""
+        return table(self.table, column(self.key, BigInteger), column("document", String))
+
+    @property
+    def anywhere(self) -> ColumnElement[str]:
+        """The table as the left operand of SQLite's MATCH."""
+        return literal_column(self.table)
+
+    @property
+    def row(self) -> ColumnElement[int]:
+        """The id of a row on SQLite."""
+        return literal_column(f"{self.table}.rowid", BigInteger)
+
+
+ALERTS = SearchIndex(model=Alert, table="alert_search", key="alert_id", function="alerts_with")
+
+
+@dataclass(frozen=True, kw_only=True)
 class SearchResult:
     """The alerts of a project that match a search."""
 
-    #: The SQL condition on an alert.
+    #: The SQL condition on a row.
     condition: ColumnElement[bool]
     #: Whether there are too many to be counted.
     are_many: bool
@@ -89,71 +118,87 @@ def _without_accents(text: str) -> str:
     return normalize("NFC", _ACCENTS.sub(r"\1", normalize("NFD", text)))
 
 
-def find_matches(words: tuple[str, ...], *, project_id: int, session: Session) -> SearchResult:
-    """Find the alerts of a project that have, for each word, one that begins with it."""
+def find_matches(
+    words: tuple[str, ...], *, project_id: int, session: Session, index: SearchIndex = ALERTS
+) -> SearchResult:
+    """Find the rows of a project that have, for each word, one that begins with it."""
     if not words:
         return SearchResult(condition=literal(value=False), are_many=False)
     # Words have no quotes, so they cannot end the quoted term.
     if session.get_bind().dialect.name == "postgresql":
         terms = " & ".join(f"'{word}':*" for word in words)
-        return _on_postgres(terms, project_id, session=session)
-    return _on_sqlite(" AND ".join(f'"{word}"*' for word in words), project_id, session=session)
+        return _on_postgres(terms, project_id, index, session=session)
+    terms = " AND ".join(f'"{word}"*' for word in words)
+    return _on_sqlite(terms, project_id, index, session=session)
 
 
-def _on_postgres(terms: str, project_id: int, *, session: Session) -> SearchResult:
+def _on_postgres(
+    terms: str, project_id: int, index: SearchIndex, *, session: Session
+) -> SearchResult:
     query = func.to_tsquery(_SIMPLE, terms, type_=TSQUERY)
-    if not _are_frequent(query, project_id, session=session):
-        ids = session.scalars(select(func.alerts_with(query, project_id, MOST_NAMED + 1))).all()
+    row_id = index.model.id.expression
+    if not _are_frequent(query, project_id, index, session=session):
+        found = getattr(func, index.function)(query, project_id, MOST_NAMED + 1)
+        ids = session.scalars(select(found)).all()
         if len(ids) <= MOST_NAMED:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
-            return SearchResult(condition=Alert.id == any_(named), are_many=False)
-    return SearchResult(condition=_has(query, Alert.id.expression), are_many=True)
+            return SearchResult(condition=row_id == any_(named), are_many=False)
+    return SearchResult(condition=_has(query, row_id, index), are_many=True)
 
 
-def _has(query: ColumnElement[Any], alert_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that an alert has the words.
+def _has(
+    query: ColumnElement[Any], row_id: ColumnElement[int], index: SearchIndex
+) -> ColumnElement[bool]:
+    """Return the condition that a row has the words.
 
     A correlated subquery keeps the planner from collecting all matches first, and from reading the
-    words of all alerts.
+    words of all rows.
     """
+    search = index.search
     of_one = (
-        select(_SEARCH.c.document.op("@@", return_type=Boolean())(query))
-        .where(_SEARCH.c.alert_id == alert_id)
-        .correlate(alert_id.table)
+        select(search.c.document.op("@@", return_type=Boolean())(query))
+        .where(search.c[index.key] == row_id)
+        .correlate(row_id.table)
         .scalar_subquery()
     )
     return type_coerce(of_one, Boolean)
 
 
-def _are_frequent(query: ColumnElement[Any], project_id: int, *, session: Session) -> bool:
-    """Return whether many more alerts match than can be listed, judging by the newest ones."""
+def _are_frequent(
+    query: ColumnElement[Any], project_id: int, index: SearchIndex, *, session: Session
+) -> bool:
+    """Return whether many more rows match than can be listed, judging by the newest ones."""
+    model = index.model
     newest = (
-        select(Alert.id, Alert.iid)
-        .where(Alert.project_id == project_id)
-        .order_by(Alert.iid.desc())
+        select(model.id, model.iid)
+        .where(model.project_id == project_id)
+        .order_by(model.iid.desc())
         .limit(_SAMPLE)
         .subquery()
     )
     found, total = session.execute(
         select(
-            func.count().filter(_has(query, newest.c.id)),
+            func.count().filter(_has(query, newest.c.id, index)),
             func.coalesce(func.max(newest.c.iid), 0),
         ).select_from(newest)
     ).one()
     return bool(found >= _FEWEST_OF_SAMPLE and found * total > 2 * MOST_NAMED * _SAMPLE)
 
 
-def _on_sqlite(terms: str, project_id: int, *, session: Session) -> SearchResult:
-    matching = select(_ROW).select_from(_SEARCH).where(_ANYWHERE.op("MATCH")(terms))
+def _on_sqlite(
+    terms: str, project_id: int, index: SearchIndex, *, session: Session
+) -> SearchResult:
+    model, row = index.model, index.row
+    matching = select(row).select_from(index.search).where(index.anywhere.op("MATCH")(terms))
     few = (
-        matching.join(Alert, Alert.id == _ROW)
-        # `+ 0` disables the project's index: without statistics the planner would read all alerts
+        matching.join(model, model.id == row)
+        # `+ 0` disables the project's index: without statistics the planner would read all rows
         # of the project and check each one for the words.
-        .where(Alert.project_id + 0 == project_id)
+        .where(model.project_id + 0 == project_id)
         .limit(MOST_NAMED + 1)
     )
     ids = session.scalars(few).all()
     if len(ids) <= MOST_NAMED:
-        return SearchResult(condition=Alert.id.in_(ids), are_many=False)
+        return SearchResult(condition=model.id.in_(ids), are_many=False)
     # `+ 0` here as well: the list is read in its order instead of being sorted.
-    return SearchResult(condition=(Alert.id + 0).in_(matching), are_many=True)
+    return SearchResult(condition=(model.id + 0).in_(matching), are_many=True)

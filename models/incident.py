@@ -1,0 +1,164 @@
+"""Incidents, what is linked to them, their timeline, and the rules that open them."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Text,
+    UniqueConstraint,
+    false,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+
+
+class IncidentCounter(Base):
+    """The last incident number of a project; whoever changes its incidents locks this row."""
+
+    __tablename__ = "incident_counters"
+
+    project_id: Mapped[int] = mapped_column(
+        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    last_iid: Mapped[int] = mapped_column(default=0)
+
+
+class IncidentRule(Base):
+    """Which alerts of a project open an incident."""
+
+    __tablename__ = "incident_rules"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(255))
+    #: What `domain.alerts.matching.conditions` stores.
+    conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
+    #: Whether its incidents are closed when all of their alerts are resolved.
+    closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+
+class Incident(Base):
+    """A problem that people work on, with the alerts that report it."""
+
+    __tablename__ = "incidents"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    #: Number within the project: 1, 2, 3 …
+    iid: Mapped[int]
+    title: Mapped[str] = mapped_column(String(255))
+    #: Markdown.
+    description: Mapped[str] = mapped_column(Text)
+    #: The severity as a number that grows with it: unknown 0, … critical 5.
+    urgency: Mapped[int] = mapped_column(SmallInteger)
+    #: triggered, acknowledged or resolved.
+    status: Mapped[str] = mapped_column(String(16))
+    closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: The rule that opened it; NULL if a user did, or if the rule was deleted.
+    rule_id: Mapped[int | None] = mapped_column(
+        ForeignKey("incident_rules.id", ondelete="SET NULL")
+    )
+    author_id: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
+    #: Kept when the account is deleted; empty for incidents of rules and commands.
+    author_name: Mapped[str] = mapped_column(String(255))
+    #: The number of linked alerts.
+    alerts: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    acknowledged_at: Mapped[datetime | None]
+    resolved_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        Index("uq_incidents_project_id_iid", "project_id", "iid", unique=True),
+        # One for each order of the list, of one status and of all.
+        Index("ix_incidents_newest", "project_id", "status", "id"),
+        Index("ix_incidents_urgency", "project_id", "status", "urgency", "id"),
+        Index("ix_incidents_project_id_id", "project_id", "id"),
+        # For the incidents that a rule has opened lately.
+        Index("ix_incidents_rule_id_id", "rule_id", "id"),
+    )
+
+
+class IncidentAlert(Base):
+    """An alert that is linked to an incident; of open incidents at most one has it."""
+
+    __tablename__ = "incident_alerts"
+
+    incident_id: Mapped[int] = mapped_column(
+        ForeignKey("incidents.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    alert_id: Mapped[int] = mapped_column(
+        ForeignKey("alerts.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        index=True,
+    )
+
+
+class IncidentFingerprint(Base):
+    """A fingerprint of the alerts of an open incident; new alerts with it join the incident."""
+
+    __tablename__ = "incident_fingerprints"
+
+    project_id: Mapped[int] = mapped_column(
+        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    fingerprint: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    incident_id: Mapped[int] = mapped_column(
+        ForeignKey("incidents.id", ondelete="CASCADE"), index=True
+    )
+
+
+class IncidentAssignee(Base):
+    """A user who looks after an incident."""
+
+    __tablename__ = "incident_assignees"
+
+    incident_id: Mapped[int] = mapped_column(
+        ForeignKey("incidents.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    user_id: Mapped[int] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        index=True,
+    )
+
+
+class IncidentNote(Base):
+    """An entry of an incident's timeline: a comment of a user, or a change of the incident."""
+
+    __tablename__ = "incident_notes"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    incident_id: Mapped[int] = mapped_column(ForeignKey("incidents.id", ondelete="CASCADE"))
+    user_id: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="SET NULL"), index=True
+    )
+    #: Kept when the account is deleted; empty for what rules and commands did.
+    user_name: Mapped[str] = mapped_column(String(255))
+    #: A `domain.incidents.timeline.EntryKind`.
+    kind: Mapped[str] = mapped_column(String(16))
+    #: The comment in Markdown; empty for changes.
+    text: Mapped[str] = mapped_column(Text)
+    #: What changed.
+    details: Mapped[dict[str, Any]] = mapped_column(JSON)
+    #: Whether only members from Reporter up see the comment.
+    is_internal: Mapped[bool] = mapped_column(default=False, server_default=false())
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+    __table_args__ = (Index("ix_incident_notes_incident_id_id", "incident_id", "id"),)
