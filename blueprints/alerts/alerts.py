@@ -22,6 +22,7 @@ from domain.alerts.listing.sort_orders import SORT_ORDERS, read_cursor
 from domain.database.paging import Slice
 from domain.database.paging import read_cursor as read_id
 from domain.escalations.explanation import explain
+from domain.incidents.listing import incidents_of_alert
 from domain.projects.views import ProjectView
 from forms.alert_query import PARAMETERS, AlertQuery, read_query
 from web.access.marks import get_current_user, project_member
@@ -145,6 +146,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         activity=list_activity(alert.id, activity, session=session),
         people=_people(project),
         environment=reference_to(project.id, alert.environment or "", session=session),
+        incidents=incidents_of_alert(alert.id, session=session),
         status_choices=STATUSES,
         escalation=explain(project.id, alert.id, session=session),
     )

@@ -19,6 +19,10 @@ from blueprints.api_v4.escalation_policies import escalation_policies
 from blueprints.api_v4.group_member_roles import group_member_roles
 from blueprints.api_v4.groups import groups
 from blueprints.api_v4.heartbeats import heartbeats
+from blueprints.api_v4.incident_alerts import incident_alerts
+from blueprints.api_v4.incident_notes import incident_notes
+from blueprints.api_v4.incident_rules import incident_rules
+from blueprints.api_v4.incidents import incidents
 from blueprints.api_v4.instance import instance
 from blueprints.api_v4.instance_settings import instance_settings
 from blueprints.api_v4.invitations import invitations
@@ -87,6 +91,10 @@ api_v4.register_blueprint(alert_activity)
 api_v4.register_blueprint(on_call_schedules)
 api_v4.register_blueprint(on_call_overrides)
 api_v4.register_blueprint(on_call_swaps)
+api_v4.register_blueprint(incidents)
+api_v4.register_blueprint(incident_alerts)
+api_v4.register_blueprint(incident_notes)
+api_v4.register_blueprint(incident_rules)
 api_v4.register_blueprint(deployments)
 api_v4.register_blueprint(commit_statuses)
 api_v4.register_blueprint(releases)

@@ -87,6 +87,13 @@ class EventKind(StrEnum):
     ALERT_ROUTE_CREATED = "alert_route.created"
     ALERT_ROUTE_CHANGED = "alert_route.changed"
     ALERT_ROUTE_REMOVED = "alert_route.removed"
+    INCIDENT_CREATED = "incident.created"
+    #: Its fields, alerts or comments.
+    INCIDENT_CHANGED = "incident.changed"
+    INCIDENT_REMOVED = "incident.removed"
+    INCIDENT_RULE_CREATED = "incident_rule.created"
+    INCIDENT_RULE_CHANGED = "incident_rule.changed"
+    INCIDENT_RULE_REMOVED = "incident_rule.removed"
     REGISTRY_KEY_ROTATED = "registry_key.rotated"
     REGISTRY_REPOSITORY_REMOVED = "registry_repository.removed"
     REGISTRY_TAGS_REMOVED = "registry_tags.removed"

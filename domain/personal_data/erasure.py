@@ -16,9 +16,17 @@ from domain.accounts.users import UserView, empty_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
 from domain.errors import ConflictError
+from domain.incidents.timeline import EntryKind
 from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from domain.projects.members import groups_owned_alone
-from models import AlertNote, Application, AuditEvent, AuditStreamEntry
+from models import (
+    AlertNote,
+    Application,
+    AuditEvent,
+    AuditStreamEntry,
+    Incident,
+    IncidentNote,
+)
 
 _SLICE = 500
 
@@ -48,6 +56,7 @@ def erase_person(
     pseudonym = f"deleted user {user.id}"
     names = _Names(user, pseudonym)
     _rename_in_activity(user, names, session=session)
+    _rename_in_incidents(user, names, session=session)
     _rename_in_audit_events(user, names, session=session, key=audit_key)
     _rename_in_streamed_events(user, names, session=session)
     for table in PERSONAL_DATA:
@@ -128,6 +137,16 @@ def _rename_in_activity(user: UserView, names: _Names, *, session: Session) -> N
     session.execute(theirs.values(user_name=names.pseudonym))
     assigned = (AlertNote.kind == NoteKind.ASSIGNEE.value) & (AlertNote.text == names.username)
     session.execute(update(AlertNote).where(assigned).values(text=names.pseudonym))
+
+
+def _rename_in_incidents(user: UserView, names: _Names, *, session: Session) -> None:
+    opened = update(Incident).where(Incident.author_id == user.id)
+    session.execute(opened.values(author_name=names.pseudonym))
+    theirs = update(IncidentNote).where(IncidentNote.user_id == user.id)
+    session.execute(theirs.values(user_name=names.pseudonym))
+    kinds = (EntryKind.ASSIGNED.value, EntryKind.UNASSIGNED.value)
+    assigned = IncidentNote.kind.in_(kinds) & (IncidentNote.text == names.username)
+    session.execute(update(IncidentNote).where(assigned).values(text=names.pseudonym))
 
 
 def _rename_in_audit_events(user: UserView, names: _Names, *, session: Session, key: bytes) -> None:

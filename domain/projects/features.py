@@ -20,7 +20,7 @@ class Feature(StrEnum):
     ENVIRONMENTS = "environments"
     FEATURE_FLAGS = "feature_flags"
     INFRASTRUCTURE = "infrastructure"
-    #: Alerts, integrations and what receives alerts.
+    #: Alerts, incidents, integrations and what receives alerts.
     MONITOR = "monitor"
 
     @property
@@ -34,6 +34,7 @@ class Feature(StrEnum):
 _ROOMS: Mapping[str, Feature] = {
     "alert": Feature.MONITOR,
     "test_alerts": Feature.MONITOR,
+    "incident": Feature.MONITOR,
     "integration": Feature.MONITOR,
     "deliveries": Feature.MONITOR,
     "escalation": Feature.MONITOR,

@@ -22,6 +22,10 @@ from models import (
     Group,
     Heartbeat,
     HeartbeatPing,
+    Incident,
+    IncidentAlert,
+    IncidentFingerprint,
+    IncidentNote,
     Occurrence,
     Project,
     ProjectRelease,
@@ -79,6 +83,7 @@ def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Sessio
 
 def _empty(project_id: int, *, session: Session, between: Between) -> None:
     """Remove what a project may have thousands of; the rest goes with its row."""
+    _remove_incidents(project_id, session=session, between=between)
     _remove_alerts(project_id, session=session, between=between)
     for keys, condition in _dependants(project_id):
         _remove_slices(keys, condition, session=session, between=between)
@@ -110,6 +115,23 @@ def _dependants(
         ([Heartbeat.id], Heartbeat.project_id == project_id),
         (day, AlertDay.project_id == project_id),
     )
+
+
+def _remove_incidents(project_id: int, *, session: Session, between: Between) -> None:
+    some = select(Incident.id).where(Incident.project_id == project_id).limit(_ALERTS)
+    while ids := session.scalars(some).all():
+        # An incident may have thousands of alerts and notes.
+        for keys, of_incident in (
+            ((IncidentNote.id,), IncidentNote.incident_id),
+            ((IncidentAlert.incident_id, IncidentAlert.alert_id), IncidentAlert.incident_id),
+            (
+                (IncidentFingerprint.project_id, IncidentFingerprint.fingerprint),
+                IncidentFingerprint.incident_id,
+            ),
+        ):
+            _remove_slices(keys, of_incident.in_(ids), session=session, between=between)
+        _delete(Incident, Incident.id.in_(ids), session)
+        between()
 
 
 def _remove_alerts(project_id: int, *, session: Session, between: Between) -> None:

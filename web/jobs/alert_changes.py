@@ -19,6 +19,7 @@ from domain.alerts.following.followers import Follower
 from domain.clock import Clock, system_clock
 from web.jobs.current_settings import current_settings
 from web.jobs.escalations import handle_changes as escalate_changes
+from web.jobs.incidents import follow_for_incidents
 from web.jobs.loops import Loop
 from web.jobs.webhooks import queue_changes
 from web.settings.reader import Settings
@@ -40,6 +41,7 @@ class Handler(Protocol):
 #: A follower without a handler has no row in `alert_followers`.
 HANDLERS: Mapping[Follower, Handler] = {
     Follower.ESCALATIONS: escalate_changes,
+    Follower.INCIDENTS: follow_for_incidents,
     Follower.WEBHOOKS: queue_changes,
 }
 

@@ -26,6 +26,7 @@ _SIGNED_IN = (
         "home.groups_and_projects",
         (
             *("home.groups", "groups.", "projects.", "resource_tokens.", "alerts.", "on_call"),
+            *("incidents.", "incident_"),
             *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
             *("deliveries.", "test_alerts.", "heartbeats.", "webhooks.", "webhook_deliveries."),
             *("escalation_policies.", "alert_routes."),

@@ -1,25 +1,88 @@
 """Renders Markdown that people wrote, without anything that could harm its readers."""
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import nh3
 from markdown_it import MarkdownIt
-from markupsafe import Markup
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+from domain import threads
 
 #: A page has headings of its own, and loads no images of others.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(
     ["heading", "lheading", "image"]
 )
 _TAGS = {*("a", "blockquote", "br", "code", "em", "hr", "li", "ol", "p", "pre", "strong", "ul")}
+_SCHEMES = {"http", "https", "mailto"}
 _CLEANER = nh3.Cleaner(
     tags=_TAGS,
     attributes={"a": {"href", "title"}},
-    url_schemes={"http", "https", "mailto"},
+    url_schemes=_SCHEMES,
     url_relative="deny",
 )
+_DOCUMENT_CLEANER = nh3.Cleaner(
+    tags={*_TAGS, *("h3", "h4", "h5", "h6", "s")} | {"table", "tbody", "td", "th", "thead", "tr"},
+    attributes={"a": {"href", "title"}, "ol": {"start"}},
+    url_schemes=_SCHEMES,
+    url_relative="deny",
+    link_rel="nofollow noopener noreferrer",
+)
+#: The page's own headings come before those of a document.
+_HEADINGS_BELOW = 2
+_LOWEST_HEADING = 6
+#: Longer texts, in characters, are rendered in a thread; a hostile one takes over a second.
+_WORTH_A_THREAD = 2_000
+_WITHOUT_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
 
 
 @lru_cache(maxsize=32)
 def rendered_markdown(text: str) -> Markup:
     """Return a text in Markdown as HTML: paragraphs, lists, code, emphasis and links to the web."""
     return Markup(_CLEANER.clean(_MARKDOWN.render(text)))  # noqa: S704 - cleaned
+
+
+def rendered_document(text: str) -> Markup:
+    """As `rendered_markdown`, with headings below those of the page, and with tables.
+
+    Images become links: a picture of another host would tell it who reads the page.
+    """
+    if len(text) <= _WORTH_A_THREAD:
+        return _rendered_document(text)
+    return threads.rendering.run(_rendered_document, text)
+
+
+@lru_cache(maxsize=128)
+def _rendered_document(text: str) -> Markup:
+    rendered = _document_parser().render(text.translate(_WITHOUT_OVERRIDES))
+    return Markup(_DOCUMENT_CLEANER.clean(rendered))  # noqa: S704 - cleaned
+
+
+def _document_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": 20})
+    parser.enable(["table", "strikethrough"])
+    parser.add_render_rule("image", _image)
+    parser.add_render_rule("heading_open", _heading)
+    parser.add_render_rule("heading_close", _heading)
+    return parser
+
+
+def _image(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
+    del renderer, options, env
+    source = str(tokens[index].attrs.get("src", ""))
+    words = "".join(child.content for child in tokens[index].children or ())
+    return f'<a href="{escape(source)}">{escape(words or source)}</a>'
+
+
+def _heading(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
+    token = tokens[index]
+    token.tag = f"h{min(_LOWEST_HEADING, int(token.tag[1:]) + _HEADINGS_BELOW)}"
+    rendered: str = renderer.renderToken(tokens, index, options, env)
+    return rendered

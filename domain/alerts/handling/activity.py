@@ -62,13 +62,16 @@ class ActivityView:
 
 
 def add_entry(
-    alert_id: int, kind: NoteKind, text: str, *, by: Actor, session: Session, now: datetime
+    alert_id: int, kind: NoteKind, text: str, *, by: Actor | None, session: Session, now: datetime
 ) -> AlertNote:
-    """Add an entry to the activity of an alert, and return its row to the modules beside this."""
+    """Add an entry to the activity of an alert, and return its row to the modules beside this.
+
+    An entry without an actor is of the command line.
+    """
     row = AlertNote(
         alert_id=alert_id,
-        user_id=by.id,
-        user_name=by.name,
+        user_id=by.id if by else None,
+        user_name=by.name if by else "",
         kind=kind.value,
         text=text,
         created_at=now,

@@ -49,8 +49,8 @@ def _no_candidate(field: str) -> InvalidError:
     return InvalidError(message, field=field)
 
 
-def _get_candidate(
-    project: ProjectView, username: str, *, by: Actor, session: Session, today: date
+def get_candidate(
+    project: ProjectView, username: str, *, by: Actor | None, session: Session, today: date
 ) -> UserView:
     """Return the user of an exact name who may be assigned, or raise InvalidError."""
     try:
@@ -58,7 +58,7 @@ def _get_candidate(
     except NotFoundError as error:
         raise _no_candidate("assignee") from error
     is_able = _is_candidate(project, user.id, session=session, today=today)
-    if user.username != username or not (is_able or username == by.name):
+    if user.username != username or not (is_able or (by and username == by.name)):
         raise _no_candidate("assignee")
     return user
 
@@ -90,7 +90,7 @@ def assign(
         session.execute(delete(Assignment).where(Assignment.alert_id == alert_id))
         add_entry(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
         return
-    user = _get_candidate(project, username, by=by, session=session, today=now.date())
+    user = get_candidate(project, username, by=by, session=session, today=now.date())
     session.execute(
         insert_into(Assignment, session=session)
         .values(alert_id=alert_id, user_id=user.id)

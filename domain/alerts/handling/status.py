@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import Select, case, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -21,6 +21,8 @@ from models import Alert, AlertCounter
 
 #: The most alerts of one change, more than any page of the list has.
 MOST_AT_ONCE = 200
+#: Rows of a statement.
+_SLICE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,8 @@ class StatusChange:
     """The status that a user gives to alerts."""
 
     status: str
-    by: Actor
+    #: None for the command line.
+    by: Actor | None
     #: From where the user acts if it is no page and no token, in words as in a sentence.
     via: str | None = None
 
@@ -71,7 +74,7 @@ def change_statuses(
     if len(iids) > MOST_AT_ONCE:
         message = f"Select at most {MOST_AT_ONCE} alerts at once."
         raise InvalidError(message, field="iids")
-    _lock(project_id, session=session)
+    lock_alerts_of(project_id, session=session)
     return _change(project_id, iids, change, session=session, now=now)
 
 
@@ -87,7 +90,7 @@ def change_matching(
 
     Return the result and, if others follow them, the cursor that leads to these.
     """
-    _lock(wanted.project_id, session=session)
+    lock_alerts_of(wanted.project_id, session=session)
     part = AlertSlice(size=MOST_AT_ONCE, following=following)
     page = list_alerts(wanted, part, session=session)
     iids = [row.iid for row in page.items]
@@ -95,8 +98,43 @@ def change_matching(
     return result, None if page.next_before is None else str(page.next_before)
 
 
-def _lock(project_id: int, *, session: Session) -> None:
-    # The intake takes this lock first as well, so the two cannot deadlock.
+def change_all(
+    project_id: int,
+    alert_ids: Select[int],
+    change: StatusChange,
+    *,
+    among: Sequence[str],
+    session: Session,
+    now: datetime,
+) -> int:
+    """Change the status of those alerts that have one of these, with one statement for all of them.
+
+    Return how many were changed. `change` leads to no status in which a fingerprint could conflict:
+    acknowledged or resolved, and `among` has open ones alone.
+    """
+    lock_alerts_of(project_id, session=session)
+    is_meant = (Alert.id.in_(alert_ids), Alert.status.in_(among))
+    ids = session.scalars(select(Alert.id).where(*is_meant).order_by(Alert.id).with_for_update())
+    changed = ids.all()
+    # An alert that starts in the future does not end before its start.
+    ended_at = case((Alert.started_at > now, Alert.started_at), else_=now)
+    ends = {"ended_at": ended_at} if change.status == "resolved" else {}
+    for begin in range(0, len(changed), _SLICE):
+        some = changed[begin : begin + _SLICE]
+        session.execute(
+            update(Alert)
+            .where(Alert.id.in_(some))
+            .values(status=change.status, **ends)
+            .execution_options(synchronize_session=False)
+        )
+        for alert_id in some:
+            kind, text = NoteKind.STATUS, change.status
+            add_entry(alert_id, kind, text, by=change.by, session=session, now=now)
+    return len(changed)
+
+
+def lock_alerts_of(project_id: int, *, session: Session) -> None:
+    """Lock the alerts of a project: the intake of several takes this lock first as well."""
     session.execute(
         select(AlertCounter).where(AlertCounter.project_id == project_id).with_for_update()
     )

@@ -179,6 +179,7 @@ RELEASE_18: Sequence[Change] = (
         ),
         after="A request that changes confidential or internal of a note is refused.",
         replacement="Set internal when the note is created; delete and write it anew to change it.",
+        hosted=True,
     ),
     Change(
         id="api-rate-limits",

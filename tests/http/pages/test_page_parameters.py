@@ -7,6 +7,7 @@ import pytest
 
 from domain.accounts.roles import Role
 from tests.support.accounts.team import browser_of
+from tests.support.alerts.incidents import create_incident
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
 
@@ -17,6 +18,8 @@ LIST = (
 PAGES: Mapping[str, tuple[str, ...]] = {
     "/-/alerts": (*LIST, "_part"),
     "/-/alerts/1": ("reports", "activity"),
+    "/-/incidents": ("status", "search", "severity", "assignee", "sort", "before", "after"),
+    "/-/incidents/1": ("alerts", "timeline"),
     "/-/environments": ("search", "before", "after"),
     "/-/environments/prod": ("before", "after"),
     "/-/settings/integrations/{id}/deliveries": ("show", "status", "before"),
@@ -36,6 +39,7 @@ def endpoint_of(gatebell: LiveGatebell) -> Endpoint:
     endpoint = connect(gatebell)
     endpoint.accepted(title=TEMPLATE, platform_environment_name="prod")
     endpoint.post(b"{")
+    create_incident(gatebell, endpoint.project, alerts=[1])
     return endpoint
 
 

@@ -120,6 +120,17 @@ def tags(world: World) -> list[Use]:
     return [Use("GET", path)]
 
 
+def confidential_note(world: World) -> list[Use]:
+    made = world.api.done("POST", f"{world.at}/incidents", json={"title": "Down"}, status=201)
+    notes = f"{world.at}/incidents/{made['iid']}/notes"
+    note = world.api.done("POST", notes, json={"body": "Mine", "internal": True}, status=201)
+    return [
+        Use("PUT", f"{notes}/{note['id']}", {"json": {name: value}})
+        for name in ("confidential", "internal")
+        for value in (False, True)
+    ]
+
+
 def one(method: str, path: str, before: int = 200, **sent: Any) -> Callable[[World], list[Use]]:
     return lambda world: [
         Use(method, path.format(at=world.at, group=world.group, page=world.project), sent, before)
@@ -192,6 +203,7 @@ REFUSED: Mapping[str, Callable[[World], list[Use]]] = {
         "POST", "/groups/{group}/runners/reset_registration_token", 404
     ),
     "registry-tags-offset-pagination": tags,
+    "notes-confidentiality": confidential_note,
 }
 #: Calls whose response has a field until the release, with the names of the fields.
 SHOWN: Mapping[str, tuple[Callable[[World], list[Use]], tuple[str, ...]]] = {

@@ -7,6 +7,7 @@ from tests.support.wire.ci_cd_endpoints import CI_CD_ENDPOINTS
 from tests.support.wire.escalation_endpoints import ESCALATION_ENDPOINTS
 from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
 from tests.support.wire.heartbeat_endpoints import HEARTBEAT_ENDPOINTS
+from tests.support.wire.incident_endpoints import INCIDENT_ENDPOINTS
 from tests.support.wire.integration_endpoints import INTEGRATION_ENDPOINTS
 from tests.support.wire.on_call_endpoints import ON_CALL_ENDPOINTS
 from tests.support.wire.release_endpoints import RELEASE_ENDPOINTS
@@ -246,6 +247,7 @@ ENDPOINTS = (
     Endpoint("api_v4.member_roles.delete", "DELETE", f"{MEMBER_ROLES_AT}/{{id}}"),
     *(Endpoint(*each) for each in WEBHOOK_ENDPOINTS),
     *(Endpoint(*each) for each in ESCALATION_ENDPOINTS),
+    *(Endpoint(*each) for each in INCIDENT_ENDPOINTS),
     Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
     Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),

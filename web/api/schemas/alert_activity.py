@@ -58,7 +58,9 @@ class AlertActivity(Resource):
 
     id: int
     kind: NoteKind
-    author: AlertAuthor | None = Field(description="Null for a change by a report.")
+    author: AlertAuthor | None = Field(
+        description="Null for a change by a report or by the command line."
+    )
     text: str = Field(
         description="The note, the new status, the new assignee, empty for nobody, or what came of "
         "a page to the author."
@@ -72,11 +74,11 @@ class AlertActivity(Resource):
     @classmethod
     def of(cls, view: ActivityView) -> "AlertActivity":
         """Present an entry."""
-        is_report = view.kind is NoteKind.CHANGE
+        has_author = view.kind is not NoteKind.CHANGE and view.user_name
         return cls(
             id=view.id,
             kind=view.kind,
-            author=None if is_report else AlertAuthor(id=view.user_id, username=view.user_name),
+            author=(AlertAuthor(id=view.user_id, username=view.user_name) if has_author else None),
             text=view.text,
             via=view.via,
             changes=tuple(map(AlertChange.of, view.changes)),

@@ -1,0 +1,1 @@
+"""The pages of incidents and of the rules that open them."""

@@ -1,0 +1,109 @@
+"""What alerts report, with the Markdown that their senders wrote for incidents."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading import prometheus
+from domain.alerts.reading.body import read_json
+from domain.alerts.reading.formats import Reading, only_item
+from domain.alerts.reading.incoming import (
+    MissingAttributes,
+    NoValidItem,
+    Severity,
+    UnreadableBody,
+)
+from models import Alert, Delivery
+
+_SEVERITIES = tuple(Severity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertReport:
+    """An alert as its last report describes it."""
+
+    id: int
+    iid: int
+    title: str
+    description: str | None
+    severity: Severity
+    service: str | None
+    monitoring_tool: str | None
+    hosts: tuple[str, ...]
+    query: str | None
+    started_at: datetime
+    #: Only metrics payloads have it, and only while they are stored.
+    markdown: str | None
+
+
+def read_reports(
+    alert_ids: Iterable[int], *, session: Session, reading: Reading
+) -> Mapping[int, AlertReport]:
+    """Return the reports of alerts by id; each body is read once, and one is in memory at a time.
+
+    Ids without an alert are left out.
+    """
+    alerts = session.scalars(select(Alert).where(Alert.id.in_(alert_ids))).all()
+    markdown = _markdown_of(alerts, session=session, reading=reading)
+    return {alert.id: _report(alert, markdown.get(alert.id)) for alert in alerts}
+
+
+def _report(alert: Alert, markdown: str | None) -> AlertReport:
+    return AlertReport(
+        id=alert.id,
+        iid=alert.iid,
+        title=alert.title,
+        description=alert.description,
+        severity=_SEVERITIES[alert.severity],
+        service=alert.service,
+        monitoring_tool=alert.monitoring_tool,
+        hosts=tuple(alert.hosts.split("\n")) if alert.hosts else (),
+        query=alert.query or None,
+        started_at=alert.started_at,
+        markdown=markdown,
+    )
+
+
+def _markdown_of(
+    alerts: Sequence[Alert], *, session: Session, reading: Reading
+) -> Mapping[int, str]:
+    by_delivery: dict[int, list[Alert]] = defaultdict(list)
+    for alert in alerts:
+        if alert.delivery_id is not None:
+            by_delivery[alert.delivery_id].append(alert)
+    with_markdown = session.scalars(
+        select(Delivery.id).where(
+            Delivery.id.in_(by_delivery), Delivery.format == IntegrationType.PROMETHEUS.value
+        )
+    ).all()
+    found: dict[int, str] = {}
+    for delivery_id in with_markdown:
+        body, received_at = session.execute(
+            select(Delivery.body, Delivery.received_at).where(Delivery.id == delivery_id)
+        ).one()
+        value = _parsed(body, reading=reading)
+        for alert in by_delivery[delivery_id]:
+            markdown = _markdown(value, alert.item_index, now=received_at)
+            if markdown is not None:
+                found[alert.id] = markdown
+    return found
+
+
+def _parsed(body: bytes | None, *, reading: Reading) -> object:
+    try:
+        return read_json(body or b"", nesting_limit=reading.nesting_limit)
+    except UnreadableBody:
+        return None
+
+
+def _markdown(value: object, item_index: int, *, now: datetime) -> str | None:
+    try:
+        item = only_item(value, IntegrationType.PROMETHEUS, item_index)
+        return prometheus.parse(item, now=now).alerts[0].markdown
+    except (UnreadableBody, MissingAttributes, NoValidItem):
+        return None

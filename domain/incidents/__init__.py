@@ -1,0 +1,1 @@
+"""Incidents: problems that people work on, opened by hand or from alerts by rules."""

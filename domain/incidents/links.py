@@ -1,0 +1,247 @@
+"""Links between alerts and incidents, and the fingerprints that open incidents hold."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.following.followers import Follower, follow, unfollow
+from domain.alerts.handling.status import lock_alerts_of
+from domain.audit.events import Actor
+from domain.database.upsert import insert_into
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.incidents.rows import locked_incident, views_of
+from domain.incidents.timeline import EntryKind, NewEntry, add_entries, alerts_in
+from domain.incidents.views import OPEN_STATUSES, IncidentView
+from models import (
+    Alert,
+    Incident,
+    IncidentAlert,
+    IncidentFingerprint,
+    IncidentRule,
+)
+
+#: The most alerts that a request links.
+MOST_AT_ONCE = 200
+#: Rows of a statement.
+_SLICE = 500
+
+
+class LinkedAlert(NamedTuple):
+    """An alert as far as links need it."""
+
+    id: int
+    iid: int
+    fingerprint: bytes | None
+
+
+def lock_alerts(project_id: int, iids: Sequence[int], *, session: Session) -> list[LinkedAlert]:
+    """Return alerts in the order of their numbers, locked until the transaction ends.
+
+    Their followers hear of every change from then on. Raise NotFoundError for an unknown number.
+    """
+    if len(set(iids)) > MOST_AT_ONCE:
+        message = f"Link at most {MOST_AT_ONCE} alerts at once."
+        raise InvalidError(message, field="alerts")
+    if not iids:
+        return []
+    lock_alerts_of(project_id, session=session)
+    rows = session.execute(
+        select(Alert.id, Alert.iid, Alert.fingerprint)
+        .where(Alert.project_id == project_id, Alert.iid.in_(iids))
+        .order_by(Alert.id)
+        .with_for_update(key_share=True)
+    ).all()
+    found = [LinkedAlert(*row) for row in rows]
+    missing = set(iids) - {alert.iid for alert in found}
+    if missing:
+        message = f"Alert {min(missing)} not found in this project."
+        raise NotFoundError(message)
+    return found
+
+
+def open_incidents_of(alert_ids: Iterable[int], *, session: Session) -> Mapping[int, Incident]:
+    """Return the open incident of each alert that has one."""
+    rows = session.execute(
+        select(IncidentAlert.alert_id, Incident)
+        .join(Incident, Incident.id == IncidentAlert.incident_id)
+        .where(IncidentAlert.alert_id.in_(alert_ids), Incident.status.in_(OPEN_STATUSES))
+    )
+    return dict(rows.all())
+
+
+def holders_of(
+    project_id: int, fingerprints: Iterable[bytes], *, session: Session
+) -> Mapping[bytes, int]:
+    """Return the id of the open incident that holds each fingerprint."""
+    rows = session.execute(
+        select(IncidentFingerprint.fingerprint, IncidentFingerprint.incident_id).where(
+            IncidentFingerprint.project_id == project_id,
+            IncidentFingerprint.fingerprint.in_(set(fingerprints)),
+        )
+    )
+    return dict(rows.all())
+
+
+def check_free(alerts: Sequence[LinkedAlert], *, session: Session) -> None:
+    """Raise ConflictError for an alert that an open incident has."""
+    taken = open_incidents_of([alert.id for alert in alerts], session=session)
+    for alert in alerts:
+        if alert.id in taken:
+            message = f"Alert {alert.iid} belongs to the open incident {taken[alert.id].iid}."
+            raise ConflictError(message, field="alerts")
+
+
+Links = Mapping[int, Sequence[LinkedAlert]]
+
+
+def link(links: Links, *, session: Session) -> None:
+    """Link alerts to incidents, by the id of the incident; the caller changes the counts."""
+    rows = [
+        {"incident_id": incident_id, "alert_id": alert.id}
+        for incident_id, alerts in links.items()
+        for alert in alerts
+    ]
+    if rows:
+        session.execute(insert(IncidentAlert), rows)
+
+
+def hold(links: Links, project_id: int, *, session: Session) -> None:
+    """Let open incidents hold the fingerprints of alerts, and follow what becomes of these.
+
+    A fingerprint that another open incident holds stays there.
+    """
+    held = {
+        alert.fingerprint: incident_id
+        for incident_id, alerts in links.items()
+        for alert in alerts
+        if alert.fingerprint is not None
+    }
+    _hold(project_id, held, session=session)
+    follow(project_id, Follower.INCIDENTS, session=session)
+
+
+def _hold(project_id: int, holders: Mapping[bytes, int], *, session: Session) -> None:
+    rows = [
+        {"project_id": project_id, "fingerprint": fingerprint, "incident_id": incident_id}
+        for fingerprint, incident_id in holders.items()
+    ]
+    statement = insert_into(IncidentFingerprint, session=session).on_conflict_do_nothing()
+    for begin in range(0, len(rows), _SLICE):
+        session.execute(statement, rows[begin : begin + _SLICE])
+
+
+def release_fingerprints(incident_ids: Sequence[int], *, session: Session) -> None:
+    """Let closed incidents hold nothing: what fires again belongs to another one."""
+    session.execute(
+        delete(IncidentFingerprint)
+        .where(IncidentFingerprint.incident_id.in_(incident_ids))
+        .execution_options(synchronize_session=False)
+    )
+
+
+def hold_again(incident: Incident, *, session: Session) -> None:
+    """Let a reopened incident hold the fingerprints of its alerts that no other one holds."""
+    fingerprints = session.scalars(
+        select(Alert.fingerprint)
+        .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
+        .where(IncidentAlert.incident_id == incident.id, Alert.fingerprint.is_not(None))
+        .distinct()
+    ).all()
+    held = {fingerprint: incident.id for fingerprint in fingerprints if fingerprint is not None}
+    _hold(incident.project_id, held, session=session)
+    if incident.alerts:
+        follow(incident.project_id, Follower.INCIDENTS, session=session)
+
+
+def link_alerts(
+    project_id: int,
+    iid: int,
+    alert_iids: Sequence[int],
+    *,
+    by: Actor | None,
+    session: Session,
+    now: datetime,
+) -> IncidentView:
+    """Link alerts to an incident; those that it has stay as they are.
+
+    Raise NotFoundError, or ConflictError for an alert of another open incident.
+    """
+    incident = locked_incident(project_id, iid, session=session)
+    alerts = lock_alerts(project_id, alert_iids, session=session)
+    had = set(
+        session.scalars(
+            select(IncidentAlert.alert_id).where(
+                IncidentAlert.incident_id == incident.id,
+                IncidentAlert.alert_id.in_([alert.id for alert in alerts]),
+            )
+        )
+    )
+    new = [alert for alert in alerts if alert.id not in had]
+    if new:
+        if incident.status in OPEN_STATUSES:
+            check_free(new, session=session)
+            hold({incident.id: new}, project_id, session=session)
+        link({incident.id: new}, session=session)
+        _note(incident, EntryKind.LINKED, new, by=by, session=session, now=now)
+    (view,) = views_of([incident], session=session)
+    return view
+
+
+def unlink_alert(
+    project_id: int,
+    iid: int,
+    alert_iid: int,
+    *,
+    by: Actor | None,
+    session: Session,
+    now: datetime,
+) -> IncidentView:
+    """Take an alert from an incident; raise NotFoundError if it is not linked."""
+    incident = locked_incident(project_id, iid, session=session)
+    (alert,) = lock_alerts(project_id, [alert_iid], session=session)
+    removed = session.execute(
+        delete(IncidentAlert)
+        .where(IncidentAlert.incident_id == incident.id, IncidentAlert.alert_id == alert.id)
+        .returning(IncidentAlert.alert_id)
+    ).all()
+    if not removed:
+        message = f"Alert {alert_iid} is not linked to incident {iid}."
+        raise NotFoundError(message)
+    _note(incident, EntryKind.UNLINKED, [alert], by=by, session=session, now=now)
+    if incident.status in OPEN_STATUSES:
+        # What other alerts of the incident have is held again.
+        release_fingerprints([incident.id], session=session)
+        hold_again(incident, session=session)
+    (view,) = views_of([incident], session=session)
+    return view
+
+
+def _note(
+    incident: Incident,
+    kind: EntryKind,
+    alerts: Sequence[LinkedAlert],
+    *,
+    by: Actor | None,
+    session: Session,
+    now: datetime,
+) -> None:
+    incident.alerts += len(alerts) if kind is EntryKind.LINKED else -len(alerts)
+    incident.updated_at = now
+    details = alerts_in([alert.iid for alert in alerts])
+    entry = NewEntry(incident_id=incident.id, kind=kind, details=details)
+    add_entries([entry], by=by, session=session, now=now)
+
+
+def stop_following(project_id: int, *, session: Session) -> None:
+    """Follow the alerts of a project no more if it has no rule and no open incident with alerts."""
+    has_rule = select(IncidentRule.id).where(IncidentRule.project_id == project_id)
+    has_open = select(Incident.id).where(
+        Incident.project_id == project_id, Incident.status.in_(OPEN_STATUSES), Incident.alerts > 0
+    )
+    for found in (has_rule, has_open):
+        if session.scalar(found.limit(1)) is not None:
+            return
+    unfollow(project_id, Follower.INCIDENTS, session=session)

@@ -1,0 +1,222 @@
+"""Rules open incidents from alerts; alerts join them, and close them when they recover."""
+
+from datetime import timedelta
+
+import pytest
+
+from domain.incidents.planning import STORM_SIZE
+from tests.support.alerts.incidents import IncidentProject
+from tests.support.alerts.senders import item
+
+
+@pytest.mark.spec("J2")
+def test_an_alert_that_meets_a_rule_opens_an_incident(project: IncidentProject) -> None:
+    rule = project.rule(severities=["critical"], environments=["prod*"], labels={"team": "db"})
+    met = {"severity": "critical", "platform_environment_name": "production", "team": "db"}
+    for left_out in met:
+        project.fire(f"without {left_out}", **{**met, left_out: "other"})
+    project.send(
+        item(
+            "Disk full",
+            labels={"alertname": "Disk full", "service": "db_main", "host": "db-1", **met},
+            annotations={
+                "description": "95% of /var\nis used",
+                "platform_incident_markdown": "## What to do\n\n- free **space**",
+            },
+            generatorURL="http://prometheus.example/graph?g0.expr=disk_used+%3E+90",
+        )
+    )
+    project.run()
+    # "without severity" is of a word that no one knows, and so critical.
+    (unknown, incident) = project.incidents()
+    assert unknown["title"] == "without severity"
+    assert incident["title"] == "Disk full"
+    assert incident["iid"] == 2
+    assert incident["severity"] == "critical"
+    assert incident["status"] == "triggered"
+    assert incident["alerts"] == [4]
+    assert incident["rule_id"] == rule["id"]
+    assert incident["author"] is None
+    assert incident["web_url"] == "http://localhost/acme/shop/-/incidents/2"
+    assert incident["description"] == (
+        "**Start time:** 21 November 2026, 7:52AM (UTC)  \n"
+        "**Severity:** critical  \n"
+        "**full_query:** `disk_used > 90`  \n"
+        "**Service:** db_main  \n"
+        "**Monitoring tool:** Prometheus  \n"
+        "**Hosts:** db-1  \n"
+        "**Description:** 95% of /var  \n"
+        "is used  \n"
+        "**Gatebell alert:** <http://localhost/acme/shop/-/alerts/4>"
+        "\n\n---\n\n"
+        "## What to do\n\n- free **space**"
+    )
+    assert project.timeline(2) == ["opened by the rule “all” from alert #4"]
+
+
+@pytest.mark.spec("J2")
+def test_gitlabs_spelling_of_the_markdown_is_read_as_well(project: IncidentProject) -> None:
+    project.rule()
+    project.send(item("a", annotations={"gitlab_incident_markdown": "Call *Bob*"}))
+    project.run()
+    (incident,) = project.incidents()
+    assert incident["description"].endswith("\n\n---\n\nCall *Bob*")
+
+
+@pytest.mark.spec("J3")
+def test_an_incident_is_closed_when_all_of_its_alerts_are_resolved(
+    project: IncidentProject,
+) -> None:
+    project.rule(close_when_resolved=True)
+    project.fire("a", "b")
+    project.api("POST", "/incidents/1/alerts", code=409, alerts=[2])
+    project.api("PUT", "/incidents/2", status="resolved")
+    assert project.alert_status(2) == "resolved"
+    project.fire("b")  # what an incident closed opens a new one
+    project.api("DELETE", "/incidents/3/alerts/3", code=204)
+    project.api("POST", "/incidents/1/alerts", code=201, alerts=[3])
+
+    project.recover("a")
+    assert [each["status"] for each in project.incidents()] == [
+        *("triggered", "resolved", "triggered")
+    ]
+    project.recover("b")
+    first = project.incidents()[0]
+    assert first["status"] == "resolved"
+    assert first["resolved_at"]
+    assert project.timeline(1)[-1] == "closed it: its alerts are resolved"
+
+
+@pytest.mark.spec("J3")
+def test_an_incident_stays_open_where_its_rule_does_not_close_it(project: IncidentProject) -> None:
+    project.rule()
+    project.fire("a")
+    project.recover("a")
+    (incident,) = project.incidents()
+    assert incident["status"] == "triggered"
+    assert incident["close_when_resolved"] is False
+
+
+def test_an_alert_that_fires_again_joins_the_open_incident(project: IncidentProject) -> None:
+    project.rule()
+    project.fire("a")
+    project.recover("a")
+    project.fire("a")
+    (incident,) = project.incidents()
+    assert incident["alerts"] == [1, 2]
+    assert incident["alerts_count"] == 2
+    assert project.timeline(1)[-1] == "added alert #2, received again"
+
+    # Alert 2 is reopened by somebody: it is in its incident already.
+    project.recover("a")
+    assert project.alert_status(2) == "resolved"
+    project.api("PUT", "/alert_management_alerts/2", status="triggered")
+    project.run()
+    assert [each["alerts"] for each in project.incidents()] == [[1, 2]]
+
+
+def test_what_an_incident_closed_opens_a_new_one(project: IncidentProject) -> None:
+    project.rule()
+    project.fire("a")
+    project.api("PUT", "/incidents/1", status="resolved")
+    assert project.alert_status(1) == "resolved"
+    project.run()
+    project.fire("a")
+    assert [each["alerts"] for each in project.incidents()] == [[1], [2]]
+
+    # The same when somebody opens the first alert again.
+    project.api("PUT", "/incidents/2", status="resolved")
+    project.api("PUT", "/alert_management_alerts/1", status="triggered")
+    project.run()
+    assert [each["alerts"] for each in project.incidents()] == [[1], [2], [1]]
+
+
+def test_an_incident_made_by_hand_is_joined_as_well(project: IncidentProject) -> None:
+    project.fire("a")
+    project.api("POST", "/incidents", code=201, alerts=[1])
+    project.recover("a")
+    project.fire("a", "b")
+    assert [each["alerts"] for each in project.incidents()] == [[1, 2]]
+
+
+def test_an_alert_that_becomes_more_urgent_meets_a_rule_then(project: IncidentProject) -> None:
+    project.rule("grave", severities=["critical"])
+    project.fire("a", severity="low")
+    assert project.incidents() == []
+    project.fire("a", severity="critical")
+    (incident,) = project.incidents()
+    assert incident["severity"] == "critical"
+
+    project.api("PUT", "/incidents/1", severity="medium")
+    project.fire("b", severity="high")
+    project.api("POST", "/incidents/1/alerts", code=201, alerts=[2])
+    project.fire("b", severity="critical")
+    assert project.incidents()[0]["severity"] == "critical"
+    assert "changed the severity from medium to critical" in project.timeline(1)
+
+
+def test_the_first_rule_that_is_met_opens_the_incident(project: IncidentProject) -> None:
+    project.rule("first", severities=["critical"], close_when_resolved=True)
+    second = project.rule("second")
+    project.fire("a", severity="low")
+    (incident,) = project.incidents()
+    assert (incident["rule_id"], incident["close_when_resolved"]) == (second["id"], False)
+
+
+def test_a_changed_rule_applies_to_alerts_that_come_later(project: IncidentProject) -> None:
+    rule = project.rule(close_when_resolved=True)
+    project.fire("a")
+    changed = project.api(
+        "PUT", f"/incident_rules/{rule['id']}", severities="low", close_when_resolved=False
+    )
+    assert changed["name"] == "all"
+    assert changed["severities"] == ["low"]
+    project.fire("b", severity="critical")
+    project.fire("c", severity="low")
+    assert [each["close_when_resolved"] for each in project.incidents()] == [True, False]
+    project.api("DELETE", f"/incident_rules/{rule['id']}", code=204)
+    project.fire("d", severity="low")
+    project.recover("a", "c")
+    assert [(each["status"], each["rule_id"]) for each in project.incidents()] == [
+        ("resolved", None),
+        ("triggered", None),
+    ]
+
+
+def test_a_storm_of_alerts_becomes_a_list_that_people_can_read(project: IncidentProject) -> None:
+    project.rule()
+    names = [f"a{number}" for number in range(STORM_SIZE + 230)]
+    project.fire(*names[:30], severity="low")
+    project.fire(*names[30:], severity="high")
+    found = project.incidents("&per_page=100")
+    assert len(found) == STORM_SIZE
+    assert [each["alerts_count"] for each in found] == [*[1] * (STORM_SIZE - 1), 231]
+    assert len(found[-1]["alerts"]) == 100
+    assert found[-1]["severity"] == "high"
+    assert any("and 180 more: the rule “all”" in said for said in project.timeline(STORM_SIZE))
+
+    # Closing it is one change for all of its alerts.
+    project.api("PUT", f"/incidents/{STORM_SIZE}", status="resolved")
+    assert project.alert_status(STORM_SIZE + 230) == "resolved"
+    project.fire("one more")
+    assert project.incidents("&per_page=100")[STORM_SIZE]["alerts_count"] == 1
+    project.fire("another")
+    assert project.incidents("&per_page=100")[STORM_SIZE]["alerts_count"] == 2
+
+    project.now += timedelta(minutes=11)
+    project.fire("later")
+    assert project.incidents("&per_page=100")[STORM_SIZE + 1]["alerts_count"] == 1
+
+
+def test_rules_are_refused_that_could_never_be_met(project: IncidentProject) -> None:
+    for values, said in (
+        ({}, "name is missing"),
+        ({"name": " "}, "A name has 1 to 255 characters."),
+        ({"name": "x", "severities": ["fatal"]}, "“fatal” is no severity"),
+        ({"name": "x", "labels": "team"}, "Character"),
+        ({"name": "x", "labels": 'host=~"["'}, "regular expression"),
+    ):
+        answer = project.api("POST", "/incident_rules", code=400, **values)
+        assert said in (answer.get("error") or answer["message"]), values
+    project.rule("one")
+    project.api("POST", "/incident_rules", code=409, name="one")
