@@ -12,8 +12,8 @@ from flask import Flask, url_for
 
 from domain.alerts.reading.times import written_time
 from domain.durations import duration_text
-from domain.on_call.notation import written_cadence, written_restriction
 from domain.incidents.sentences import sentence_of
+from domain.on_call.notation import written_cadence, written_restriction
 from domain.on_call.zones import zone
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
