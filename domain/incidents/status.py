@@ -59,7 +59,7 @@ def _change(
         changed = change_all(
             incident.project_id,
             select(IncidentAlert.alert_id).where(IncidentAlert.incident_id == incident.id),
-            StatusChange(status=status, by=by),
+            StatusChange(status=status, by=by, via=_via(incident, by)),
             among=_FOLLOWING[status],
             session=session,
             now=now,
@@ -68,6 +68,11 @@ def _change(
     details = {"old": old, "new": status, "count": changed}
     entry = NewEntry(incident_id=incident.id, kind=EntryKind.STATUS, details=details)
     add_entries([entry], by=by, session=session, now=now)
+
+
+def _via(incident: Incident, by: Actor | None) -> str:
+    """Return how the status came to the alerts, for their activity."""
+    return f"with incident #{incident.iid}" + ("" if by else ", on the command line")
 
 
 def _set(incident: Incident, status: str, *, now: datetime) -> None:

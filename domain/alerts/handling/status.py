@@ -129,7 +129,8 @@ def change_all(
         )
         for alert_id in some:
             kind, text = NoteKind.STATUS, change.status
-            add_entry(alert_id, kind, text, by=change.by, session=session, now=now)
+            entry = add_entry(alert_id, kind, text, by=change.by, session=session, now=now)
+            entry.via = change.via
     return len(changed)
 
 
