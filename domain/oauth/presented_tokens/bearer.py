@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import Update, bindparam, select, update
+from sqlalchemy import Update, bindparam, select, type_coerce, update
 from sqlalchemy.exc import DBAPIError
 
 from domain.accounts.profiles import PROFILE, Profile, profile_in
@@ -14,6 +14,7 @@ from domain.accounts.users import ACTIVE, BOT
 from domain.database.statements import KeptConnection, Row
 from domain.keyring import CredentialType, Keyring
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
+from models.base import NEVER, UTCDateTime
 
 #: How exact "last used" is: often enough for people, seldom enough for the database.
 _USE_RESOLUTION = timedelta(minutes=1)
@@ -122,7 +123,8 @@ class FoundPersonalToken(NamedTuple):
     last_used_at: datetime | None
     scopes: str
     created_at: datetime
-    expires_at: datetime | None
+    #: NEVER for one that does not expire.
+    expires_at: datetime
     revoked_at: datetime | None
     authorization_id: int | None
     key_thumbprint: str | None
@@ -156,7 +158,8 @@ PERSONAL_TOKEN = (
         PersonalAccessToken.last_used_at,
         PersonalAccessToken.scopes,
         PersonalAccessToken.created_at,
-        PersonalAccessToken.expires_at,
+        # As it is stored: a type that converts costs every row of the driver more than this one.
+        type_coerce(PersonalAccessToken.expires_at, UTCDateTime).label("expires_at"),
         PersonalAccessToken.revoked_at,
         PersonalAccessToken.authorization_id,
         PersonalAccessToken.key_thumbprint,
@@ -288,7 +291,7 @@ def _personal_token_bearer(row: Row, now: datetime) -> Bearer:
         profile=profile,
         scopes=tuple(token.scopes.split()),
         created_at=token.created_at,
-        expires_at=token.expires_at,
+        expires_at=None if token.expires_at == NEVER else token.expires_at,
         application_uid=None,
         is_bot=token.kind == BOT,
         personal_token_id=token.personal_token_id,
