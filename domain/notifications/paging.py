@@ -159,9 +159,9 @@ def _insert(rows: Sequence[_NewRow], kind: PageKind, *, session: Session, now: d
     ]
     stored = session.execute(
         insert_into(Page, session=session)
-        .values(values)
         .on_conflict_do_nothing(index_elements=[Page.key])
-        .returning(Page.recipient_id, Page.due_at)
+        .returning(Page.recipient_id, Page.due_at),
+        values,
     ).all()
     earliest: dict[int, datetime] = {}
     for recipient_id, due_at in stored:
