@@ -24,6 +24,7 @@ from web.api.schemas.on_call_schedules import (
 )
 from web.extensions import db
 from web.on_call.audit import record_schedule_change
+from web.on_call.deletion import delete_schedule
 from web.services import now
 
 AT = "/projects/<path:reference>/on_call/schedules"
@@ -89,8 +90,7 @@ def change(
 @operation("on_call_schedules.delete")
 def delete(project: ProjectView, schedule_id: int) -> None:
     """Delete an on-call schedule with its rotations, overrides and swaps."""
-    deleted = domain.delete_schedule(project.id, schedule_id, session=db.session())
-    record_schedule_change("deleted", project, deleted)
+    delete_schedule(project, schedule_id)
 
 
 @on_call_schedules.get(f"{ONE}/current")

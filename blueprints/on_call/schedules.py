@@ -5,7 +5,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
-from domain.errors import InvalidError
+from domain.errors import ConflictError, InvalidError
 from domain.on_call import schedules as domain
 from domain.on_call.schedules import ScheduleView
 from domain.projects.views import ProjectView
@@ -14,6 +14,7 @@ from web.access.marks import project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.on_call.audit import record_schedule_change
+from web.on_call.deletion import delete_schedule
 from web.on_call.schedule_page import asked_grid, schedule_page
 from web.pages.list_query import list_query
 from web.services import now
@@ -80,8 +81,13 @@ def edit(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def delete(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     """Delete a schedule with its rotations, overrides and swaps."""
-    deleted = domain.delete_schedule(project.id, schedule_id, session=db.session())
-    record_schedule_change("deleted", project, deleted)
+    try:
+        deleted = delete_schedule(project, schedule_id)
+    except ConflictError as error:
+        flash(str(error), "error")
+        return redirect(
+            url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)
+        )
     flash(f"{deleted.name} was deleted.")
     return redirect(url_for("on_call.index", project_path=project.path))
 

@@ -4,6 +4,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.errors import ConflictError
+from domain.escalations.policies import lock_rules
 from domain.escalations.steps import Target, TargetKind, read_steps
 from models import EscalationPolicy
 
@@ -24,6 +25,7 @@ def policies_with(target: Target, project_id: int, *, session: Session) -> tuple
 
 def check_unused(target: Target, project_id: int, *, session: Session) -> None:
     """Raise ConflictError that names a policy if one pages the target."""
+    lock_rules(project_id, session=session)  # No policy begins to page it meanwhile.
     found = policies_with(target, project_id, session=session)
     if found:
         message = (

@@ -15,7 +15,6 @@ from domain.on_call.schedules import (
     ScheduleView,
     all_schedules,
     create_schedule,
-    delete_schedule,
     find_schedule,
     get_schedule,
 )
@@ -25,6 +24,7 @@ from domain.projects.views import ProjectView, Viewer
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.on_call.audit import record_schedule_change
+from web.on_call.deletion import delete_schedule
 from web.services import now
 
 #: The command line has all permissions.
@@ -98,8 +98,7 @@ def delete_schedule_command(*, project: str, schedule: str) -> dict[str, Any]:
     """Delete SCHEDULE, by name or number."""
     place = _project(project)
     found = _schedule(place, schedule)
-    delete_schedule(place.id, found.id, session=db.session())
-    record_schedule_change("deleted", place, found)
+    delete_schedule(place, found.id)
     return {"id": found.id, "name": found.name}
 
 

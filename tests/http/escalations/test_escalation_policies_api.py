@@ -166,3 +166,20 @@ def test_the_command_line_says_what_is_wrong(gatebell: LiveGatebell) -> None:
     assert (done.returncode, "“x” is no member" in done.stderr) == (1, True)
     done = gatebell.run_cli("alert-routes", "create", path, "--name", "N")
     assert (done.returncode, "Say either --policy or --nobody." in done.stderr) == (2, True)
+
+
+def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -> None:
+    path, call, bob = project_of(gatebell)
+    made = gatebell.cli(
+        *("schedules", "create", path, "--name", "primary", "--time-zone", "UTC"),
+        *("--rotation", f"weekly {bob.username} mon 09:00"),
+    )
+    body = {"name": "Night", "steps": ["0s schedule:Primary"]}
+    policy = call.done("POST", "/escalation_policies", status=201, json=body)
+    assert policy["summary"] == "At once: whoever is on call in primary. No repeats."
+    at = f"/on_call/schedules/{made['id']}"
+    problem = "The escalation policy Night pages this schedule. Take it out of the policy first."
+    assert problem in call.refused("DELETE", at, status=409)
+    assert problem in gatebell.run_cli("schedules", "delete", path, "primary").stderr
+    call.done("DELETE", f"/escalation_policies/{policy['id']}", status=204)
+    call.done("DELETE", at, status=204)
