@@ -6,16 +6,20 @@ from typing import Any
 
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.alerts.matching.conditions import conditions_from
+from domain.alerts.matching.parser import parse_matchers
 from domain.audit.events import Actor
 from domain.durations import parse_duration
 from domain.escalations.policies import PolicyDraft, PolicyView, create_policy
 from domain.escalations.routes import RouteDraft, create_route
 from domain.escalations.steps import Plan, parse_step
 from domain.escalations.targets import resolve_steps
+from domain.on_call.changers import Changer
 from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.rotations import NewRotation
 from domain.on_call.schedules import NewSchedule, create_schedule
+from domain.on_call.swaps import NewSwap, create_swap
 from domain.projects.views import Namespace
+from domain.silences.silences import NewSilence, create_silence, expire_silence
 from models import Alert, AlertNote, Escalation, EscalationPage, Mail, User
 from tests.support.notifications.paging import Pages, Person
 from web.jobs.alert_changes import AlertChanges
@@ -76,6 +80,47 @@ class Escalated(Pages):
         new = NewSchedule(name=name, time_zone="UTC", rotations=[rotation] if people else [])
         with self.session() as session:
             return create_schedule(self.namespace, new, session=session, now=self.now).id
+
+    def swap(
+        self, schedule_id: int, mine: tuple[Person, float], other: tuple[Person, float]
+    ) -> None:
+        """Exchange an hour of two people, which begin so many hours from now."""
+        (person, hours), (other_person, other_hours) = mine, other
+        starts_at = self.now + timedelta(hours=hours)
+        other_starts_at = self.now + timedelta(hours=other_hours)
+        new = NewSwap(
+            username=person.username,
+            starts_at=starts_at,
+            ends_at=starts_at + timedelta(hours=1),
+            other_username=other_person.username,
+            other_starts_at=other_starts_at,
+            other_ends_at=other_starts_at + timedelta(hours=1),
+        )
+        by = Changer(user_id=person.id, may_change_all=True)
+        with self.session() as session:
+            create_swap(self.namespace, schedule_id, new, by=by, session=session, now=self.now)
+
+    def silence(self, matchers: str, *, hours: float) -> int:
+        """Silence alerts from now on, and return the id of the silence."""
+        wanted = NewSilence(
+            matchers=parse_matchers(matchers),
+            starts_at=self.now,
+            ends_at=self.now + timedelta(hours=hours),
+            comment="deploy",
+        )
+        with self.session() as session:
+            return create_silence(
+                self.project_id,
+                wanted,
+                by=None,
+                longest=timedelta(days=30),
+                session=session,
+                now=self.now,
+            ).id
+
+    def end_silence(self, silence_id: int) -> None:
+        with self.session() as session:
+            expire_silence(self.project_id, silence_id, by=None, session=session, now=self.now)
 
     def follow(self) -> None:
         """Handle the changes of alerts that are due, and take the steps that are."""
