@@ -35,6 +35,8 @@ from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings
 from blueprints.integrations.test_alerts import test_alerts
 from blueprints.notifications.acknowledgement import acknowledgement
+from blueprints.notifications.channels import channels
+from blueprints.notifications.contacts import contacts
 from blueprints.oauth.authorize import authorize
 from blueprints.oauth.device import device
 from blueprints.oauth.logout import logout
@@ -89,6 +91,8 @@ BLUEPRINTS = (
     device,  # /oauth/device…
     logout,  # /oauth/logout
     users,  # /-/users/<username>
+    contacts,  # /-/user_settings/contacts…
+    channels,  # /<project>/-/settings/channels…
     acknowledgement,  # /-/acknowledge/…
     invitations,  # /-/invitations/…
     groups,  # /groups/new  /groups/<group>/-/members

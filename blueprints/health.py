@@ -13,6 +13,7 @@ from web.api.schemas.health import Liveness, Readiness
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network
+from web.notifications.metrics import page_metrics
 from web.readiness import certificate_warning, clock_warning, git_warning, readiness_problem
 from web.server.tls import served_certificate
 from web.services import settings
@@ -74,5 +75,6 @@ def metrics() -> Response:
         certificate_expires_at=certificate.expires_at if certificate else None,
         audit_streams=audit_stream_metrics(),
         gauges=webhook_metrics(),
+        collectors=page_metrics(),
     )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)

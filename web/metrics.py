@@ -160,6 +160,7 @@ def current_metrics(
     certificate_expires_at: datetime | None = None,
     audit_streams: Sequence[AuditStreamMetrics] = (),
     gauges: Sequence[Gauge] = (),
+    collectors: Sequence[Collector] = (),
 ) -> bytes:
     """Return all metrics in the text format of Prometheus.
 
@@ -173,7 +174,7 @@ def current_metrics(
     except ValueError:  # not started by gunicorn: this process is the only one
         counted = generate_latest(REGISTRY)
     times = _Times(worker_seen_at, certificate_expires_at)
-    found = (times, _AuditStreams(audit_streams), _Gauges(gauges))
+    found = (times, _AuditStreams(audit_streams), _Gauges(gauges), *collectors)
     return counted + b"".join(generate_latest(each) for each in found)
 
 

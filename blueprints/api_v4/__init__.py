@@ -13,6 +13,7 @@ from blueprints.api_v4.applications import applications
 from blueprints.api_v4.audit_events import audit_events
 from blueprints.api_v4.audit_streams import audit_streams
 from blueprints.api_v4.commit_statuses import commit_statuses
+from blueprints.api_v4.contacts import contacts
 from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
 from blueprints.api_v4.escalation_policies import escalation_policies
@@ -29,6 +30,7 @@ from blueprints.api_v4.invitations import invitations
 from blueprints.api_v4.job_token_scope import job_token_scope
 from blueprints.api_v4.member_roles import member_roles
 from blueprints.api_v4.members import members
+from blueprints.api_v4.notification_channels import notification_channels
 from blueprints.api_v4.on_call_changes import on_call_overrides, on_call_swaps
 from blueprints.api_v4.on_call_schedules import on_call_schedules
 from blueprints.api_v4.personal_access_tokens import personal_access_tokens
@@ -70,6 +72,7 @@ api_v4.register_blueprint(release_changes)
 api_v4.register_blueprint(release_checks)
 api_v4.register_blueprint(api_usage)
 api_v4.register_blueprint(users)
+api_v4.register_blueprint(contacts)
 api_v4.register_blueprint(personal_access_tokens)
 api_v4.register_blueprint(applications)
 api_v4.register_blueprint(groups)
@@ -103,6 +106,7 @@ api_v4.register_blueprint(alert_integrations)
 api_v4.register_blueprint(alert_integration_keys)
 api_v4.register_blueprint(alert_mappings)
 api_v4.register_blueprint(alert_deliveries)
+api_v4.register_blueprint(notification_channels)
 api_v4.register_blueprint(webhooks)
 api_v4.register_blueprint(webhook_deliveries)
 api_v4.register_blueprint(escalation_policies)

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 #: By how the names of endpoints begin: what programs call and is not described, and why.
 LEFT_OUT = {
+    "acknowledgement.": "pages for people who are not signed in",
     "git.": "Git's own protocol, which carries no JSON",
     "health.metrics": "the text format of Prometheus",
     "registry_tokens.certificates": "certificates in PEM",

@@ -48,7 +48,7 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
     store(live_sqlite, "page_size", "5")
     store(live_sqlite, "oauth2_device_grant_flow", "false")
     yield [
-        "/admin",
+        *("/admin", "/admin/notifications"),
         *(f"/admin/users?group={group}" for group in ("people", "locked")),
         *("/admin/users?search=nobody-at-all", "/admin/users/new", f"/admin/users/{user_id}"),
         f"/admin/users/{user_id}/delete",

@@ -8,6 +8,7 @@ import pytest
 import requests
 from playwright.sync_api import Page
 
+from tests.browser.contact_pages import contact_pages
 from tests.browser.doors import have_signed_in, sign_in
 from tests.browser.looks import NASTY, problems_at
 from tests.browser.token_pages import token_pages
@@ -90,6 +91,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         *(f"{integration}/configure?sample={delivery}", f"{integration}/deliveries/{delivery}"),
         f"{integration}/deliveries?show=refused",
         *webhook_pages(live_sqlite, alice, path),
+        *contact_pages(live_sqlite, alice, path),
         *("/-/user_settings/profile", "/-/user_settings/applications"),
         *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
         "/-/user_settings/api_changes",

@@ -69,14 +69,15 @@ def send_code(contact_id: int, owner: Owner) -> None:
     )
 
 
-def confirm(contact_id: int, code: str, owner: Owner) -> str | None:
-    """Confirm a contact by its code; return what is wrong with the code, or None."""
+def confirm(contact_id: int, code: str, owner: Owner) -> None:
+    """Confirm a contact by its code, or raise InvalidError for the field `code`."""
     view, problem = confirmation.confirm_contact(
         contact_id, code, owner, session=db.session(), keyring=services().keyring, now=now()
     )
-    if problem is None:
-        _record(EventKind.CONTACT_CONFIRMED, EventKind.CONTACT_CONFIRMED, view)
-    return problem
+    if problem is not None:
+        release_locks(db.session())  # The guess counts, whatever becomes of the request.
+        raise InvalidError(problem, field="code")
+    _record(EventKind.CONTACT_CONFIRMED, EventKind.CONTACT_CONFIRMED, view)
 
 
 def send_test(contact_id: int, owner: Owner) -> SentMessage:

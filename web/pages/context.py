@@ -29,7 +29,7 @@ _SIGNED_IN = (
             *("incidents.", "incident_"),
             *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
             *("deliveries.", "test_alerts.", "heartbeats.", "webhooks.", "webhook_deliveries."),
-            *("escalation_policies.", "alert_routes."),
+            *("escalation_policies.", "alert_routes.", "channels."),
         ),
     ),
     (

@@ -136,6 +136,8 @@ def _fill(session: requests.Session, made: DescribedInstance) -> None:
         session.post(f"{api}/access_tokens", json={"name": "bot", "scopes": ["api"]})
         webhook = {"url": "https://hooks.invalid/", "events": ["alert.opened"]}
         session.post(f"{api}/webhooks", json=webhook)
+        channel = {"type": "email", "address": f"team{number}@example.org"}
+        session.post(f"{api}/notification_channels", json=channel)
         session.post(
             made.generic.url,
             json={"title": f"alert {number}"},

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from tests.support.wire.audit_endpoints import AUDIT_ENDPOINTS
 from tests.support.wire.ci_cd_endpoints import CI_CD_ENDPOINTS
+from tests.support.wire.contact_endpoints import CONTACT_ENDPOINTS
 from tests.support.wire.escalation_endpoints import ESCALATION_ENDPOINTS
 from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
 from tests.support.wire.heartbeat_endpoints import HEARTBEAT_ENDPOINTS
@@ -248,6 +249,7 @@ ENDPOINTS = (
     *(Endpoint(*each) for each in WEBHOOK_ENDPOINTS),
     *(Endpoint(*each) for each in ESCALATION_ENDPOINTS),
     *(Endpoint(*each) for each in INCIDENT_ENDPOINTS),
+    *(Endpoint(*each) for each in CONTACT_ENDPOINTS),
     Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
     Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),

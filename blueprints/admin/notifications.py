@@ -1,0 +1,49 @@
+"""/admin/notifications: the queue of pages, and what could not be sent."""
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.audit.events import Event, EventKind
+from domain.database.paging import LARGEST_ID
+from domain.notifications.queue_state import queue_state, send_again, try_now
+from web.access.marks import administrator
+from web.extensions import db
+from web.http.audit_events import record_event
+from web.pages.list_query import list_query
+from web.services import now
+
+notifications = Blueprint("notifications", __name__, url_prefix="/notifications")
+
+
+@notifications.get("")
+@administrator
+def index() -> ResponseReturnValue:
+    """Show what waits, the contacts that fail, and what was given up."""
+    list_query()
+    state = queue_state(session=db.session())
+    return render_template("admin/notifications/index.html", state=state)
+
+
+@notifications.post(f"/contacts/<int(max={LARGEST_ID}):contact_id>/retry")
+@administrator
+def retry(contact_id: int) -> ResponseReturnValue:
+    """Try a failing contact at once."""
+    if try_now(contact_id, session=db.session(), now=now()):
+        flash("Trying now. Reload this page in a moment to see the result.")
+    else:
+        flash("Nothing waits for this contact.", "warning")
+    return redirect(url_for("admin.notifications.index"))
+
+
+@notifications.post(
+    f"/messages/<int(max={LARGEST_ID}):message_id>/send_again", endpoint="send_again"
+)
+@administrator
+def queue_again(message_id: int) -> ResponseReturnValue:
+    """Queue a message that was given up."""
+    if send_again(message_id, session=db.session(), now=now()):
+        record_event(Event(kind=EventKind.PAGES_SENT_AGAIN, details={"message_id": message_id}))
+        flash("The message is being sent again. It tells what is still true.")
+    else:
+        flash("This message was not given up, or is being sent already.", "warning")
+    return redirect(url_for("admin.notifications.index"))

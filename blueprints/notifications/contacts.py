@@ -1,0 +1,124 @@
+"""The user settings page 'contacts': where and when its user is told of alerts."""
+
+from flask import flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from blueprints.notifications.shared import add, say_result
+from domain.database.paging import LARGEST_ID
+from domain.errors import DomainError, InvalidError
+from domain.notifications.contacts import Owner, list_contacts
+from domain.notifications.recipients import preferences_of
+from forms.contact import CodeForm, ContactForm, PagingPreferencesForm
+from web.access.marks import get_current_user, signed_in
+from web.extensions import db
+from web.http.endpoints import PageBlueprint
+from web.notifications import contacts as shared
+from web.pages.list_query import list_query
+from web.services import settings
+
+contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")
+_ONE = f"/<int(max={LARGEST_ID}):contact_id>"
+
+
+@contacts.get("")
+@signed_in
+def index() -> ResponseReturnValue:
+    """Show the contacts, and how the user wants to be paged."""
+    list_query()
+    return _show_page()
+
+
+@contacts.post("")
+@signed_in
+def create() -> ResponseReturnValue:
+    """Add a contact, which is sent a code."""
+    form = ContactForm()
+    if not (form.validate_on_submit() and add(form, _owner(), is_confirmed=False)):
+        return _show_page(form=form)
+    flash("Contact added. A code is on its way: enter it below.")
+    return _back()
+
+
+@contacts.post(f"{_ONE}/confirm")
+@signed_in
+def confirm(contact_id: int) -> ResponseReturnValue:
+    """Confirm a contact by its code."""
+    form = CodeForm()
+    if not form.validate_on_submit():
+        flash(form.code.errors[0], "error")
+        return _back()
+    try:
+        shared.confirm(contact_id, form.code.data or "", _owner())
+    except InvalidError as error:
+        flash(str(error), "error")
+    else:
+        flash("Contact confirmed. It gets your pages from now on.")
+    return _back()
+
+
+@contacts.post(f"{_ONE}/send_code")
+@signed_in
+def send_code(contact_id: int) -> ResponseReturnValue:
+    """Send a new code to a contact."""
+    shared.send_code(contact_id, _owner())
+    flash("A new code is on its way.")
+    return _back()
+
+
+@contacts.post(f"{_ONE}/test", endpoint="send_test")
+@signed_in
+def send_test_message(contact_id: int) -> ResponseReturnValue:
+    """Send a test message, and say what came of it."""
+    say_result(shared.send_test(contact_id, _owner()))
+    return _back()
+
+
+@contacts.post(f"{_ONE}/delete")
+@signed_in
+def delete(contact_id: int) -> ResponseReturnValue:
+    """Delete a contact."""
+    gone = shared.delete(contact_id, _owner())
+    flash(f"The contact “{gone.label}” was deleted.")
+    return _back()
+
+
+@contacts.post("/preferences")
+@signed_in
+def change_preferences() -> ResponseReturnValue:
+    """Change quiet hours and follow-ups."""
+    form = PagingPreferencesForm()
+    if not form.validate_on_submit():
+        return _show_page(preferences=form)
+    try:
+        shared.change_preferences(get_current_user().id, form.preferences)
+    except DomainError as error:
+        form.object_to(getattr(error, "field", ""), str(error))
+        return _show_page(preferences=form)
+    flash("Saved.")
+    return _back()
+
+
+def _owner() -> Owner:
+    return Owner(user_id=get_current_user().id)
+
+
+def _show_page(
+    *, form: ContactForm | None = None, preferences: PagingPreferencesForm | None = None
+) -> ResponseReturnValue:
+    user, session = get_current_user(), db.session()
+    present = preferences_of(user.id, session=session)
+    form = form or ContactForm(formdata=None)
+    shown = preferences or PagingPreferencesForm.of(present)
+    page = render_template(
+        "notifications/contacts.html",
+        contacts=list_contacts(_owner(), session=session),
+        form=form,
+        preferences=shown,
+        code_form=CodeForm(formdata=None),
+        sends_mail=bool(settings().mail_url),
+    )
+    return page, 422 if form.errors or shown.errors else 200
+
+
+def _back() -> ResponseReturnValue:
+    return redirect(url_for("contacts.index"))

@@ -1,0 +1,203 @@
+"""What waits to be sent, how messages ended, and which contacts fail; for administrators."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from domain.notifications.contacts import ContactType
+from domain.notifications.outbox import MessageKind, Outcome, queue_batch
+from models import Contact, Page, PageMessage, PageRecipient, PageTotal, Project, User
+
+_MOST_FAILING = 50
+_MOST_GIVEN_UP = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypeState:
+    """The messages to contacts of a type."""
+
+    type: ContactType
+    waiting: int
+    #: Since when the oldest one waits.
+    oldest_at: datetime | None
+    #: Contacts whose last attempt failed.
+    failing: int
+    #: How many messages ended in which way, ever.
+    ended: Mapping[Outcome, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailingContact:
+    """A contact whose last attempt failed, without its address."""
+
+    id: int
+    #: The person, or the project.
+    owner: str
+    is_of_project: bool
+    type: ContactType
+    label: str
+    waiting: int
+    tries: int
+    failing_since: datetime
+    next_try_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenUpMessage:
+    """A message about alerts that was given up."""
+
+    id: int
+    owner: str
+    label: str
+    type: ContactType
+    ended_at: datetime
+    tries: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueState:
+    """The whole queue."""
+
+    types: tuple[TypeState, ...]
+    #: Pages that are gathered at present, or wait for an end of quiet hours.
+    pages: int
+    failing: tuple[FailingContact, ...]
+    given_up: tuple[GivenUpMessage, ...]
+
+
+def states_by_type(*, session: Session) -> Sequence[TypeState]:
+    """Return what waits for each type of contact; it reads what waits and nothing else."""
+    waiting = {
+        kind: (count, oldest)
+        for kind, count, oldest in session.execute(
+            select(Contact.type, func.count(PageMessage.id), func.min(PageMessage.created_at))
+            .join(PageMessage, PageMessage.contact_id == Contact.id)
+            .where(PageMessage.ended_at.is_(None))
+            .group_by(Contact.type)
+        )
+    }
+    is_failing = Contact.failing_since.is_not(None) & Contact.next_try_at.is_not(None)
+    failing: dict[str, int] = dict(
+        session.execute(
+            select(Contact.type, func.count()).where(is_failing).group_by(Contact.type)
+        ).all()
+    )
+    totals = {(row.type, row.outcome): row.count for row in session.scalars(select(PageTotal))}
+    return [
+        TypeState(
+            type=each,
+            waiting=waiting.get(each.value, (0, None))[0],
+            oldest_at=waiting.get(each.value, (0, None))[1],
+            failing=failing.get(each.value, 0),
+            ended={outcome: totals.get((each.value, outcome.value), 0) for outcome in Outcome},
+        )
+        for each in ContactType
+    ]
+
+
+def queue_state(*, session: Session) -> QueueState:
+    """Return the queue with the contacts that fail and what was given up last."""
+    pages = session.scalar(
+        select(func.count(Page.id))
+        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+        .where(
+            PageRecipient.due_at.is_not(None), Page.batch_id.is_(None), Page.withdrawn_at.is_(None)
+        )
+    )
+    return QueueState(
+        types=tuple(states_by_type(session=session)),
+        pages=pages or 0,
+        failing=tuple(_failing(session)),
+        given_up=tuple(_given_up(session)),
+    )
+
+
+def _failing(session: Session) -> list[FailingContact]:
+    waiting = (
+        select(func.count(PageMessage.id))
+        .where(PageMessage.contact_id == Contact.id, PageMessage.ended_at.is_(None))
+        .scalar_subquery()
+    )
+    rows = session.execute(
+        select(Contact, User.username, Project.path, waiting)
+        .outerjoin(User, User.id == Contact.user_id)
+        .outerjoin(Project, Project.id == Contact.project_id)
+        .where(Contact.failing_since.is_not(None))
+        .order_by(Contact.failing_since)
+        .limit(_MOST_FAILING)
+    )
+    return [
+        FailingContact(
+            id=row.id,
+            owner=username or path,
+            is_of_project=username is None,
+            type=ContactType(row.type),
+            label=row.label,
+            waiting=count,
+            tries=row.tries,
+            failing_since=row.failing_since,
+            next_try_at=row.next_try_at,
+        )
+        for row, username, path, count in rows
+        if row.failing_since is not None
+    ]
+
+
+def _given_up(session: Session) -> list[GivenUpMessage]:
+    rows = session.execute(
+        select(PageMessage, Contact, User.username, Project.path)
+        .join(Contact, Contact.id == PageMessage.contact_id)
+        .outerjoin(User, User.id == Contact.user_id)
+        .outerjoin(Project, Project.id == Contact.project_id)
+        .where(
+            PageMessage.outcome == Outcome.GIVEN_UP.value,
+            PageMessage.kind == MessageKind.PAGE.value,
+        )
+        .order_by(PageMessage.ended_at.desc())
+        .limit(_MOST_GIVEN_UP)
+    )
+    return [
+        GivenUpMessage(
+            id=message.id,
+            owner=username or path,
+            label=contact.label,
+            type=ContactType(contact.type),
+            ended_at=message.ended_at,
+            tries=message.tries,
+        )
+        for message, contact, username, path in rows
+        if message.ended_at is not None
+    ]
+
+
+def try_now(contact_id: int, *, session: Session, now: datetime) -> bool:
+    """Try a failing contact at once; return False if nothing waits for it."""
+    found = session.execute(
+        update(Contact)
+        .where(Contact.id == contact_id, Contact.next_try_at.is_not(None))
+        .values(next_try_at=now)
+        .returning(Contact.id)
+        .execution_options(synchronize_session=False)
+    ).first()
+    return found is not None
+
+
+def send_again(message_id: int, *, session: Session, now: datetime) -> bool:
+    """Queue a message that was given up once more; return False if it was not.
+
+    What its alerts say is true when it is sent: of those that need nobody it says nothing.
+    """
+    found = session.execute(
+        update(PageMessage)
+        .where(PageMessage.id == message_id, PageMessage.outcome == Outcome.GIVEN_UP.value)
+        .values(outcome="again")
+        .returning(PageMessage.contact_id, PageMessage.batch_id)
+        .execution_options(synchronize_session=False)
+    ).first()
+    if found is None or found.batch_id is None:
+        return False
+    queue_batch(found.batch_id, [found.contact_id], session=session, now=now)
+    return True

@@ -1,0 +1,232 @@
+"""Contacts and channels by page and by API, with a worker, a mail server and an endpoint."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import monotonic, sleep
+
+import pytest
+import requests
+
+from models import Contact
+from tests.support.accounts.api_caller import api_caller
+from tests.support.accounts.people import (
+    database_of,
+    make_project,
+    make_user,
+    open_browser,
+    signed_in,
+)
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+pytestmark = [pytest.mark.spec("J1"), pytest.mark.one_database("sqlite")]
+PAGE = "/-/user_settings/contacts"
+_SECRET = "s3cr3t-token-of-alice"
+_PATIENCE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Post:
+    """A service with the mail server that it sends to."""
+
+    gatebell: LiveGatebell
+    mailbox: Mailbox
+
+    def codes(self, address: str) -> list[str]:
+        """Return the codes that were sent to an address."""
+        mails = (each for each in self.mailbox.messages if each["To"] == address)
+        found = (re.match(r"(\d{6}) is your code", str(each["Subject"])) for each in mails)
+        return [each[1] for each in found if each]
+
+    def code(self, address: str, count: int = 1) -> str:
+        """Wait for so many codes, and return the last one."""
+        end = monotonic() + _PATIENCE_SECONDS
+        while len(self.codes(address)) < count:
+            assert monotonic() < end, self.mailbox.messages
+            sleep(0.02)
+        return self.codes(address)[-1]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def post(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[Post]:
+    mailbox = Mailbox()
+    with running_mail_server(mailbox) as port:
+        live = new_service(request.param, MAIL_URL=f"smtp://127.0.0.1:{port}")
+        with running(live):
+            yield Post(live, mailbox)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as taking:
+        yield taking
+
+
+def press(
+    browser: requests.Session, page: requests.Response, ending: str, **values: str
+) -> requests.Response:
+    """Send the form of a page that goes to such an address, and return the page that follows."""
+    answer = submit(browser, page, form_to(page, ending), **values)
+    assert answer.status_code == 302, answer.text
+    return browser.get(page.url)
+
+
+@pytest.mark.both_databases
+def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
+    gatebell, address = post.gatebell, "a1@pager.example"
+    alice = make_user(gatebell)
+    browser = open_browser(gatebell, alice)
+    page = browser.get(f"{gatebell.url}{PAGE}")
+    assert f"You are paged at {alice.email}" in page.text
+    submit(browser, page, form_with(page, "address"), address=address, label="Phone")
+    page = browser.get(page.url)
+    assert "Unconfirmed" in page.text
+
+    wrong = "000000" if post.code(address) != "000000" else "111111"
+    page = press(browser, page, "/confirm", code=wrong)
+    assert "This is not the code that was sent." in page.text
+    page = press(browser, page, "/confirm", code=post.code(address))
+    assert "Contact confirmed." in page.text
+    assert "You are paged by 1 contact." in page.text
+
+    page = press(browser, page, "/test")
+    assert "Test message sent." in page.text
+    assert str(post.mailbox.messages[-1]["Subject"]).startswith("Test message from")
+    page = press(browser, page, "/delete")
+    assert "The contact “Phone” was deleted." in page.text
+    assert "a1@pager.example" not in page.text
+
+
+def test_a_code_is_guessed_five_times_and_expires_with_a_new_one(post: Post) -> None:
+    address = "a2@pager.example"
+    call = api_caller(post.gatebell, make_user(post.gatebell), "/user/contacts")
+    made = call.done("POST", status=201, json={"type": "email", "address": address})
+    assert made["state"] == "unconfirmed"
+    at = f"/{made['id']}"
+    right = post.code(address)
+    wrong = str((int(right) + 1) % 1_000_000).zfill(6)
+    for _ in range(5):
+        assert "not the code" in call.refused("POST", f"{at}/confirm", json={"code": wrong})
+    assert "Too many" in call.refused("POST", f"{at}/confirm", json={"code": right})
+    call.done("POST", f"{at}/send_code")
+    code = post.code(address, 2)
+    assert call.done("POST", f"{at}/confirm", json={"code": f" {code} "})["state"] == "ready"
+    assert call.done("POST", f"{at}/test") == {"delivered": True, "error": None}
+
+
+def test_until_it_is_confirmed_a_contact_gets_nothing_but_codes(post: Post) -> None:
+    call = api_caller(post.gatebell, make_user(post.gatebell), "/user/contacts")
+    body = {"type": "email", "address": "a3@pager.example"}
+    made = call.done("POST", status=201, json=body)
+    assert "Confirm the contact first" in call.refused("POST", f"/{made['id']}/test")
+
+
+def test_nobody_sees_the_contacts_of_others(post: Post) -> None:
+    gatebell = post.gatebell
+    alice, bob = make_user(gatebell), make_user(gatebell, name="bob")
+    mine, theirs = (api_caller(gatebell, each, "/user/contacts") for each in (alice, bob))
+    body = {"type": "email", "address": "a4@pager.example"}
+    made = mine.done("POST", status=201, json=body)
+    assert theirs.done("GET") == []
+    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/test"), ("POST", "/send_code")):
+        theirs.refused(method, f"/{made['id']}{path}", status=404)
+    theirs.refused("POST", f"/{made['id']}/confirm", status=404, json={"code": "1"})
+    assert [each["id"] for each in mine.done("GET")] == [made["id"]]
+
+
+def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: Receiver) -> None:
+    gatebell = post.gatebell
+    alice = make_user(gatebell)
+    path = make_project(gatebell, alice)
+    at = f"{gatebell.url}/{path}/-/settings/channels"
+    browser = open_browser(gatebell, alice)
+    page = browser.get(at)
+    url = f"json://alice:{_SECRET}@127.0.0.1:{receiver.port}/{_SECRET}"
+    submit(browser, page, form_with(page, "address"), type="apprise", address=url, label="Chat")
+    page = press(browser, browser.get(at), "/test")
+    assert "Test message sent." in page.text
+    assert receiver.received[0].event["title"].startswith("Test message from")
+
+    receiver.answer = lambda _request: (403, {})
+    page = press(browser, page, "/test")
+    assert "JSON did not take it: Failed to send JSON POST notification: error=403" in page.text
+    assert _SECRET not in page.text
+    with database_of(gatebell) as session:
+        row = session.query(Contact).filter_by(label="Chat").one()
+        assert _SECRET not in f"{row.address_ciphertext} {row.shown_address} {row.lane}"
+    page = press(browser, page, "/delete")
+    assert "The channel “Chat” was deleted." in page.text
+    assert _SECRET not in gatebell.log_text()
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"type": "email", "address": "nobody"}, "e-mail"),
+        ({"type": "fax", "address": "1"}, "type"),
+        ({"type": "email"}, "address"),
+        ({"type": "apprise", "address": "syslog://"}, "acts on the machine"),
+        ({"type": "apprise", "address": "json://a\x00b"}, "URL"),
+        ({"type": "email", "address": "a@b.example", "label": "x" * 101}, "label"),
+    ],
+)
+def test_what_is_no_contact_is_refused(post: Post, body: dict[str, str], words: str) -> None:
+    call = api_caller(post.gatebell, make_user(post.gatebell), "/user/contacts")
+    assert words in call.refused("POST", json=body)
+    assert call.done("GET") == []
+
+
+def test_quiet_hours_are_kept_and_checked(post: Post) -> None:
+    gatebell = post.gatebell
+    alice = make_user(gatebell)
+    call = api_caller(gatebell, alice, "/user/contacts/preferences")
+    assert call.done("GET") == {"quiet_hours": None, "follow_ups": True}
+    hours = {
+        "starts_at": "22:00",
+        "ends_at": "07:30",
+        "time_zone": "Europe/Berlin",
+        "critical_breaks_quiet_hours": False,
+    }
+    saved = call.done("PUT", json={"quiet_hours": hours, "follow_ups": False})
+    assert saved == call.done("GET") == {"quiet_hours": hours, "follow_ups": False}
+    assert call.done("PUT", json={"follow_ups": True})["quiet_hours"] == hours
+    for wrong in ({"starts_at": "25:00"}, {"ends_at": "22:00"}, {"time_zone": "Nowhere"}):
+        call.refused("PUT", json={"quiet_hours": {**hours, **wrong}})
+
+    browser = signed_in(gatebell, alice)
+    page = browser.get(f"{gatebell.url}{PAGE}")
+    assert 'value="22:00"' in page.text
+    page = press(browser, page, "/preferences", quiet_from="", quiet_until="")
+    assert call.done("GET")["quiet_hours"] is None
+    wrong_page = submit(browser, page, form_to(page, "/preferences"), quiet_from="soon")
+    assert wrong_page.status_code == 422
+    assert "A time of day is written as 22:00." in wrong_page.text
+
+
+def test_only_maintainers_manage_channels(post: Post) -> None:
+    gatebell = post.gatebell
+    alice, bob = make_user(gatebell), make_user(gatebell, name="bob")
+    path = make_project(gatebell, alice)
+    gatebell.cli("members", "add", path, bob.username, "developer")
+    at = f"/projects/{path.replace('/', '%2F')}/notification_channels"
+    body = {"type": "email", "address": "team@acme.example"}
+    api_caller(gatebell, bob, at).refused("POST", status=403, json=body)
+    made = api_caller(gatebell, alice, at).done("POST", status=201, json=body)
+    assert made["state"] == "ready"
+    api_caller(gatebell, bob, at).refused("GET", status=403)
+    assert api_caller(gatebell, alice, at).done("GET") == [made]
+
+
+def test_administrators_see_the_queue_and_metrics_count_it(post: Post) -> None:
+    gatebell = post.gatebell
+    root = make_user(gatebell, name="root", admin=True)
+    page = signed_in(gatebell, root).get(f"{gatebell.url}/admin/notifications")
+    assert page.status_code == 200
+    assert "Nothing waits to be sent." in page.text
+    text = gatebell.http().get(f"{gatebell.url}/metrics").text
+    assert 'gatebell_page_queue_messages{channel="email"} 0.0' in text
+    assert re.search(r'gatebell_page_messages_total\{channel="email",outcome="sent"\} [1-9]', text)
+    assert 'gatebell_page_queue_age_seconds{channel="apprise"} 0.0' in text

@@ -1,0 +1,28 @@
+"""The endpoints of contacts and of notification channels, with their parameters."""
+
+_CONTACTS = "/api/v4/user/contacts"
+_CHANNELS = "/api/v4/projects/{id}/notification_channels"
+_PAGES = ("page", "per_page", "pagination")
+_NEW = ("type", "address", "label")
+
+CONTACT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("api_v4.contacts.index", "GET", _CONTACTS, _PAGES),
+    ("api_v4.contacts.create", "POST", _CONTACTS, _NEW),
+    ("api_v4.contacts.show", "GET", f"{_CONTACTS}/{{id}}", ()),
+    ("api_v4.contacts.confirm", "POST", f"{_CONTACTS}/{{id}}/confirm", ("code",)),
+    ("api_v4.contacts.send_code", "POST", f"{_CONTACTS}/{{id}}/send_code", ()),
+    ("api_v4.contacts.send_test", "POST", f"{_CONTACTS}/{{id}}/test", ()),
+    ("api_v4.contacts.delete", "DELETE", f"{_CONTACTS}/{{id}}", ()),
+    ("api_v4.contacts.preferences", "GET", f"{_CONTACTS}/preferences", ()),
+    (
+        "api_v4.contacts.change_preferences",
+        "PUT",
+        f"{_CONTACTS}/preferences",
+        ("quiet_hours", "follow_ups"),
+    ),
+    ("api_v4.notification_channels.index", "GET", _CHANNELS, _PAGES),
+    ("api_v4.notification_channels.create", "POST", _CHANNELS, _NEW),
+    ("api_v4.notification_channels.show", "GET", f"{_CHANNELS}/{{id}}", ()),
+    ("api_v4.notification_channels.send_test", "POST", f"{_CHANNELS}/{{id}}/test", ()),
+    ("api_v4.notification_channels.delete", "DELETE", f"{_CHANNELS}/{{id}}", ()),
+)

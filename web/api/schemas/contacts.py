@@ -1,0 +1,144 @@
+"""Contacts of users, channels of projects, and how users want to be paged."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from domain.notifications.contacts import ContactState, ContactType, ContactView
+from domain.notifications.quiet_hours import QuietHours, minutes_of, written_time
+from domain.notifications.recipients import PagingPreferences
+from web.api.schemas.base import Body, OffsetQuery, RequiredText, Resource, Text, Time
+from web.notifications.contacts import SentMessage
+
+
+class ContactQuery(OffsetQuery):
+    """A list of contacts, the oldest first."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class ContactBody(Body):
+    """A new contact or channel."""
+
+    type: ContactType
+    address: RequiredText = Field(
+        description="An e-mail address, or the URL of a service as apprise has them."
+    )
+    label: Text = Field(default="", max_length=100)
+
+
+class ContactCodeBody(Body):
+    """The code that was sent to a contact."""
+
+    code: RequiredText
+
+
+class Contact(Resource):
+    """A contact of a user, or a channel of a project."""
+
+    id: int
+    type: ContactType
+    label: str
+    address: str = Field(description="Without its secrets.")
+    state: ContactState
+    created_at: Time
+    confirmed_at: Time | None
+    last_sent_at: Time | None
+    failing_since: Time | None
+    last_error: str | None
+
+    @classmethod
+    def of(cls, view: ContactView) -> "Contact":
+        """Present a contact."""
+        return cls(
+            id=view.id,
+            type=view.type,
+            label=view.label,
+            address=view.shown_address,
+            state=view.state,
+            created_at=view.created_at,
+            confirmed_at=view.confirmed_at,
+            last_sent_at=view.last_sent_at,
+            failing_since=view.failing_since,
+            last_error=view.last_error,
+        )
+
+
+class ContactTest(Resource):
+    """What came of a test message."""
+
+    delivered: bool | None = Field(description="Null while it waits to be sent.")
+    error: str | None
+
+    @classmethod
+    def of(cls, result: SentMessage) -> "ContactTest":
+        """Present a result."""
+        is_known = result.is_sent or result.problem is not None
+        return cls(delivered=result.is_sent if is_known else None, error=result.problem)
+
+
+class QuietHoursBody(Body):
+    """The part of each day in which somebody is not paged."""
+
+    starts_at: RequiredText = Field(description="Such as 22:00.")
+    ends_at: RequiredText = Field(description="Such as 07:00, on the same or the next day.")
+    time_zone: RequiredText = Field(description="Such as Europe/Berlin.")
+    critical_breaks_quiet_hours: bool = Field(
+        default=True, description="Whether pages about critical alerts leave all the same."
+    )
+
+    @property
+    def hours(self) -> QuietHours:
+        """The quiet hours; raises InvalidError."""
+        return QuietHours(
+            time_zone=self.time_zone,
+            starts=minutes_of(self.starts_at, field="starts_at"),
+            ends=minutes_of(self.ends_at, field="ends_at"),
+            lets_critical_through=self.critical_breaks_quiet_hours,
+        )
+
+
+class ContactPreferencesBody(Body):
+    """How a user wants to be paged; what is left out stays."""
+
+    quiet_hours: QuietHoursBody | None = Field(default=None, description="Null for none.")
+    follow_ups: bool | None = Field(
+        default=None,
+        description="Whether to be told when somebody else acknowledged an alert, or it ended.",
+    )
+
+
+class QuietHoursView(Resource):
+    """The part of each day in which somebody is not paged."""
+
+    starts_at: str
+    ends_at: str
+    time_zone: str
+    critical_breaks_quiet_hours: bool
+
+    @classmethod
+    def of(cls, hours: QuietHours) -> "QuietHoursView":
+        """Present quiet hours."""
+        return cls(
+            starts_at=written_time(hours.starts),
+            ends_at=written_time(hours.ends),
+            time_zone=hours.time_zone,
+            critical_breaks_quiet_hours=hours.lets_critical_through,
+        )
+
+
+class ContactPreferences(Resource):
+    """How a user wants to be paged."""
+
+    quiet_hours: QuietHoursView | None
+    follow_ups: bool
+
+    @classmethod
+    def of(cls, preferences: PagingPreferences) -> "ContactPreferences":
+        """Present preferences."""
+        hours = preferences.quiet_hours
+        return cls(
+            quiet_hours=None if hours is None else QuietHoursView.of(hours),
+            follow_ups=preferences.wants_follow_ups,
+        )

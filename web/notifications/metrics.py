@@ -1,0 +1,61 @@
+"""The queue of pages for Prometheus, by type of contact."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy.exc import SQLAlchemyError
+
+from domain.notifications.outbox import Outcome
+from domain.notifications.queue_state import TypeState, states_by_type
+from web.extensions import db
+from web.services import now
+
+_log = logging.getLogger("gatebell.pages")
+_LABEL = "channel"
+
+
+def page_metrics() -> Sequence[Collector]:
+    """Return the collector of what waits and how messages ended; none if it is unknown."""
+    try:
+        return [_Pages(states_by_type(session=db.session()), now())]
+    except SQLAlchemyError as error:
+        db.session.rollback()
+        _log.warning("nobody can tell of pages", extra={"reason": type(error).__name__})
+        return ()
+
+
+@dataclass(frozen=True)
+class _Pages(Collector):
+    """A collector of the messages to each type of contact."""
+
+    states: Sequence[TypeState]
+    moment: datetime
+
+    def collect(self) -> Iterator[Metric]:
+        """Return gauges of what waits, and counters of how messages ended."""
+        depth = GaugeMetricFamily(
+            "gatebell_page_queue_messages", "Messages that wait to be sent.", labels=[_LABEL]
+        )
+        age = GaugeMetricFamily(
+            "gatebell_page_queue_age_seconds", "How long the oldest has waited.", labels=[_LABEL]
+        )
+        failing = GaugeMetricFamily(
+            "gatebell_page_failing_contacts",
+            "Contacts whose last attempt failed and for which something waits.",
+            labels=[_LABEL],
+        )
+        ended = CounterMetricFamily(
+            "gatebell_page_messages", "Messages by how they ended.", labels=[_LABEL, "outcome"]
+        )
+        for each in self.states:
+            waited = (self.moment - each.oldest_at).total_seconds() if each.oldest_at else 0.0
+            depth.add_metric([each.type.value], each.waiting)
+            age.add_metric([each.type.value], max(waited, 0.0))
+            failing.add_metric([each.type.value], each.failing)
+            for outcome in Outcome:
+                ended.add_metric([each.type.value, outcome.value], each.ended[outcome])
+        yield from (depth, age, failing, ended)
