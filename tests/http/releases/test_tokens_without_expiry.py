@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from urllib.parse import unquote
 
+import gitlab
 import pytest
 import requests
 
@@ -72,7 +74,7 @@ def used(places: Places, made: Mapping[str, Any]) -> ApiCaller:
 @pytest.mark.both_databases
 def test_they_never_end_before_16_0_and_get_a_year_with_it_for_good(places: Places) -> None:
     with changed_settings(places.gatebell, release="15.11"):
-        endless = assert_endless(places)
+        endless = [*assert_endless(places), made_by_python_gitlab(places)]
         assert_operators_make_them_too(places)
         path = places.paths[1]
         old, gone = (places.make(path).json() for _ in range(2))
@@ -123,6 +125,17 @@ def assert_endless(places: Places) -> list[Mapping[str, Any]]:
     assert dated.json()["id"] in ending
     assert not ending & {each["id"] for each in made}
     return made
+
+
+def made_by_python_gitlab(places: Places) -> Mapping[str, Any]:
+    """Make a token as the client library of others does, and return it."""
+    client = gitlab.Gitlab(places.gatebell.url, private_token=places.api.token)
+    project = client.projects.get(unquote(places.paths[1].split("/")[2]))
+    made = project.access_tokens.create(ASKED)
+    assert made.expires_at is None
+    assert project.access_tokens.get(made.id).expires_at is None
+    found: Mapping[str, Any] = made.attributes
+    return found
 
 
 def listed(places: Places, **query: str) -> list[Mapping[str, Any]]:
