@@ -8,6 +8,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from web.access.marks import open_to_anyone
 from web.admin.instance_state import audit_stream_metrics, webhook_metrics, worker_seen_at
+from web.admin.self_monitor import self_monitor_metrics
 from web.api.description.described import HEALTH, Answer, Description, described
 from web.api.schemas.health import Liveness, Readiness
 from web.http.endpoints import ErrorFormat, MachineBlueprint
@@ -74,7 +75,7 @@ def metrics() -> Response:
         worker_seen_at=worker_seen_at(),
         certificate_expires_at=certificate.expires_at if certificate else None,
         audit_streams=audit_stream_metrics(),
-        gauges=webhook_metrics(),
         collectors=page_metrics(),
+        gauges=(*self_monitor_metrics(), *webhook_metrics()),
     )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)

@@ -58,6 +58,7 @@ from models.registry import (
     RegistryTag,
 )
 from models.second_factor import Passkey, RecoveryCode, TotpDevice
+from models.self_monitor import SelfMonitorCheck
 from models.signing_key import SigningKey
 from models.silence import FlapSetting, MaintenanceWindow, Silence
 from models.token import AccessToken, PersonalAccessToken
@@ -148,6 +149,7 @@ __all__ = [
     "SchemaSupport",
     "SecretKeyUse",
     "SeenProof",
+    "SelfMonitorCheck",
     "SignIn",
     "SigningKey",
     "Silence",

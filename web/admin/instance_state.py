@@ -11,8 +11,10 @@ from domain.audit.streaming.destinations import StreamView, list_streams
 from domain.outgoing.states import DestinationState
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
+from domain.self_monitor.checks import MonitorState
 from domain.webhooks.upkeep import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
+from web.admin.self_monitor import self_monitor_state
 from web.admin.setting_changes import settings_now
 from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
@@ -40,27 +42,30 @@ class InstanceState:
     risks: tuple[SecurityWarning, ...]
     #: Destinations of the audit log that have taken nothing for a day.
     failing_streams: tuple[StreamView, ...]
+    #: None while the self-monitor is off.
+    self_monitor: MonitorState | None
 
 
 def state_of_the_instance() -> InstanceState:
     """Return the state of the settings, the database and the background worker."""
-    settings = settings_now(session=db.session())
+    current = settings_now(session=db.session())
     seen_at = worker_seen_at()
     return InstanceState(
-        release=settings.release,
-        tier=settings.tier,
-        base_url=settings.base_url,
+        release=current.release,
+        tier=current.tier,
+        base_url=current.base_url,
         database=_database(),
         missing=readiness_problem(),
         worker_seen_at=seen_at,
         is_worker_alive=seen_at is not None and now() - seen_at < SILENCE,
         first_password_of=FIRST_USERNAME if has_first_password(FIRST_USERNAME) else None,
-        risks=tuple(security_warnings(settings)),
+        risks=tuple(security_warnings(current)),
         failing_streams=tuple(
             each
             for each in list_streams(session=db.session(), now=now())
             if each.state is DestinationState.FAILING
         ),
+        self_monitor=self_monitor_state(current),
     )
 
 

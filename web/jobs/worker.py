@@ -34,6 +34,7 @@ from web.jobs.pages import Paging
 from web.jobs.periodic_jobs import once_per_period
 from web.jobs.registry import run_registry_removals
 from web.jobs.repositories import run_pack
+from web.jobs.self_monitor import SelfMonitor
 from web.jobs.webhooks import WebhookDeliveries
 from web.logging import configure_logging
 from web.settings.reader import Settings, SettingsError, settings_from_environment
@@ -44,7 +45,7 @@ _LONGEST_PAUSE_SECONDS = 1.0
 #: What looks for work every second or so.
 _LOOPS: tuple[type[Loop], ...] = (
     *(AlertChanges, AuditStreaming, Escalations, Heartbeats),
-    *(Paging, WebhookDeliveries),
+    *(Paging, SelfMonitor, WebhookDeliveries),
 )
 
 

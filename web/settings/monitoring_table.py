@@ -6,7 +6,7 @@ The table goes on in `web/settings/table.py`.
 from dataclasses import dataclass
 
 from web.settings import kinds
-from web.settings.fields import live
+from web.settings.fields import live, secret
 from web.settings.server_table import ServerSettings
 
 _MIB = 1024 * 1024
@@ -29,4 +29,26 @@ class MonitoringSettings(ServerSettings):
     )
     heartbeat_log_keep_count: int = live(
         100, kinds.whole_number(10, 10_000), "Number of pings kept in the log of a heartbeat."
+    )
+
+    self_monitor_project: str = live(
+        "",
+        kinds.line_of_text_or_nothing(255),
+        "Path of the project that the self-monitor sends a synthetic alert to; if empty, it is "
+        "off. A project of its own keeps it out of the way.",
+    )
+    self_monitor_interval_seconds: int = live(
+        300, kinds.whole_number(10, 86_400, "seconds"), "Interval of the self-monitor's alerts."
+    )
+    self_monitor_deadline_seconds: int = live(
+        60,
+        kinds.whole_number(5, 600, "seconds"),
+        "Time in which the page for the self-monitor's alert has to leave, where somebody is to "
+        "be paged for it.",
+    )
+    self_monitor_switch_url: str = secret(
+        "",
+        kinds.outgoing_url(),
+        "URL of a dead man's switch at another service, which is requested by POST after each "
+        "check of the self-monitor that went well.",
     )

@@ -1,0 +1,1 @@
+"""The self-monitor: a synthetic alert goes the whole way, from the public URL to the page."""
