@@ -1,0 +1,107 @@
+"""From an alert to the person who takes it: paged by e-mail, acknowledged on a telephone."""
+
+import re
+from collections.abc import Iterator
+from email.message import EmailMessage
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from domain.accounts.roles import Role
+from tests.browser.doors import have_signed_in
+from tests.browser.looks import problems_of
+from tests.support.accounts.people import Person, alice, make_project, make_user
+from tests.support.accounts.team import give_role
+from tests.support.alerts.monitoring import wait_until
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.live import LiveGatebell, NewService, running
+
+_LINK = re.compile(r"Acknowledge it: (\S+)")
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture
+def live(new_service: NewService, mailbox: Mailbox) -> Iterator[LiveGatebell]:
+    """A service with its worker, which sends mail to the mailbox."""
+    with (
+        running_mail_server(mailbox) as port,
+        running(new_service("sqlite", MAIL_URL=f"smtp://127.0.0.1:{port}")) as service,
+    ):
+        yield service
+
+
+@pytest.fixture
+def telephone(browser: Browser) -> Iterator[Page]:
+    """A telephone in the dark, where nobody is signed in and no script runs."""
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740},
+        color_scheme="dark",
+        java_script_enabled=False,
+        is_mobile=True,
+        has_touch=True,
+    )
+    yield context.new_page()
+    context.close()
+
+
+def watched_project(live: LiveGatebell, sleeper: Person, waker: Person) -> Endpoint:
+    """Connect a monitor to a project that pages one person and, five seconds later, another."""
+    owner = alice(live)
+    project = make_project(live, owner)
+    for person in (sleeper, waker):
+        give_role(live, project, person, Role.DEVELOPER)
+        address = f"{person.username}@telephones.example"
+        live.cli("contacts", "create", person.username, "--type", "email", "--address", address)
+    steps = (
+        f"0s user:{sleeper.username}",
+        f"10s user:{waker.username}",
+        f"10m user:{owner.username}",
+    )
+    chosen = [word for step in steps for word in ("--step", step)]
+    live.cli("escalations", "create", project, "--name", "nights", *chosen, "--default")
+    return connect(live, project)
+
+
+def mail_to(mailbox: Mailbox, person: Person) -> list[EmailMessage]:
+    to = f"{person.username}@telephones.example"
+    sent = zip(mailbox.messages, mailbox.recipients, strict=True)
+    return [message for message, recipients in sent if recipients == [to]]
+
+
+@pytest.mark.spec("J1")
+def test_the_second_person_takes_the_alert_from_the_message(
+    live: LiveGatebell, mailbox: Mailbox, telephone: Page, page: Page
+) -> None:
+    sleeper, waker = make_user(live), make_user(live)
+    monitor = watched_project(live, sleeper, waker)
+    monitor.accepted(title="Disk full on web-1", severity="critical")
+
+    wait_until(lambda: bool(mail_to(mailbox, waker)), "the second person is paged")
+    assert len(mail_to(mailbox, sleeper)) == 1
+    (message,) = mail_to(mailbox, waker)
+    assert "Disk full on web-1" in message["Subject"]
+    link = _LINK.search(message.get_content())
+    assert link is not None
+
+    telephone.goto(link[1])
+    button = telephone.get_by_role("button", name="Acknowledge")
+    expect(telephone.locator("main")).to_contain_text("Disk full on web-1")
+    button.tap()
+    expect(telephone.locator("main")).to_contain_text(f"as @{waker.username}")
+
+    # The next morning the link is still there, and the alert tells who took it and how.
+    telephone.goto(link[1])
+    expect(button).to_have_count(0)
+    have_signed_in(page, live, sleeper)
+    page.goto(f"{live.url}/{monitor.project}/-/alerts/1")
+    activity = page.locator("main")
+    expect(activity).to_contain_text("Acknowledged")
+    expect(activity).to_contain_text(waker.username)
+    page.goto(link[1])
+    assert problems_of(page) == []
+    assert len(mailbox.messages) == 2
