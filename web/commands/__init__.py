@@ -11,6 +11,7 @@ from web.commands.audit_streams import audit_streams
 from web.commands.contacts import channels, contacts
 from web.commands.escalations import escalations, routes
 from web.commands.heartbeats import heartbeats
+from web.commands.imports import imports
 from web.commands.integrations import integrations
 from web.commands.keys import keys
 from web.commands.projects import groups, members, projects
@@ -36,6 +37,7 @@ _COMMANDS = (
     contacts,
     channels,
     webhooks,
+    imports,
     schedules,
     escalations,
     routes,

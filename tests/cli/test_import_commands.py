@@ -1,0 +1,142 @@
+"""`gatebell import …`: what other on-call tools export becomes schedules, policies and so on."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.audit.events import EventKind
+from tests.support.accounts.people import Person, make_project, make_user
+from tests.support.database.audit_log import events_with_subject
+from tests.support.service.live import LiveGatebell
+
+EXPORTS = Path(__file__).parents[1] / "payloads" / "exports"
+BACKUP = EXPORTS / "opsgenie"
+GRAFANA = EXPORTS / "grafana_oncall" / "export.json"
+
+
+@pytest.fixture
+def alice(gatebell: LiveGatebell) -> Person:
+    return make_user(gatebell)
+
+
+@pytest.fixture
+def path(gatebell: LiveGatebell, alice: Person) -> str:
+    return make_project(gatebell, alice)
+
+
+@pytest.fixture
+def renamed(tmp_path: Path, alice: Person) -> Callable[[Path], Path]:
+    """Copy an export in which Alice is a person of this test, and Bob and Carol are nobody yet."""
+
+    def rename(text: str) -> str:
+        for name in ("bob", "carol"):
+            text = text.replace(f"{name}@example.com", f"{name}.{alice.username}@example.com")
+            text = text.replace(f'"username": "{name}"', f'"username": "{name}-{alice.username}"')
+        return text.replace("alice@example.com", alice.email)
+
+    def copy(export: Path) -> Path:
+        files = [export] if export.is_file() else list(export.rglob("*.json"))
+        for file in files:
+            target = tmp_path / "export" / file.relative_to(EXPORTS)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(rename(file.read_text()))
+        return tmp_path / "export" / export.relative_to(EXPORTS)
+
+    return copy
+
+
+def outcomes(report: dict[str, Any], kind: str) -> dict[str, str]:
+    return {each["name"]: each["outcome"] for each in report[kind]}
+
+
+def test_a_backup_of_opsgenie_is_tried_taken_over_and_found_again(
+    gatebell: LiveGatebell, path: str, alice: Person, renamed: Callable[[Path], Path]
+) -> None:
+    given = (str(renamed(BACKUP)), "--project", path, "--create-users")
+    tried = gatebell.cli("import", "opsgenie", *given, "--dry-run")
+    assert tried["dry_run"] is True
+    assert tried["summary"]["created"] == 6
+    assert "key" not in json.dumps(tried["integrations"])
+    assert gatebell.cli("schedules", "list", path)["schedules"] == []
+
+    done = gatebell.cli("import", "opsgenie", *given)
+    assert done["summary"] == tried["summary"]
+    assert sorted(outcomes(done, "users").values()) == ["created", "created", "exists"]
+    assert outcomes(done, "schedules") == {"Shop_schedule": "created"}
+    assert outcomes(done, "policies") == {"Shop_escalation": "created"}
+    assert outcomes(done, "integrations") == {
+        "Shop Prometheus": "created",
+        "Deploy script": "created",
+    }
+    assert all(each["key"] and each["url"] for each in done["integrations"])
+    assert ("rotation", "Shop_schedule: Gaps") in {
+        (each["kind"], each["name"]) for each in done["left_out"]
+    }
+    schedule = gatebell.cli("schedules", "show", path, "Shop_schedule")
+    weekly, office = schedule["rotations"]
+    bob = next(each["username"] for each in done["users"] if each["name"].startswith("bob"))
+    assert (weekly["users"], weekly["starts_on"]) == ([alice.username, bob], "2026-01-05")
+    assert office["layer"] == weekly["layer"]
+    policy = gatebell.cli("escalations", "show", path, "Shop_escalation")
+    assert [each["delay_seconds"] for each in policy["steps"]] == [0, 300, 3600]
+    assert policy["default"] is True
+    (step,) = [each for each in done["policies"][0]["notes"] if each.startswith("Step 4")][:1]
+    assert "24 hours" in step
+    kinds = {each.kind for each in events_with_subject(gatebell, "Shop_schedule")}
+    assert EventKind.ON_CALL_SCHEDULE_CHANGED in kinds
+
+    again = gatebell.cli("import", "opsgenie", *given)
+    assert again["summary"]["created"] == 0
+    assert gatebell.cli("schedules", "show", path, "Shop_schedule") == schedule
+
+
+def test_an_export_of_grafana_oncall_is_taken_over_by_team(
+    gatebell: LiveGatebell, path: str, alice: Person, renamed: Callable[[Path], Path]
+) -> None:
+    given = (str(renamed(GRAFANA)), "--team", f"Shop={path}")
+    done = gatebell.cli("import", "grafana-oncall", *given)
+    assert outcomes(done, "schedules") == {"Shop primary": "created"}
+    # Nobody but Alice has an account, and none was asked for.
+    assert sorted(outcomes(done, "users").values()) == ["exists", "left out", "left out"]
+    notes = " ".join(done["schedules"][0]["notes"])
+    assert "has no account here" in notes
+    schedule = gatebell.cli("schedules", "show", path, "Shop primary")
+    assert {name for each in schedule["rotations"] for name in each["users"]} == {alice.username}
+    # What belongs to no team has no project.
+    assert outcomes(done, "policies") == {"Shop chain": "created", "Quiet": "left out"}
+    assert outcomes(done, "integrations") == {"Alertmanager": "created", "Deploys": "created"}
+
+
+@pytest.mark.one_database("sqlite")
+def test_members_who_are_missing_are_added_if_asked_for(
+    gatebell: LiveGatebell, alice: Person, renamed: Callable[[Path], Path]
+) -> None:
+    elsewhere = make_project(gatebell, make_user(gatebell))
+    given = (str(renamed(GRAFANA)), "--project", elsewhere)
+    done = gatebell.cli("import", "grafana-oncall", *given, "--dry-run")
+    assert "is no member" in " ".join(done["schedules"][0]["notes"])
+    done = gatebell.cli("import", "grafana-oncall", *given, "--add-members")
+    assert f"Added to {elsewhere} as a Developer." in " ".join(done["users"][0]["notes"])
+    schedule = gatebell.cli("schedules", "show", elsewhere, "Shop primary")
+    assert schedule["rotations"][0]["users"] == [alice.username]
+
+
+@pytest.mark.one_database("sqlite")
+def test_what_is_wrong_is_refused_in_words(
+    gatebell: LiveGatebell, path: str, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    for given, words in (
+        ((str(GRAFANA),), "Teams of this export: Shop."),
+        ((str(GRAFANA), "--team", f"Elsewhere={path}"), "Teams of this export: Shop."),
+        ((str(GRAFANA), "--project", "acme/nothing"), "not found"),
+        ((str(BACKUP), "--project", path), "no export of Grafana OnCall"),
+        ((str(broken), "--project", path), "broken.json"),
+    ):
+        refused = gatebell.run_cli("import", "grafana-oncall", *given)
+        assert refused.returncode == 1, refused.stdout
+        assert words in json.loads(refused.stderr)["error"]

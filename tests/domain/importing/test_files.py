@@ -1,0 +1,80 @@
+"""Exports come from elsewhere: what is broken, huge or hostile is refused in words."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from domain.errors import InvalidError
+from domain.importing import files
+from domain.importing.files import read_documents
+
+
+def archive(path: Path, **contents: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in contents.items():
+            made.writestr(name.replace("__", "/") + ".json", content)
+    return path
+
+
+def test_a_file_a_folder_and_an_archive_are_read_alike(tmp_path: Path) -> None:
+    folder = tmp_path / "backup" / "users"
+    folder.mkdir(parents=True)
+    (folder / "a.json").write_bytes(b"\xef\xbb\xbf[1]")
+    (folder / "notes.txt").write_text("no JSON")
+    (folder / "linked.json").symlink_to("/etc/hostname")
+    packed = archive(tmp_path / "backup.zip", users__a=b"[1]")
+    for path in (tmp_path / "backup", packed):
+        (document,) = read_documents(path)
+        assert (document.name, document.value) == ("users/a.json", [1])
+        assert (document.folder, document.stem) == ("users", "a")
+    (alone,) = read_documents(folder / "a.json")
+    assert alone.value == [1]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"{", "not JSON"),
+        (b"[" * 100_000, "nested deeper"),
+        (b"[NaN]", "NaN"),
+        (b"\xff\xfe[\x00", "not"),
+    ],
+)
+def test_what_is_no_json_is_refused_by_its_name(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(InvalidError, match=r"a\.json") as refused:
+        read_documents(tmp_path)
+    assert words in str(refused.value)
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    bomb = archive(tmp_path / "bomb.zip", users__a=b" " * (files.LARGEST_FILE + 1))
+    assert bomb.stat().st_size < 100_000
+    with pytest.raises(InvalidError, match="a file can have at most"):
+        read_documents(bomb)
+
+
+def test_many_large_files_are_refused(tmp_path: Path) -> None:
+    spaces = b"1" + b" " * (files.LARGEST_FILE - 1)
+    bomb = archive(tmp_path / "bomb.zip", **{f"users__{number}": spaces for number in range(6)})
+    with pytest.raises(InvalidError, match="An export can have at most"):
+        read_documents(bomb)
+
+
+def test_a_broken_or_locked_archive_is_refused(tmp_path: Path) -> None:
+    packed = archive(tmp_path / "a.zip", users__a=json.dumps(["x"] * 1000).encode())
+    content = bytearray(packed.read_bytes())
+    content[60] ^= 0xFF
+    packed.write_bytes(bytes(content))
+    with pytest.raises(InvalidError, match="zip archive"):
+        read_documents(packed)
+
+
+def test_a_folder_without_json_and_a_path_without_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidError, match="no JSON files"):
+        read_documents(tmp_path)
+    with pytest.raises(InvalidError, match="cannot be read"):
+        read_documents(tmp_path / "nothing")

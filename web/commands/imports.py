@@ -1,0 +1,121 @@
+"""Commands that take over what other on-call tools export."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from flask.cli import AppGroup
+
+from domain.errors import InvalidError
+from domain.importing.files import Document, read_documents
+from domain.importing.grafana_oncall import read_grafana_oncall
+from domain.importing.opsgenie import read_opsgenie
+from domain.importing.plan import ImportPlan
+from domain.projects.access import get_project
+from domain.projects.views import ProjectView, Viewer
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.importing.applying import apply_plan, try_plan
+from web.importing.people import PeopleOptions
+from web.services import now
+
+#: The command line has all permissions.
+_OPERATOR = Viewer(user_id=None, is_admin=True)
+
+imports = AppGroup("import", help="Take over users, schedules, policies and integrations.")
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _options(command: _Command) -> _Command:
+    """Give a command the arguments that all imports have."""
+    for decorate in (
+        click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing."),
+        click.option(
+            "--add-members",
+            is_flag=True,
+            help="Make accounts that are there Developers of the projects that page them.",
+        ),
+        click.option(
+            "--create-users",
+            is_flag=True,
+            help="Create missing accounts, as Developers of the projects that page them.",
+        ),
+        click.option(
+            "--team",
+            "teams",
+            multiple=True,
+            metavar="NAME=GROUP/PROJECT",
+            help="The project for what a team owns; several are possible.",
+        ),
+        click.option("--project", metavar="GROUP/PROJECT", help="The project for everything else."),
+        click.argument("file", type=click.Path(exists=True, path_type=Path)),
+    ):
+        command = decorate(command)
+    return command
+
+
+@imports.command("grafana-oncall")
+@_options
+@one_transaction
+def grafana_oncall_command(**options: Any) -> dict[str, Any]:
+    """Take over FILE, what the API of Grafana OnCall returns: JSON, a folder or a zip of it."""
+    return {"source": "grafana-oncall", **_run(read_grafana_oncall, **options)}
+
+
+@imports.command("opsgenie")
+@_options
+@one_transaction
+def opsgenie_command(**options: Any) -> dict[str, Any]:
+    """Take over FILE, a folder or a zip that opsgenie-configuration-backup has written."""
+    return {"source": "opsgenie", **_run(read_opsgenie, **options)}
+
+
+def _run(
+    read: Callable[..., ImportPlan],
+    *,
+    file: Path,
+    project: str | None,
+    teams: tuple[str, ...],
+    dry_run: bool,
+    **people: bool,
+) -> dict[str, Any]:
+    plan = _plan(read, read_documents(file), now())
+    if project is None and not teams:
+        names = ", ".join(sorted(plan.teams.values())) or "none"
+        message = (
+            "Say where to: --project group/project, or --team NAME=group/project for a team. "
+            f"Teams of this export: {names}."
+        )
+        raise InvalidError(message)
+    do = try_plan if dry_run else apply_plan
+    return do(
+        plan,
+        by_team=dict(_of_team(each, plan) for each in teams),
+        otherwise=_project(project) if project else None,
+        options=PeopleOptions(
+            creates_users=people["create_users"], adds_members=people["add_members"]
+        ),
+    )
+
+
+def _plan(
+    read: Callable[..., ImportPlan], documents: Iterable[Document], moment: datetime
+) -> ImportPlan:
+    return read(documents, now=moment)
+
+
+def _of_team(text: str, plan: ImportPlan) -> tuple[str, ProjectView]:
+    name, separator, path = text.rpartition("=")
+    known = {each.lower() for each in plan.teams.values()}
+    if not separator or name.strip().lower() not in known:
+        names = ", ".join(sorted(plan.teams.values())) or "none"
+        message = f"--team {text}: write NAME=group/project. Teams of this export: {names}."
+        raise InvalidError(message)
+    return name.strip().lower(), _project(path.strip())
+
+
+def _project(path: str) -> ProjectView:
+    return get_project(path, _OPERATOR, session=db.session())

@@ -1,0 +1,1 @@
+"""Creates what an export of another on-call tool comes to."""
