@@ -24,6 +24,7 @@ from domain.database.paging import read_cursor as read_id
 from domain.escalations.explanation import explain
 from domain.incidents.listing import incidents_of_alert
 from domain.projects.views import ProjectView
+from domain.silences.muting import muted_rows
 from forms.alert_query import PARAMETERS, AlertQuery, read_query
 from web.access.marks import get_current_user, project_member
 from web.alerts.files import alert_file
@@ -65,6 +66,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
         "project": project,
         "query": query,
         "page": page_links(found),
+        "mutes": muted_rows(found.items, at=now(), session=db.session(), reading=reading()),
         "tabs": _tabs(project, query),
         "most_sorted": queries.NEWEST_SORTED,
     }
@@ -142,6 +144,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         "alerts/show.html",
         project=project,
         alert=alert,
+        mute=muted_rows([alert], at=now(), session=session, reading=reading()).get(alert.id),
         reports=reports,
         activity=list_activity(alert.id, activity, session=session),
         people=_people(project),

@@ -6,6 +6,7 @@ from blueprints.api_v4.alert_integration_keys import alert_integration_keys
 from blueprints.api_v4.alert_integrations import alert_integrations
 from blueprints.api_v4.alert_lists import alert_lists
 from blueprints.api_v4.alert_mappings import alert_mappings
+from blueprints.api_v4.alert_mutes import alert_mutes
 from blueprints.api_v4.alert_routes import alert_routes
 from blueprints.api_v4.alerts import alerts
 from blueprints.api_v4.api_usage import api_usage
@@ -17,6 +18,7 @@ from blueprints.api_v4.contacts import contacts
 from blueprints.api_v4.deployments import deployments
 from blueprints.api_v4.environments import environments
 from blueprints.api_v4.escalation_policies import escalation_policies
+from blueprints.api_v4.flap_settings import flap_settings
 from blueprints.api_v4.group_member_roles import group_member_roles
 from blueprints.api_v4.groups import groups
 from blueprints.api_v4.heartbeats import heartbeats
@@ -28,6 +30,7 @@ from blueprints.api_v4.instance import instance
 from blueprints.api_v4.instance_settings import instance_settings
 from blueprints.api_v4.invitations import invitations
 from blueprints.api_v4.job_token_scope import job_token_scope
+from blueprints.api_v4.maintenance_windows import maintenance_windows
 from blueprints.api_v4.member_roles import member_roles
 from blueprints.api_v4.members import members
 from blueprints.api_v4.notification_channels import notification_channels
@@ -41,6 +44,7 @@ from blueprints.api_v4.release_checks import release_checks
 from blueprints.api_v4.releases import releases
 from blueprints.api_v4.resource_tokens import resource_tokens
 from blueprints.api_v4.runners import runners
+from blueprints.api_v4.silences import silences
 from blueprints.api_v4.users import users
 from blueprints.api_v4.webhook_deliveries import webhook_deliveries
 from blueprints.api_v4.webhooks import webhooks
@@ -111,3 +115,7 @@ api_v4.register_blueprint(webhooks)
 api_v4.register_blueprint(webhook_deliveries)
 api_v4.register_blueprint(escalation_policies)
 api_v4.register_blueprint(alert_routes)
+api_v4.register_blueprint(silences)
+api_v4.register_blueprint(alert_mutes)
+api_v4.register_blueprint(maintenance_windows)
+api_v4.register_blueprint(flap_settings)

@@ -101,6 +101,12 @@ def muted_rows(
     return _longest(mutes + _held(projects, at=at, session=session))
 
 
+def muted_alert(alert_id: int, *, at: datetime, session: Session, reading: Reading) -> Mute | None:
+    """Return what holds the pages of an alert back at a moment, or None."""
+    alerts = tuple(labels_of([alert_id], session=session, reading=reading).values())
+    return muted(alerts, at=at, session=session).get(alert_id)
+
+
 def _rules(project_ids: set[int], *, at: datetime, session: Session) -> _Rules:
     silences: dict[int, Sequence[SilenceView]] = {}
     windows: dict[int, Sequence[tuple[WindowView, Occurrence]]] = {}

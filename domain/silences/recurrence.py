@@ -20,9 +20,20 @@ LARGEST_INTERVAL = 99
 #: Rules of computer programs that nobody could mean end here.
 LAST_DAY = date(2199, 12, 31)
 _MONTHS = 12
+_FIFTH = 5
 _LONGEST_MONTH = 31
 _DAY = timedelta(days=1)
-_WEEKDAYS: Mapping[str, Any] = {
+#: The words of rules for weekdays.
+WEEKDAYS = {
+    "MO": "Monday",
+    "TU": "Tuesday",
+    "WE": "Wednesday",
+    "TH": "Thursday",
+    "FR": "Friday",
+    "SA": "Saturday",
+    "SU": "Sunday",
+}
+_LIBRARY_WEEKDAYS: Mapping[str, Any] = {
     "MO": rrule.MO,
     "TU": rrule.TU,
     "WE": rrule.WE,
@@ -121,8 +132,22 @@ def _weekday(text: str) -> Any:
     found = _BY_DAY.fullmatch(text)
     if found is None:  # it was checked when it was read
         raise ValueError(text)
-    weekday = _WEEKDAYS[found[2]]
+    weekday = _LIBRARY_WEEKDAYS[found[2]]
     return weekday(int(found[1])) if found[1] else weekday
+
+
+def monthly_by_day(first: date, *, interval: int, until: date | None) -> Recurrence:
+    """Return the rule for the same day of each month; months without that day are left out."""
+    return Recurrence(
+        frequency=Frequency.MONTHLY, interval=interval, by_month_day=(first.day,), until=until
+    )
+
+
+def monthly_by_weekday(first: date, *, interval: int, until: date | None) -> Recurrence:
+    """Return the rule for the same weekday of each month, the fifth as the last one."""
+    number = (first.day - 1) // 7 + 1
+    day = f"{number if number < _FIFTH else -1}{tuple(WEEKDAYS)[first.weekday()]}"
+    return Recurrence(frequency=Frequency.MONTHLY, interval=interval, by_day=(day,), until=until)
 
 
 def parse_rule(text: str) -> Recurrence:

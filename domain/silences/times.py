@@ -86,11 +86,11 @@ class WindowTimes:
             raise InvalidError(message, field="starts_at")
         if not SHORTEST <= self.length <= LONGEST:
             message = "A window can take from one minute to seven days."
-            raise InvalidError(message, field="for")
+            raise InvalidError(message, field="duration")
         starts = islice(self._starts(self.local_start), _COMPARED)
         if any(later - earlier < self.length for earlier, later in pairwise(starts)):
             message = "The window is longer than the time until it recurs: it would never end."
-            raise InvalidError(message, field="for")
+            raise InvalidError(message, field="duration")
 
     def _starts(self, after: datetime) -> Iterator[datetime]:
         if self.recurrence is None:

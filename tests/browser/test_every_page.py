@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 from tests.browser.contact_pages import contact_pages
 from tests.browser.doors import have_signed_in, sign_in
 from tests.browser.looks import NASTY, problems_at
+from tests.browser.silence_pages import silence_pages
 from tests.browser.token_pages import token_pages
 from tests.browser.webhook_pages import webhook_pages
 from tests.support.accounts.people import (
@@ -92,6 +93,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         f"{integration}/deliveries?show=refused",
         *webhook_pages(live_sqlite, alice, path),
         *contact_pages(live_sqlite, alice, path),
+        *silence_pages(live_sqlite, alice, path, NASTY),
         *("/-/user_settings/profile", "/-/user_settings/applications"),
         *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
         "/-/user_settings/api_changes",

@@ -22,6 +22,7 @@ from web.commands.repositories import repositories
 from web.commands.schedules import schedules
 from web.commands.secrets import secrets
 from web.commands.settings import instance_settings
+from web.commands.silences import flap_settings, maintenance_windows, silences
 from web.commands.tokens import tokens
 from web.commands.users import users
 from web.commands.webhooks import webhooks
@@ -41,6 +42,9 @@ _COMMANDS = (
     schedules,
     escalations,
     routes,
+    silences,
+    maintenance_windows,
+    flap_settings,
     tokens,
     keys,
     audit,

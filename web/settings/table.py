@@ -169,6 +169,9 @@ class Settings(MonitoringSettings):
         kinds.rate(),
         "Rate limit for events from one IP address to /v2/enqueue, whatever their key.",
     )
+    longest_silence_days: int = live(
+        90, kinds.whole_number(1, 366, "days"), "How long a silence of alerts may take."
+    )
     api_rate_limit: str = live(
         "2000/minute",
         kinds.rate(),

@@ -81,10 +81,10 @@ def test_the_first_and_last_moment_are_known() -> None:
     [
         (window("1999-12-31T23:00", 1), "starts_at"),
         (window("2100-01-01T00:00", 1), "starts_at"),
-        (window("2026-12-01T00:00", 0), "for"),
-        (window("2026-12-01T00:00", 169), "for"),
-        (window("2026-12-01T00:00", 24.5, "FREQ=DAILY"), "for"),
-        (window("2026-12-01T00:00", 25, "FREQ=WEEKLY;BYDAY=SA,SU"), "for"),
+        (window("2026-12-01T00:00", 0), "duration"),
+        (window("2026-12-01T00:00", 169), "duration"),
+        (window("2026-12-01T00:00", 24.5, "FREQ=DAILY"), "duration"),
+        (window("2026-12-01T00:00", 25, "FREQ=WEEKLY;BYDAY=SA,SU"), "duration"),
     ],
 )
 def test_times_out_of_range_and_windows_without_an_end_are_refused(

@@ -12,6 +12,7 @@ from tests.support.wire.incident_endpoints import INCIDENT_ENDPOINTS
 from tests.support.wire.integration_endpoints import INTEGRATION_ENDPOINTS
 from tests.support.wire.on_call_endpoints import ON_CALL_ENDPOINTS
 from tests.support.wire.release_endpoints import RELEASE_ENDPOINTS
+from tests.support.wire.silence_endpoints import SILENCE_ENDPOINTS
 from tests.support.wire.webhook_endpoints import WEBHOOK_ENDPOINTS
 
 CLIENT = ("client_id", "client_secret")
@@ -49,21 +50,10 @@ LOGOUT = (
     "decision",
 )
 METADATA = (
-    "redirect_uris",
-    "token_endpoint_auth_method",
-    "grant_types",
-    "response_types",
-    "client_name",
-    "client_uri",
-    "logo_uri",
-    "scope",
-    "contacts",
-    "jwks",
-    "jwks_uri",
-    "client_id",
-    "client_secret",
-    "dpop_bound_access_tokens",
-    "require_pushed_authorization_requests",
+    *("redirect_uris", "token_endpoint_auth_method", "grant_types", "response_types"),
+    *("client_name", "client_uri", "logo_uri", "scope", "contacts", "jwks", "jwks_uri"),
+    *("client_id", "client_secret", "dpop_bound_access_tokens"),
+    *("require_pushed_authorization_requests",),
 )
 TOKENS = (
     *PAGES,
@@ -250,6 +240,7 @@ ENDPOINTS = (
     *(Endpoint(*each) for each in ESCALATION_ENDPOINTS),
     *(Endpoint(*each) for each in INCIDENT_ENDPOINTS),
     *(Endpoint(*each) for each in CONTACT_ENDPOINTS),
+    *(Endpoint(*each) for each in SILENCE_ENDPOINTS),
     Endpoint("api_v4.alerts.index", "GET", ALERTS_AT, ALERTS),
     Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),

@@ -1,0 +1,172 @@
+"""The form of a maintenance window."""
+
+from datetime import date, datetime
+from typing import cast
+
+from wtforms import (
+    DateField,
+    DateTimeLocalField,
+    IntegerField,
+    SelectField,
+    SelectMultipleField,
+    StringField,
+    TextAreaField,
+)
+from wtforms.validators import InputRequired, Length, NumberRange, Optional
+
+from domain.alerts.matching.conditions import Conditions, conditions_from
+from domain.alerts.reading.incoming import Severity
+from domain.durations import duration_text, parse_duration
+from domain.silences.recurrence import (
+    LARGEST_INTERVAL,
+    WEEKDAYS,
+    Frequency,
+    Recurrence,
+    monthly_by_day,
+    monthly_by_weekday,
+    parse_rule,
+)
+from domain.silences.windows import LONGEST_NAME, NewWindow, WindowView
+from forms.base import Form, without_edges
+
+ONCE, DAILY, WEEKLY, RULE = "once", "daily", "weekly", "rule"
+BY_DAY, BY_WEEKDAY = "monthly_day", "monthly_weekday"
+_REPEATS = (
+    (ONCE, "Does not repeat"),
+    (DAILY, "Every day"),
+    (WEEKLY, "Every week"),
+    (BY_DAY, "Every month, on the same day"),
+    (BY_WEEKDAY, "Every month, on the same weekday"),
+    (RULE, "By a rule of your own"),
+)
+_BY_MONTH = {BY_DAY: monthly_by_day, BY_WEEKDAY: monthly_by_weekday}
+_INTERVAL = f"Enter a number from 1 to {LARGEST_INTERVAL}."
+
+
+class MaintenanceWindowForm(Form):
+    """When the window takes place, and which alerts it is about."""
+
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            InputRequired("Enter a name, such as Database upgrade."),
+            Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
+        ],
+    )
+    starts_at = DateTimeLocalField(
+        "Start",
+        format=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
+        validators=[InputRequired("Enter when it begins.")],
+    )
+    time_zone = StringField(
+        "Time zone",
+        filters=[without_edges],
+        default="UTC",
+        validators=[InputRequired("Enter a time zone, such as Europe/Berlin or UTC.")],
+    )
+    duration = StringField(
+        "Duration",
+        filters=[without_edges],
+        default="2h",
+        validators=[InputRequired("Enter how long, such as 90m or 2h.")],
+    )
+    repeats = SelectField("Repeats", choices=_REPEATS, default=ONCE)
+    interval = IntegerField(
+        "Every so many days, weeks or months",
+        default=1,
+        validators=[Optional(), NumberRange(1, LARGEST_INTERVAL, message=_INTERVAL)],
+    )
+    weekdays = SelectMultipleField("On", choices=list(WEEKDAYS.items()))
+    until = DateField("Last day", validators=[Optional()])
+    rule = StringField("Rule", filters=[without_edges])
+    severities = SelectMultipleField(
+        "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
+    )
+    environments = TextAreaField("Environments")
+    services = TextAreaField("Services")
+    labels = TextAreaField("Labels", filters=[without_edges])
+
+    @property
+    def wanted(self) -> NewWindow:
+        """What was entered; raises InvalidError."""
+        local_start = cast("datetime", self.starts_at.data)
+        return NewWindow(
+            name=self.name.data or "",
+            local_start=local_start,
+            length=parse_duration(self.duration.data or "", field="duration"),
+            time_zone=self.time_zone.data or "",
+            recurrence=self._recurrence(local_start.date()),
+            conditions=self._conditions,
+        )
+
+    def _recurrence(self, first: date) -> Recurrence | None:
+        interval, until = self.interval.data or 1, self.until.data
+        if self.repeats.data in _BY_MONTH:
+            return _BY_MONTH[self.repeats.data](first, interval=interval, until=until)
+        if self.repeats.data == RULE:
+            return parse_rule(self.rule.data or "")
+        if self.repeats.data == ONCE:
+            return None
+        is_weekly = self.repeats.data == WEEKLY
+        return Recurrence(
+            frequency=Frequency.WEEKLY if is_weekly else Frequency.DAILY,
+            interval=interval,
+            by_day=tuple(self.weekdays.data or ()) if is_weekly else (),
+            until=until,
+        )
+
+    @property
+    def _conditions(self) -> Conditions:
+        return conditions_from(
+            {
+                "severities": self.severities.data or [],
+                "environments": _lines(self.environments.data),
+                "services": _lines(self.services.data),
+                "labels": self.labels.data or None,
+            }
+        )
+
+
+def _lines(text: str | None) -> list[str]:
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+
+
+def form_of(window: WindowView) -> MaintenanceWindowForm:
+    """Return the form of a window, or what was sent of it."""
+    conditions, times = window.conditions, window.times
+    return MaintenanceWindowForm(
+        data={
+            "name": window.name,
+            "starts_at": times.local_start,
+            "time_zone": times.time_zone,
+            "duration": duration_text(times.length),
+            **_repeats_of(times.recurrence, times.local_start.date()),
+            "severities": list(conditions.severities),
+            "environments": "\n".join(conditions.environments),
+            "services": "\n".join(conditions.services),
+            "labels": conditions.labels_text,
+        }
+    )
+
+
+def _repeats_of(found: Recurrence | None, first: date) -> dict[str, object]:
+    """Return the fields that say how a window recurs."""
+    if found is None:
+        return {"repeats": ONCE}
+    return {
+        "repeats": _word_for(found, first),
+        "interval": found.interval,
+        "until": found.until,
+        "weekdays": list(found.by_day),
+        "rule": found.rule,
+    }
+
+
+def _word_for(found: Recurrence, first: date) -> str:
+    if found.frequency is not Frequency.MONTHLY:
+        return DAILY if found.frequency is Frequency.DAILY else WEEKLY
+    for word, rule in _BY_MONTH.items():
+        if found == rule(first, interval=found.interval, until=found.until):
+            return word
+    return RULE

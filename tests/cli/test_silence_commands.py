@@ -1,0 +1,82 @@
+"""`gatebell silences …`, `maintenance-windows …` and `flap-settings …` on the command line."""
+
+import json
+from datetime import datetime, timedelta
+
+import pytest
+
+from tests.support.accounts.people import alice, make_project, now
+from tests.support.service.live import LiveGatebell
+
+pytestmark = [pytest.mark.spec("J1"), pytest.mark.one_database("sqlite")]
+
+
+def error_of(gatebell: LiveGatebell, *arguments: str) -> str:
+    done = gatebell.run_cli(*arguments)
+    assert done.returncode == 1, done
+    return str(json.loads(done.stderr)["error"])
+
+
+def test_a_silence_is_created_listed_and_expired(gatebell: LiveGatebell) -> None:
+    path = make_project(gatebell, alice(gatebell))
+    made = gatebell.cli(
+        *("silences", "create", path, "--for", "2h", "--comment", "Disk"),
+        *("--matcher", 'service="web"', "--matcher", 'host=~"a|b", env!=x'),
+    )
+    assert made["matchers"] == ['service="web"', 'host=~"a|b"', 'env!="x"']
+    assert (made["state"], made["created_by"], made["comment"]) == ("active", None, "Disk")
+    ends_at = datetime.fromisoformat(made["ends_at"])
+    assert timedelta(hours=1, minutes=58) < ends_at - now() <= timedelta(hours=2)
+    later = (now() + timedelta(days=1)).isoformat()
+    pending = gatebell.cli(
+        *("silences", "create", path, "--for", "30m", "--matcher", "a=b", "--starts", later)
+    )
+    assert pending["state"] == "pending"
+    listed = gatebell.cli("silences", "list", path)
+    assert [each["id"] for each in listed["silences"]] == [pending["id"], made["id"]]
+    ended = gatebell.cli("silences", "expire", path, str(made["id"]))
+    assert ended["state"] == "expired"
+    assert gatebell.cli("silences", "list", path, "--state", "active")["silences"] == []
+    assert "has ended" in error_of(gatebell, "silences", "expire", path, str(made["id"]))
+    for arguments, words in (
+        ((path, "--for", "2h", "--matcher", 'a="b'), "Character 3"),
+        ((path, "--for", "soon", "--matcher", "a=b"), "no length of time"),
+        ((path, "--for", "999w", "--matcher", "a=b"), "at most"),
+        ((path, "--for", "1h", "--matcher", "a=b", "--starts", "x"), "no time"),
+        (("no/where", "--for", "1h", "--matcher", "a=b"), "not found"),
+    ):
+        assert words in error_of(gatebell, "silences", "create", *arguments)
+
+
+def test_a_window_is_created_listed_and_deleted(gatebell: LiveGatebell) -> None:
+    path = make_project(gatebell, alice(gatebell))
+    first = ("--name", "Sundays", "--starts", "2030-01-06T02:00", "--for", "2h")
+    made = gatebell.cli(
+        *("maintenance-windows", "create", path, *first, "--repeat", "weekly"),
+        *("--time-zone", "Europe/Berlin", "--severity", "high", "--matcher", 'team="db"'),
+    )
+    assert (made["rule"], made["severities"], made["labels"]) == (
+        "FREQ=WEEKLY",
+        ["high"],
+        ['team="db"'],
+    )
+    assert made["occurrences"][0]["starts_at"] == "2030-01-06T01:00:00.000Z"
+    assert "--repeat or --rule" in error_of(
+        gatebell,
+        *("maintenance-windows", "create", path, *first),
+        *("--repeat", "daily", "--rule", "FREQ=DAILY"),
+    )
+    assert gatebell.cli("maintenance-windows", "list", path)["total"] == 1
+    assert gatebell.cli("maintenance-windows", "delete", path, str(made["id"]))["deleted"]
+    assert gatebell.cli("maintenance-windows", "list", path)["maintenance_windows"] == []
+
+
+def test_flap_settings_are_shown_and_changed(gatebell: LiveGatebell) -> None:
+    path = make_project(gatebell, alice(gatebell))
+    assert gatebell.cli("flap-settings", "show", path)["openings"] == 5
+    changed = gatebell.cli("flap-settings", "set", path, "--off", "--openings", "3")
+    assert (changed["enabled"], changed["openings"], changed["hold_minutes"]) == (False, 3, 10)
+    assert gatebell.cli("flap-settings", "show", path) == changed
+    assert "between 1 and 100" in error_of(
+        gatebell, "flap-settings", "set", path, "--openings", "0"
+    )

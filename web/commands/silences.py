@@ -1,0 +1,225 @@
+"""Commands about silences, maintenance windows and alerts that flap."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+from flask.cli import AppGroup
+
+from domain.alerts.matching.conditions import conditions_from, matchers_from
+from domain.audit.events import EventKind
+from domain.database.paging import ListPart
+from domain.durations import parse_duration
+from domain.errors import InvalidError
+from domain.projects.access import get_project
+from domain.projects.views import ProjectView, Viewer
+from domain.silences import flapping
+from domain.silences import silences as domain
+from domain.silences import windows as window_domain
+from domain.silences.recurrence import Frequency, Recurrence, parse_rule
+from domain.silences.silences import NewSilence, SilenceState, SilenceView
+from domain.silences.windows import NewWindow
+from web.alerts.silences import (
+    longest_silence,
+    record_flap_settings,
+    record_silence,
+    record_window,
+    silence_url,
+)
+from web.api.schemas.maintenance_windows import (
+    FlapSettingsBody,
+    FlapSettingsResource,
+    MaintenanceWindow,
+    read_local_time,
+)
+from web.api.schemas.silences import Silence, later
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.services import now
+
+#: The command line has all permissions.
+_OPERATOR = Viewer(user_id=None, is_admin=True)
+#: More silences than a project can have that have not ended.
+_MOST_LISTED = 1_000
+_REPEATS = [each.value.lower() for each in Frequency]
+
+silences = AppGroup("silences", help="Silences: alerts that page nobody for a time.")
+maintenance_windows = AppGroup(
+    "maintenance-windows", help="Times, once or recurring, in which alerts page nobody."
+)
+flap_settings = AppGroup("flap-settings", help="What becomes of alerts that open again and again.")
+
+
+def _project(path: str) -> ProjectView:
+    return get_project(path, _OPERATOR, session=db.session())
+
+
+def _shown(project: ProjectView, view: SilenceView) -> dict[str, Any]:
+    url = silence_url(project.path, view.id)
+    return Silence.of(view, now=now(), web_url=url).model_dump(mode="json")
+
+
+def _length(text: str) -> timedelta:
+    return parse_duration(text, field="for")
+
+
+@silences.command("create")
+@click.argument("project")
+@click.option(
+    "--matcher",
+    "matchers",
+    multiple=True,
+    required=True,
+    help="""Such as 'service="web"'; several if given several times, and all have to match.""",
+)
+@click.option("--for", "length", required=True, help="How long: 30m, 2h, 1d12h.")
+@click.option("--starts", help="When it begins, such as 2026-12-06T02:00:00Z; by default now.")
+@click.option("--comment", default="", help="Why.")
+@one_transaction
+def create_silence_command(
+    *, project: str, matchers: Sequence[str], length: str, starts: str | None, comment: str
+) -> dict[str, Any]:
+    """Silence alerts of PROJECT."""
+    found = _project(project)
+    begin = _moment(starts) if starts else now()
+    wanted = NewSilence(
+        matchers=matchers_from(list(matchers), field="matcher"),
+        comment=comment,
+        starts_at=begin,
+        ends_at=later(begin, _length(length), field="for"),
+    )
+    made = domain.create_silence(
+        *(found.id, wanted), by=None, longest=longest_silence(), session=db.session(), now=now()
+    )
+    record_silence(EventKind.SILENCE_CREATED, found.path, made)
+    return _shown(found, made)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        message = f"“{text[:40]}” is no time such as 2026-12-06T02:00:00Z."
+        raise InvalidError(message, field="starts") from error
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+@silences.command("list")
+@click.argument("project")
+@click.option("--state", type=click.Choice([each.value for each in SilenceState]))
+@one_transaction
+def list_silences_command(*, project: str, state: str | None) -> dict[str, Any]:
+    """Print the silences of PROJECT, the newest first, at most 1,000."""
+    found = _project(project)
+    wanted = SilenceState(state) if state else None
+    part = ListPart(size=_MOST_LISTED, is_descending=True)
+    listed = domain.numbered_silences(found.id, wanted, part, session=db.session(), now=now())
+    return {"silences": [_shown(found, view) for view in listed.items], "total": listed.total}
+
+
+@silences.command("expire")
+@click.argument("project")
+@click.argument("silence_id", metavar="ID", type=int)
+@one_transaction
+def expire_silence_command(*, project: str, silence_id: int) -> dict[str, Any]:
+    """End a silence of PROJECT now."""
+    found = _project(project)
+    ended = domain.expire_silence(found.id, silence_id, by=None, session=db.session(), now=now())
+    record_silence(EventKind.SILENCE_EXPIRED, found.path, ended)
+    return _shown(found, ended)
+
+
+@maintenance_windows.command("create")
+@click.argument("project")
+@click.option("--name", required=True, help="What it is for.")
+@click.option("--starts", required=True, help="Local time, such as 2026-12-06T02:00.")
+@click.option("--for", "length", required=True, help="How long: 90m, 2h.")
+@click.option("--time-zone", default="UTC", show_default=True, help="Such as Europe/Berlin.")
+@click.option("--repeat", type=click.Choice(_REPEATS), help="How often; by default once.")
+@click.option("--rule", help="A rule of RFC 5545 instead, such as 'FREQ=MONTHLY;BYDAY=-1SU'.")
+@click.option("--severity", "severities", multiple=True, help="Only alerts of this severity.")
+@click.option("--environment", "environments", multiple=True, help="* stands for anything.")
+@click.option("--service", "services", multiple=True, help="* stands for anything.")
+@click.option("--matcher", "labels", multiple=True, help="""Such as 'host=~"db-.*"'.""")
+@one_transaction
+def create_window_command(
+    *, project: str, name: str, starts: str, length: str, time_zone: str, **given: Any
+) -> dict[str, Any]:
+    """Create a maintenance window of PROJECT. Options of conditions can be given several times."""
+    found = _project(project)
+    conditions = {
+        each: list(given[each]) for each in ("severities", "environments", "services", "labels")
+    }
+    wanted = NewWindow(
+        name=name,
+        local_start=read_local_time(starts),
+        length=_length(length),
+        time_zone=time_zone,
+        recurrence=_recurrence(given["repeat"], given["rule"]),
+        conditions=conditions_from(conditions),
+    )
+    made = window_domain.create_window(found.id, wanted, by=None, session=db.session(), now=now())
+    record_window(EventKind.MAINTENANCE_WINDOW_CREATED, found.path, made)
+    return MaintenanceWindow.of(made, now()).model_dump(mode="json")
+
+
+def _recurrence(repeat: str | None, rule: str | None) -> Recurrence | None:
+    if rule and repeat:
+        message = "Give --repeat or --rule, not both."
+        raise InvalidError(message, field="rule")
+    if rule:
+        return parse_rule(rule)
+    return Recurrence(frequency=Frequency(repeat.upper())) if repeat else None
+
+
+@maintenance_windows.command("list")
+@click.argument("project")
+@one_transaction
+def list_windows_command(*, project: str) -> dict[str, Any]:
+    """Print the maintenance windows of PROJECT with their next occurrences."""
+    found = _project(project)
+    part = ListPart(size=_MOST_LISTED, is_descending=True)
+    listed = window_domain.numbered_windows(found.id, part, session=db.session())
+    shown = [MaintenanceWindow.of(view, now()).model_dump(mode="json") for view in listed.items]
+    return {"maintenance_windows": shown, "total": listed.total}
+
+
+@maintenance_windows.command("delete")
+@click.argument("project")
+@click.argument("window_id", metavar="ID", type=int)
+@one_transaction
+def delete_window_command(*, project: str, window_id: int) -> dict[str, Any]:
+    """Delete a maintenance window of PROJECT."""
+    found = _project(project)
+    window = window_domain.get_window(found.id, window_id, session=db.session())
+    window_domain.delete_window(found.id, window_id, session=db.session())
+    record_window(EventKind.MAINTENANCE_WINDOW_DELETED, found.path, window)
+    return {"id": window.id, "deleted": True}
+
+
+@flap_settings.command("show")
+@click.argument("project")
+@one_transaction
+def show_flap_settings_command(*, project: str) -> dict[str, Any]:
+    """Print what becomes of alerts of PROJECT that open again and again."""
+    stored = flapping.get_settings(_project(project).id, session=db.session())
+    return FlapSettingsResource.of(stored).model_dump()
+
+
+@flap_settings.command("set")
+@click.argument("project")
+@click.option("--on/--off", "enabled", default=None, help="Flap detection.")
+@click.option("--openings", type=int, help="More openings than this …")
+@click.option("--within-minutes", type=int, help="… in so many minutes are flapping.")
+@click.option("--hold-minutes", type=int, help="It pages again when open for so long.")
+@click.option("--reopen-minutes", type=int, help="The reopen window; 0 for none.")
+@one_transaction
+def set_flap_settings_command(*, project: str, **given: Any) -> dict[str, Any]:
+    """Change what becomes of alerts of PROJECT that open again and again."""
+    found = _project(project)
+    present = flapping.get_settings(found.id, session=db.session())
+    wanted = FlapSettingsBody.model_construct(**given).wanted(present)
+    stored = flapping.store_settings(found.id, wanted, session=db.session())
+    record_flap_settings(found.path, stored)
+    return FlapSettingsResource.of(stored).model_dump()
