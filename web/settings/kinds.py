@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from email.headerregistry import Address
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -18,8 +18,6 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from domain.encryption.key_strength import RefusedKeyError, check_key
-from domain.errors import InvalidError
-from domain.outgoing_urls import parse_outgoing_url
 from domain.releases.dates import ReleaseDatesError, parse_release_dates, written_release_dates
 from domain.releases.version import Release, parse_release
 
@@ -101,25 +99,6 @@ def line_of_text(most: int) -> Kind[str]:
     return Kind(read, f"one line of at most {most} characters")
 
 
-def line_of_text_or_nothing(most: int) -> Kind[str]:
-    """Allow any printable text on one line, or none."""
-    known = line_of_text(most)
-    return replace(known, allowed=f"empty, or {known.allowed}", may_be_empty=True)
-
-
-def outgoing_url() -> Kind[str]:
-    """Allow an empty text or a URL that requests can be sent to."""
-
-    def read(text: str) -> str:
-        try:
-            parse_outgoing_url(text)
-        except InvalidError as error:
-            raise ValueError(text) from error
-        return text
-
-    return Kind(read, "an http or https URL without user name and fragment")
-
-
 def text(most: int) -> Kind[str]:
     """Allow any printable text, or none."""
 
@@ -161,7 +140,7 @@ _BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
 OWN_FIRST_PARTS = frozenset(
     {
         *("-", ".well-known", "admin", "api", "groups", "healthz", "help", "metrics"),
-        *("jwt", "oauth", "projects", "readyz", "static", "users"),
+        *("jwt", "oauth", "projects", "readyz", "static", "users", "v2"),
     }
 )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from web.settings import kinds
 from web.settings.fields import live, secret
+from web.settings.monitoring_kinds import line_of_text_or_nothing, outgoing_url
 from web.settings.server_table import ServerSettings
 
 _MIB = 1024 * 1024
@@ -33,7 +34,7 @@ class MonitoringSettings(ServerSettings):
 
     self_monitor_project: str = live(
         "",
-        kinds.line_of_text_or_nothing(255),
+        line_of_text_or_nothing(255),
         "Path of the project that the self-monitor sends a synthetic alert to; if empty, it is "
         "off. A project of its own keeps it out of the way.",
     )
@@ -48,7 +49,7 @@ class MonitoringSettings(ServerSettings):
     )
     self_monitor_switch_url: str = secret(
         "",
-        kinds.outgoing_url(),
+        outgoing_url(),
         "URL of a dead man's switch at another service, which is requested by POST after each "
         "check of the self-monitor that went well.",
     )
