@@ -86,6 +86,7 @@ def as_text(found: Rehearsal) -> Iterator[str]:
     changes = _counted(len(found.changes), "change")
     if found.is_back:
         yield f"From release {found.running} back to {found.release}: {changes} taken back."
+        yield "Consumers that rely on the present behavior may break."
     else:
         yield f"From release {found.running} to {found.release}: {changes}."
     if found.endless_tokens:
@@ -100,7 +101,7 @@ def as_text(found: Rehearsal) -> Iterator[str]:
                 f"  {felt}: {use.consumer.name}{whose}, {_counted(use.calls, 'call')}, "
                 f"last {written(use.last_at)}: {', '.join(use.operations)}"
             )
-    if not found.uses:
+    if not found.uses and not found.is_back:
         yield "No recorded call is concerned."
 
 
