@@ -1,4 +1,4 @@
-"""Time zones by their names in the IANA database, and local times in them.
+"""Time zones by their names in the IANA database, and wall times in them.
 
 Where the host has no zone files, `zoneinfo` reads those of the package `tzdata`.
 """
@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from domain.errors import InvalidError
 
+#: Local times exist around each moment between these.
+EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 #: No places: the zone of the host, and files that are no zones.
 _NO_PLACES = frozenset({"localtime", "Factory", "posixrules"})
 
@@ -40,14 +42,14 @@ def zone(name: str) -> ZoneInfo:
 
 
 def instant(local: datetime, place: ZoneInfo) -> datetime:
-    """Return the moment of a local time without a zone, in UTC.
+    """Return the moment of a wall time, in UTC.
 
-    A time that occurs twice is the first of both. One that does not exist is read with the offset
-    before the change, so that 02:30 becomes 03:30 (RFC 5545 section 3.3.5).
+    A wall time that occurs twice is the first of both. One that does not exist is read with the
+    offset before the change, so that 02:30 becomes 03:30 (RFC 5545 section 3.3.5).
     """
     return local.replace(tzinfo=place, fold=0).astimezone(UTC)
 
 
-def local_time(moment: datetime, place: ZoneInfo) -> datetime:
-    """Return the local time of a moment, without a zone."""
+def wall_time(moment: datetime, place: ZoneInfo) -> datetime:
+    """Return the wall time of a moment, without a zone."""
     return moment.astimezone(place).replace(tzinfo=None, fold=0)

@@ -32,7 +32,7 @@ from domain.on_call.schedules import (
 )
 from domain.on_call.shown import Shift
 from domain.on_call.swaps import NewSwap
-from domain.on_call.zones import instant, zone, zone_names
+from domain.time_zones import instant, zone, zone_names
 from forms.base import Form, without_edges
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -17,7 +17,7 @@ from domain.importing.plan import (
 from domain.importing.week_times import daily_time, merged, since_monday, week_time
 from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.restrictions import EVERY_DAY, Restriction
-from domain.on_call.zones import check_zone, zone
+from domain.time_zones import check_zone, zone
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from domain.errors import InvalidError
 from domain.on_call.restrictions import Period
-from domain.on_call.zones import EARLIEST, LATEST
+from domain.time_zones import EARLIEST, LATEST
 
 #: Of an override, or of one side of a swap.
 LONGEST = timedelta(days=366)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from domain.on_call.zones import instant, wall_time, zone
+from domain.time_zones import instant, wall_time, zone
 
 _DAY = timedelta(days=1)
 _WEEK = timedelta(weeks=1)

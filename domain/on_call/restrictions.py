@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from domain.on_call.zones import instant, wall_time, zone
+from domain.time_zones import instant, wall_time, zone
 
 EVERY_DAY = tuple(range(7))
 _DAY = timedelta(days=1)

@@ -16,8 +16,8 @@ from domain.on_call.people import check_can_be_on_call, ids_of
 from domain.on_call.plans import RotationPlan
 from domain.on_call.reading import current_rotations, stored_restriction
 from domain.on_call.restrictions import Restriction
-from domain.on_call.zones import wall_time, zone
 from domain.projects.views import Namespace
+from domain.time_zones import wall_time, zone
 from models import OnCallRotation, OnCallSchedule, OnCallTurn
 
 #: Of a schedule; of turns and restrictions of a rotation.

@@ -15,8 +15,8 @@ from domain.on_call.people import people
 from domain.on_call.plans import RotationPlan
 from domain.on_call.reading import current_rotations
 from domain.on_call.rotations import NewRotation, as_wanted, move_rotations, store_rotations
-from domain.on_call.zones import check_zone
 from domain.projects.views import Namespace
+from domain.time_zones import check_zone
 from models import OnCallSchedule
 from models.folding import fold
 

@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 
 from domain.errors import InvalidError
 from domain.silences.recurrence import Recurrence
-from domain.time_zones import instant, local_time, zone
+from domain.time_zones import instant, wall_time, zone
 
 _DAY = timedelta(days=1)
 LONGEST = 7 * _DAY
@@ -44,7 +44,7 @@ class WindowTimes:
         """Yield the occurrences that end after a moment, in order."""
         place = zone(self.time_zone)
         # Two days more than is needed, for changes of the clock.
-        earliest = local_time(moment, place) - self.length - 2 * _DAY
+        earliest = wall_time(moment, place) - self.length - 2 * _DAY
         for local in self._starts(earliest):
             found = self._occurrence(local)
             if found.ends_at > moment:

@@ -10,7 +10,7 @@ from domain.on_call.people import PersonOnCall
 from domain.on_call.restrictions import Period
 from domain.on_call.shown import Shift
 from domain.on_call.spans import Source
-from domain.on_call.zones import instant, zone
+from domain.time_zones import instant, zone
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
 _DAYS_OF_A_WEEK = 7

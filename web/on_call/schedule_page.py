@@ -17,8 +17,8 @@ from domain.on_call.restrictions import Period
 from domain.on_call.schedules import ScheduleView
 from domain.on_call.shown import Shift, schedules_now, shifts_of
 from domain.on_call.spans import Source
-from domain.on_call.zones import zone
 from domain.projects.views import ProjectView
+from domain.time_zones import zone
 from web.extensions import db
 from web.on_call.calendar_view import FIRST, LAST, CalendarView, Grid
 from web.services import now

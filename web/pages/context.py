@@ -30,7 +30,6 @@ _SIGNED_IN = (
             *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
             *("deliveries.", "test_alerts.", "heartbeats.", "webhooks.", "webhook_deliveries."),
             *("escalation_policies.", "alert_routes.", "channels."),
-            *("escalation_policies.", "alert_routes."),
             *("silences.", "maintenance_windows."),
         ),
     ),

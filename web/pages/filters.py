@@ -14,10 +14,10 @@ from domain.alerts.reading.times import written_time
 from domain.durations import duration_text
 from domain.incidents.sentences import sentence_of
 from domain.on_call.notation import written_cadence, written_restriction
-from domain.on_call.zones import zone
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
 from domain.text_links import is_web_url, link_parts
+from domain.time_zones import zone
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
