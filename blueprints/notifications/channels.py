@@ -6,6 +6,7 @@ from flask.typing import ResponseReturnValue
 from blueprints.notifications.shared import add, say_result
 from domain.accounts.roles import Role
 from domain.database.paging import LARGEST_ID
+from domain.errors import ConflictError
 from domain.notifications.contacts import Owner, list_contacts
 from domain.projects.views import ProjectView
 from forms.contact import ContactForm
@@ -53,8 +54,12 @@ def send_test_message(project: ProjectView, channel_id: int) -> ResponseReturnVa
 @project_member(at_least=Role.MAINTAINER)
 def delete(project: ProjectView, channel_id: int) -> ResponseReturnValue:
     """Delete a channel."""
-    gone = shared.delete(channel_id, Owner(project_id=project.id))
-    flash(f"The channel “{gone.label}” was deleted.")
+    try:
+        gone = shared.delete(channel_id, Owner(project_id=project.id))
+    except ConflictError as error:
+        flash(str(error), "error")
+    else:
+        flash(f"The channel “{gone.label}” was deleted.")
     return _back(project)
 
 

@@ -6,6 +6,8 @@ from time import monotonic, sleep
 from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks
 from domain.errors import InvalidError
+from domain.escalations.steps import Target, TargetKind
+from domain.escalations.usage import check_unused
 from domain.notifications import confirmation, contacts, recipients
 from domain.notifications.contacts import (
     Address,
@@ -100,7 +102,13 @@ def send_test(contact_id: int, owner: Owner) -> SentMessage:
 
 
 def delete(contact_id: int, owner: Owner) -> ContactView:
-    """Delete a contact, or a channel, with what waits for it."""
+    """Delete a contact, or a channel, with what waits for it.
+
+    Raises ConflictError for a channel that an escalation policy pages.
+    """
+    if owner.project_id is not None:
+        target = Target(kind=TargetKind.CHANNEL, id=contact_id)
+        check_unused(target, owner.project_id, session=db.session())
     gone = contacts.delete_contact(contact_id, owner, session=db.session())
     _record(EventKind.CONTACT_REMOVED, EventKind.CHANNEL_REMOVED, gone)
     return gone

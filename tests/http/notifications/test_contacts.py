@@ -220,6 +220,21 @@ def test_only_maintainers_manage_channels(post: Post) -> None:
     assert api_caller(gatebell, alice, at).done("GET") == [made]
 
 
+def test_a_channel_that_a_policy_pages_is_kept(post: Post) -> None:
+    gatebell = post.gatebell
+    alice = make_user(gatebell)
+    path = make_project(gatebell, alice)
+    given = ("--type", "email", "--address", "team@acme.example", "--label", "Team")
+    channel = gatebell.cli("channels", "create", path, *given)
+    gatebell.cli("escalations", "create", path, "--name", "Night", "--step", "0s channel:Team")
+    at = f"/projects/{path.replace('/', '%2F')}/notification_channels/{channel['id']}"
+    said = api_caller(gatebell, alice, at).refused("DELETE", status=409)
+    assert "The escalation policy Night pages this channel." in said
+    browser = signed_in(gatebell, alice)
+    page = browser.get(f"{gatebell.url}/{path}/-/settings/channels")
+    assert "The escalation policy Night pages" in press(browser, page, "/delete").text
+
+
 def test_administrators_see_the_queue_and_metrics_count_it(post: Post) -> None:
     gatebell = post.gatebell
     root = make_user(gatebell, name="root", admin=True)

@@ -23,6 +23,21 @@ class Mailbox:
     recipient_answers: list[str] = field(default_factory=list)
     data_answers: list[str] = field(default_factory=list)
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)
+    #: How many connections greeted the server.
+    connections: int = 0
+
+    async def handle_EHLO(  # noqa: N802 - aiosmtpd's name
+        self,
+        server: SMTP,
+        session: Session,
+        envelope: Envelope,
+        hostname: str,
+        responses: list[str],
+    ) -> list[str]:
+        del server, envelope
+        session.host_name = hostname
+        self.connections += 1
+        return responses
 
     async def handle_RCPT(  # noqa: N802 - aiosmtpd's names
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]

@@ -1,0 +1,115 @@
+"""The worker is killed while it sends pages: none is lost, and few come twice."""
+
+import asyncio
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from domain.clock import system_clock
+from models import PageMessage
+from tests.conftest import KINDS
+from tests.faults.processes import wait_until
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.notifications.paging import Pages
+from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell, NewService
+from web.jobs.page_lanes import MOST_AT_ONCE
+from web.jobs.pages import Paging
+from web.settings.reader import read_settings
+
+
+@dataclass
+class SlowMailbox(Mailbox):
+    """A mail server that takes a moment for each message, so that some are always under way."""
+
+    async def handle_DATA(  # noqa: N802 - aiosmtpd's name
+        self, server: SMTP, session: Session, envelope: Envelope
+    ) -> str:
+        await asyncio.sleep(0.01)
+        return await super().handle_DATA(server, session, envelope)
+
+
+@pytest.mark.spec("J1")
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_survive_a_killed_worker(new_service: NewService, kind: str) -> None:
+    mailbox = SlowMailbox()
+    with running_mail_server(mailbox) as port:
+        service = new_service(kind, SECRET_KEY=SECRET_KEY, MAIL_URL=f"smtp://127.0.0.1:{port}")
+        pages = queued(service, people=60, alerts=5)
+        with running_worker(service) as worker:
+            wait_until(lambda: len(mailbox.messages) >= 10)
+            worker.kill()
+            worker.wait()
+        assert len(mailbox.messages) < 60
+        # The claims of the one that was killed end.
+        later = timedelta(minutes=1)
+        with Paging(
+            read_settings(service.environment), clock=lambda: system_clock() + later
+        ) as next_worker:
+            next_worker.run_due()
+        check(pages, mailbox, people=60, alerts=5, kills=1)
+
+
+@pytest.mark.faults_full
+@pytest.mark.parametrize("kind", KINDS)
+def test_ten_thousand_pages_survive_killed_workers(new_service: NewService, kind: str) -> None:
+    mailbox, kills = SlowMailbox(), 4
+    with running_mail_server(mailbox) as port:
+        service = new_service(kind, SECRET_KEY=SECRET_KEY, MAIL_URL=f"smtp://127.0.0.1:{port}")
+        pages = queued(service, people=500, alerts=20)
+        for _ in range(kills):
+            before = len(mailbox.messages)
+            with running_worker(service) as one, running_worker(service):
+                wait_until(partial(has_more, mailbox, before + 60))
+                one.kill()
+                one.wait()
+        with running_worker(service):
+            wait_until(lambda: all(row.ended_at for row in pages.rows(PageMessage)))
+        # Both workers of a round end by a signal that lets nothing finish.
+        check(pages, mailbox, people=500, alerts=20, kills=2 * kills)
+
+
+def has_more(mailbox: Mailbox, count: int) -> bool:
+    return len(mailbox.messages) >= count
+
+
+def queued(service: LiveGatebell, *, people: int, alerts: int) -> Pages:
+    """Queue pages for as many people, which are due at once."""
+    pages = Pages(read_settings(service.environment))
+    pages.now = datetime.now(UTC) - timedelta(seconds=10)
+    everybody = [pages.person(f"person{number}") for number in range(people)]
+    assert pages.page(pages.alerts(alerts), *everybody) == people * alerts
+    return pages
+
+
+def check(pages: Pages, mailbox: Mailbox, *, people: int, alerts: int, kills: int) -> None:
+    """Give an account: sent, lost, doubled."""
+    pages.engine.dispose()
+    came = Counter(str(each["To"]) for each in mailbox.messages)
+    doubled = sum(came.values()) - len(came)
+    assert set(came) == {f"person{number}@pager.example" for number in range(people)}
+    assert {str(each["Subject"]).partition(":")[0] for each in mailbox.messages} == {
+        f"[critical] {alerts} alerts"
+    }
+    # Twice only what was sent and not yet noted when a worker was killed.
+    assert max(came.values()) <= 1 + kills
+    assert doubled <= kills * MOST_AT_ONCE
+    # A duplicate is known by its id.
+    assert len({str(each["Message-ID"]) for each in mailbox.messages}) == people
+
+
+@contextmanager
+def running_worker(service: LiveGatebell) -> Iterator["subprocess.Popen[bytes]"]:
+    command = [sys.executable, "-m", "web.jobs.worker"]
+    with subprocess.Popen(command, cwd=ROOT, env=service.environment) as worker:
+        try:
+            yield worker
+        finally:
+            worker.kill()

@@ -1,0 +1,182 @@
+"""What people who were paged are told afterwards, and what quiet hours hold back."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from domain.errors import InvalidError
+from domain.notifications.quiet_hours import QuietHours, minutes_of
+from domain.notifications.reach import Reach, reachable
+from domain.notifications.recipients import PagingPreferences, change_preferences
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.paging import Pages, Person, subjects
+
+NIGHT = QuietHours(time_zone="Europe/Berlin", starts=minutes_of("22:00", field=""), ends=7 * 60)
+
+
+def prefer(pages: Pages, person: Person, wanted: PagingPreferences) -> None:
+    with pages.session() as session:
+        change_preferences(person.id, wanted, session=session, now=pages.now)
+
+
+def test_who_was_paged_is_told_that_it_is_over_and_never_before(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice, alert = pages.person("alice"), pages.alert("Disk full")
+    pages.page([alert], alice)
+    pages.run_for(3)
+    pages.set_status([alert], "resolved")
+    pages.run_for(40)
+    assert subjects(mailbox) == [
+        "[critical] Disk full (acme/shop #1)",
+        "Resolved: Disk full (acme/shop #1)",
+    ]
+
+
+def test_who_was_not_paged_is_not_told_that_it_is_over(pages: Pages, mailbox: Mailbox) -> None:
+    alice, alert = pages.person("alice"), pages.alert()
+    pages.page([alert], alice)
+    pages.run_for(3, mail_url="smtp://127.0.0.1:1")
+    pages.set_status([alert], "resolved")
+    pages.run_for(60)
+    assert mailbox.messages == []
+
+
+def test_nobody_is_told_what_they_did_themselves(pages: Pages, mailbox: Mailbox) -> None:
+    alice, bob, alert = pages.person("alice"), pages.person("bob"), pages.alert("Disk full")
+    pages.page([alert], alice, bob)
+    pages.run_for(3)
+    pages.set_status([alert], "acknowledged", by=alice)
+    pages.run_for(40)
+    told = [(str(each["To"]), str(each["Subject"])) for each in mailbox.messages[2:]]
+    assert told == [("bob@pager.example", "Acknowledged by @alice: Disk full (acme/shop #1)")]
+
+
+def test_follow_ups_are_a_preference_and_come_together(pages: Pages, mailbox: Mailbox) -> None:
+    alice, bob = pages.person("alice"), pages.person("bob")
+    prefer(pages, bob, PagingPreferences(wants_follow_ups=False))
+    alerts = pages.alerts(30)
+    pages.page(alerts, alice, bob)
+    pages.run_for(3)
+    pages.set_status(alerts, "resolved")
+    pages.run_for(40)
+    assert subjects(mailbox)[2:] == ["30 alerts: resolved: Disk full 1 and others"]
+
+
+def test_an_alert_that_fires_again_is_not_called_resolved(pages: Pages, mailbox: Mailbox) -> None:
+    alice, alert = pages.person("alice"), pages.alert()
+    pages.page([alert], alice)
+    pages.run_for(3)
+    pages.set_status([alert], "resolved")
+    pages.set_status([alert], "triggered")
+    pages.run_for(40)
+    assert len(mailbox.messages) == 1
+
+
+@pytest.mark.spec("J1")
+def test_quiet_hours_hold_pages_back_but_for_critical_alerts(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice")
+    prefer(pages, alice, PagingPreferences(quiet_hours=NIGHT))
+    pages.now = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)  # 22:30 in Berlin
+    quiet, gone = pages.alerts(2, title="Quiet {}", severity=2)
+    loud = pages.alert("Loud")
+    pages.page([quiet, gone], alice)
+    pages.page([loud], alice, is_critical=True)
+    pages.run_for(4)
+    assert subjects(mailbox) == ["[critical] Loud (acme/shop #3)"]
+    pages.set_status([gone, loud], "resolved")
+    pages.now = datetime(2026, 3, 2, 5, 59, tzinfo=UTC)
+    pages.run()
+    assert len(mailbox.messages) == 1
+    pages.now = datetime(2026, 3, 2, 6, 0, 5, tzinfo=UTC)
+    pages.run()
+    assert subjects(mailbox)[1:] == ["[medium] Quiet 1 (acme/shop #1)"]
+    # The follow-up waited as well, and is part of the same message.
+    assert "Resolved: Loud" in mailbox.messages[1].get_content()
+
+
+def test_the_end_of_quiet_hours_frees_what_they_held_back(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    prefer(pages, alice, PagingPreferences(quiet_hours=NIGHT))
+    pages.now = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
+    pages.page([pages.alert(severity=2)], alice)
+    pages.run_for(40)
+    assert mailbox.messages == []
+    prefer(pages, alice, PagingPreferences())
+    pages.run_for(3)
+    assert len(mailbox.messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("local", "end"),
+    [
+        ("2026-03-01T21:59+01:00", None),
+        ("2026-03-01T22:00+01:00", "2026-03-02T07:00+01:00"),
+        ("2026-03-02T06:59+01:00", "2026-03-02T07:00+01:00"),
+        ("2026-03-02T07:00+01:00", None),
+        # The night in which the clocks go forward, and the one in which they go back.
+        ("2026-03-28T23:00+01:00", "2026-03-29T07:00+02:00"),
+        ("2026-10-24T23:00+02:00", "2026-10-25T07:00+01:00"),
+    ],
+)
+def test_quiet_hours_follow_the_clocks_of_the_place(local: str, end: str | None) -> None:
+    found = NIGHT.end_at(datetime.fromisoformat(local))
+    assert found == (datetime.fromisoformat(end) if end else None)
+
+
+def test_quiet_hours_end_at_the_hour_that_is_missing_or_comes_twice() -> None:
+    hours = QuietHours(time_zone="Europe/Berlin", starts=60, ends=150)
+    spring = hours.end_at(datetime.fromisoformat("2026-03-29T01:30+01:00"))
+    assert spring == datetime.fromisoformat("2026-03-29T03:30+02:00")
+    # 02:15 for the second time: they end at 02:30 for the second time.
+    autumn = hours.end_at(datetime.fromisoformat("2026-10-25T02:15+01:00"))
+    assert autumn == datetime.fromisoformat("2026-10-25T02:30+01:00")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "24:00", "7", "07:60", "7:5", "a:b", "\u0667:\u0660\u0660", "-1:00"]
+)
+def test_a_time_of_day_is_refused(text: str) -> None:
+    with pytest.raises(InvalidError):
+        minutes_of(text, field="quiet_from")
+
+
+def test_it_is_known_whom_a_page_would_reach(pages: Pages) -> None:
+    alice, bob = pages.person("alice"), pages.person("bob", has_contact=False)
+    mallory = pages.person("mallory", role=None)
+    night = pages.person("night")
+    prefer(
+        pages,
+        night,
+        PagingPreferences(quiet_hours=QuietHours(time_zone="UTC", starts=0, ends=1439)),
+    )
+    ids = [each.id for each in (alice, bob, mallory, night)]
+    with pages.session() as session:
+
+        def ask(*, is_critical: bool, sends_mail: bool) -> list[Reach]:
+            found = reachable(
+                [*ids, 9_999],
+                pages.project_id,
+                is_critical=is_critical,
+                sends_mail=sends_mail,
+                session=session,
+                now=pages.now,
+            )
+            return list(found.values())
+
+        assert ask(is_critical=False, sends_mail=False) == [
+            Reach.REACHABLE,
+            Reach.NO_CONTACT,
+            Reach.NO_ACCESS,
+            Reach.QUIET,
+            Reach.INACTIVE,
+        ]
+        assert ask(is_critical=True, sends_mail=True) == [
+            Reach.REACHABLE,
+            Reach.REACHABLE,
+            Reach.NO_ACCESS,
+            Reach.REACHABLE,
+            Reach.INACTIVE,
+        ]

@@ -1,0 +1,244 @@
+"""Channels that are away, slow or lost: retried, given up in the end, and slowing nobody down."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from threading import Event, Thread
+from time import monotonic, sleep
+
+import pytest
+from sqlalchemy import update
+
+from domain.accounts.roles import Role
+from domain.notifications.contacts import Address, ContactType, ContactView, Owner
+from domain.notifications.pauses import GIVE_UP_AFTER, pause_after
+from domain.notifications.queue_state import queue_state, send_again
+from models import Contact, Mail, PageMessage
+from tests.support.mail.mail_server import Mailbox, closed_port
+from tests.support.notifications.paging import Pages, Person, subjects
+from tests.support.service.receiver import Received, Receiver, running_receiver
+
+AWAY = "smtp://127.0.0.1:1"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as running:
+        yield running
+
+
+def apprise(pages: Pages, person: Person, port: int, label: str = "Chat") -> ContactView:
+    """Give a person a contact that apprise sends to, by JSON."""
+    address = Address(
+        type=ContactType.APPRISE,
+        clear=f"json://127.0.0.1:{port}/{label}",
+        shown="json://127.0.0.1/…",
+        lane=f"custom_json 127.0.0.1:{port}",
+    )
+    return pages.contact(Owner(user_id=person.id), address, label=label)
+
+
+def test_the_first_retry_follows_within_half_a_minute_and_pauses_grow() -> None:
+    longest = [pause_after(count, share=1.0).total_seconds() for count in range(1, 12)]
+    shortest = [pause_after(count, share=0.0).total_seconds() for count in range(1, 12)]
+    assert longest[0] < 30
+    assert longest == sorted(longest)
+    assert max(longest) <= 400
+    assert all(0 < low < high for low, high in zip(shortest, longest, strict=True))
+
+
+@pytest.mark.one_database("sqlite")
+def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_other(
+    pages: Pages, mailbox: Mailbox, receiver: Receiver
+) -> None:
+    alice, bob = pages.person("alice", has_contact=False), pages.person("bob")
+    down = apprise(pages, alice, receiver.port)
+    receiver.answer = lambda _request: (503, {})
+    with pages.worker() as worker:
+        for _ in range(12):
+            pages.page([pages.alert()], alice, bob)
+            for _ in range(30):
+                pages.wait(seconds=10)
+                worker.run_due()
+        assert pages.contact_state(down).state == "failing"
+        assert pages.contact_state(down).tries > 12
+        assert len(mailbox.messages) == 12
+        receiver.answer = lambda _request: (204, {})
+        pages.page([pages.alert("The last one")], alice)
+        for _ in range(4):
+            pages.wait(seconds=5)
+            worker.run_due()
+    (message,) = receiver.received
+    assert message.event["title"].startswith("[critical] 13 alerts")
+    assert pages.contact_state(down).state == "ready"
+    assert pages.waiting_messages() == []
+
+
+def test_a_page_tries_a_failing_channel_again_at_once(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    pages.page([pages.alert()], alice)
+    for _ in range(20):
+        pages.wait(seconds=60)
+        pages.run(mail_url=AWAY)
+    pages.page([pages.alert()], alice)
+    pages.run_for(9)
+    assert subjects(mailbox) == ["[critical] 2 alerts: Disk full and others"]
+
+
+@pytest.mark.spec("J1")
+def test_what_cannot_be_sent_is_given_up_with_a_record_and_one_notice(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    pages.person("maria", role=Role.MAINTAINER)
+    alice = pages.person("alice")
+    alerts = pages.alerts(3)
+    pages.page(alerts, alice)
+    pages.wait(seconds=3)
+    pages.run(mail_url=AWAY)
+    pages.wait(seconds=GIVE_UP_AFTER.total_seconds())
+    pages.run(mail_url=AWAY)
+    for alert in alerts:
+        ((kind, name, text),) = pages.activity(alert)
+        assert (kind, name) == ("page", "alice")
+        assert text.startswith("was not paged by e-mail: the mail server failed")
+        assert "pager.example" not in text
+    assert pages.waiting_messages() == []
+    pages.page([pages.alert()], alice)
+    pages.run_for(60, mail_url=AWAY)
+    pages.wait(seconds=GIVE_UP_AFTER.total_seconds())
+    pages.run(mail_url=AWAY)
+    (notice,) = pages.rows(Mail)
+    assert notice.recipient == "maria@accounts.example"
+    assert notice.subject == "Pages of acme/shop were not sent"
+    assert mailbox.messages == []
+
+
+def test_an_address_that_is_refused_for_good_is_given_up_at_once(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice, alert = pages.person("alice"), pages.alert()
+    pages.page([alert], alice)
+    mailbox.recipient_answers.append("550 5.1.1 no such user")
+    pages.run_for(60)
+    assert mailbox.messages == []
+    ((_, _, text),) = pages.activity(alert)
+    assert text == "was not paged by e-mail: recipient refused (550). No further attempt is made."
+    assert alice.contact is not None
+    # Who sees the contact sees the words of the server as well.
+    error = pages.contact_state(alice.contact).last_error
+    assert error == "recipient refused (550): 550 5.1.1 no such user"
+
+
+def test_what_was_given_up_is_sent_again_by_an_administrator(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice")
+    pages.page([pages.alert("Still there")], alice)
+    mailbox.recipient_answers.append("550 no")
+    pages.run_for(5)
+    with pages.session() as session:
+        state = queue_state(session=session)
+        (given_up,) = state.given_up
+        assert (given_up.owner, given_up.tries) == ("alice", 1)
+        assert send_again(given_up.id, session=session, now=pages.now)
+        assert not send_again(given_up.id, session=session, now=pages.now)
+    pages.run_for(5)
+    assert subjects(mailbox) == ["[critical] Still there (acme/shop #1)"]
+
+
+def test_an_address_under_a_lost_key_is_named_as_such(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    with pages.session() as session:
+        session.execute(update(Contact).values(address_ciphertext="nothing that a key opens"))
+    pages.page([pages.alert()], alice)
+    pages.run_for(5)
+    assert mailbox.messages == []
+    assert alice.contact is not None
+    error = pages.contact_state(alice.contact).last_error
+    assert error is not None
+    assert "SECRET_KEY that is no longer known" in error
+
+
+def test_without_a_mail_server_the_reason_is_said(pages: Pages) -> None:
+    alice = pages.person("alice")
+    pages.page([pages.alert()], alice)
+    pages.run_for(5, mail_url="")
+    assert alice.contact is not None
+    error = pages.contact_state(alice.contact).last_error
+    assert error == "e-mail is not configured: MAIL_URL is not set"
+
+
+@pytest.mark.one_database("postgres")
+def test_slow_channels_slow_nobody_else_down(
+    pages: Pages, mailbox: Mailbox, receiver: Receiver
+) -> None:
+    """Three dozen channels of one silent service, before one healthy contact."""
+    go_on = Event()
+
+    def silently(_request: Received) -> tuple[int, Mapping[str, str]]:
+        go_on.wait(60)
+        return 204, {}
+
+    receiver.answer = silently
+    slow = [pages.person(f"slow{number}", has_contact=False) for number in range(12)]
+    for person in slow:
+        for number in range(3):
+            apprise(pages, person, receiver.port, label=str(number))
+    quick = pages.person("quick")
+    pages.page([pages.alert()], *slow)
+    pages.wait(seconds=1)
+    pages.page([pages.alert()], quick)
+    pages.wait(seconds=3)
+    with pages.worker() as worker:
+        worker.start()
+        end = monotonic() + 60
+        while not mailbox.messages and monotonic() < end:
+            sleep(0.02)
+        assert receiver.received == []
+        go_on.set()
+    assert mailbox.recipients == [["quick@pager.example"]]
+
+
+def test_two_workers_send_nothing_twice(pages: Pages, mailbox: Mailbox) -> None:
+    people = [pages.person(f"person{number}") for number in range(20)]
+    for person in people:
+        pages.page([pages.alert()], person)
+    pages.wait(seconds=3)
+    with pages.worker() as one, pages.worker() as other:
+        threads = [Thread(target=each.run_due) for each in (one, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(each[0] for each in mailbox.recipients) == sorted(
+        f"{person.username}@pager.example" for person in people
+    )
+
+
+def test_a_message_of_a_worker_that_died_is_sent_by_another_one(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice")
+    pages.page([pages.alert()], alice)
+    pages.wait(seconds=3)
+    pages.run(mail_url=f"smtp://127.0.0.1:{closed_port()}")
+    with pages.session() as session:  # as if it had died in the middle of the next attempt
+        until = pages.now + timedelta(seconds=30)
+        values = {"claimed_until": until, "claim": Contact.claim + 1, "next_try_at": pages.now}
+        session.execute(update(Contact).values(**values))
+    pages.run()
+    assert mailbox.messages == []
+    pages.wait(seconds=31)
+    pages.run()
+    assert len(mailbox.messages) == 1
+    assert [row.outcome for row in pages.rows(PageMessage)] == ["sent"]
+
+
+def test_the_connection_to_the_mail_server_is_kept(pages: Pages, mailbox: Mailbox) -> None:
+    for number in range(5):
+        pages.page([pages.alert()], pages.person(f"person{number}"))
+    with_one_lane = pages.rows(Contact)
+    assert {row.lane for row in with_one_lane} == {"email"}
+    pages.run_for(3)
+    assert len(mailbox.messages) == 5
+    # As many as may be under way to one service.
+    assert mailbox.connections <= 4
