@@ -95,6 +95,7 @@ def test_of_a_secret_nothing_is_told_but_that_it_is_there(settings: Settings) ->
         ({"base_url": "http://bell.example"}, "base_url"),
         ({"access_token_lifetime_seconds": 86_401}, "access_token_lifetime_seconds"),
         ({"personal_access_token_lifetime_days": 3_650}, "personal_access_token_lifetime_days"),
+        ({"release": "15.11"}, "release"),
         ({"password_min_length": 8}, "password_min_length"),
         ({"api_rate_limit": ""}, "api_rate_limit"),
         ({"oauth_rate_limit": ""}, "oauth_rate_limit"),
