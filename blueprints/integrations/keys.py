@@ -17,7 +17,7 @@ from web.alerts.integration_audit import record_change
 from web.alerts.integration_context import integration_of
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.services import now, services
+from web.services import now, services, settings
 
 integration_keys = PageBlueprint(
     "integration_keys",
@@ -99,6 +99,10 @@ def _page(
         integration=integration,
         keys=keys,
         reset=form,
-        snippets=snippets(integration.type, integration.url, keys.clear, now=now()),
+        snippets=snippets(
+            *(integration.type, integration.url, keys.clear),
+            base_url=settings().base_url,
+            now=now(),
+        ),
     )
     return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}

@@ -1,5 +1,6 @@
 """What the credentials page offers to paste, given to the programs that it is for."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -120,3 +121,17 @@ def test_grafana_sends_as_its_contact_point_says(gatebell: LiveGatebell) -> None
         timeout=30,
     )
     assert [each["iid"] for each in answer.json()] == [1, 2]
+
+
+def test_tools_for_pagerduty_are_given_the_url_and_the_routing_key(
+    live_sqlite: LiveGatebell,
+) -> None:
+    endpoint = connect(live_sqlite)
+    pasted = json.loads(text_for(live_sqlite, endpoint, "PagerDuty"))
+    event = {
+        "routing_key": pasted["routing_key"],
+        "event_action": "trigger",
+        "payload": {"summary": "Pasted", "source": "web-1", "severity": "info"},
+    }
+    assert requests.post(pasted["url"], json=event, timeout=10).status_code == 202
+    assert [alert.title for alert in alerts_of(live_sqlite, endpoint.project)] == ["Pasted"]

@@ -13,7 +13,6 @@ from web.services import now, settings
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.self_monitor")
-_NAME = "gatebell_self_monitor"
 
 
 def self_monitor_state(current: Settings) -> MonitorState | None:
@@ -36,9 +35,9 @@ def self_monitor_metrics() -> Sequence[Gauge]:
         return ()
     success = found.last_success_at.timestamp() if found.last_success_at else 0.0
     return (
-        Gauge(f"{_NAME}_up", "Whether the last check went well.", int(found.is_well)),
+        Gauge("gatebell_self_monitor_up", "Whether the last check went well.", int(found.is_well)),
         Gauge(
-            f"{_NAME}_last_success_timestamp_seconds",
+            "gatebell_self_monitor_last_success_timestamp_seconds",
             "When the last check that succeeded began.",
             success,
         ),
@@ -47,10 +46,14 @@ def self_monitor_metrics() -> Sequence[Gauge]:
 
 
 def _lengths(last: Check) -> Sequence[Gauge]:
-    lengths = {"stored": last.stored, "paged": last.paged, "resolved": last.resolved}
+    lengths = (
+        ("gatebell_self_monitor_stored_seconds", "taken by the public URL", last.stored),
+        ("gatebell_self_monitor_paged_seconds", "paged", last.paged),
+        ("gatebell_self_monitor_resolved_seconds", "resolved", last.resolved),
+    )
     return [
-        Gauge(f"{_NAME}_{step}_seconds", f"How long the alert took to be {step}.", length / _SECOND)
-        for step, length in lengths.items()
+        Gauge(name, f"How long the alert took to be {words}.", length / _SECOND)
+        for name, words, length in lengths
         if length is not None
     ]
 

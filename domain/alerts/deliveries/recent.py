@@ -22,6 +22,8 @@ class RecentDelivery:
     #: None if the integration was deleted.
     integration_id: int | None
     integration_name: str | None
+    #: IP address of the client, name of a user, or which part of the service reported it.
+    sender: str
 
     @property
     def outcome(self) -> str:
@@ -38,6 +40,7 @@ def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, 
             Delivery.status_code,
             Delivery.reason,
             Delivery.integration_id,
+            Delivery.sender,
             Integration.name.label("integration_name"),
             Project.path.label("project_path"),
         )

@@ -73,14 +73,14 @@ def _prometheus_example(started: str) -> dict[str, object]:
 
 
 def snippets(
-    integration_type: IntegrationType, url: str, key: str, *, now: datetime
+    integration_type: IntegrationType, url: str, key: str, *, base_url: str, now: datetime
 ) -> tuple[Snippet, ...]:
     """Return the snippets for a type of integration, with URL and key filled in."""
     body = orjson.loads(example_body(integration_type, now=now - timedelta(minutes=1)))
     by_hand = (_curl(url, key, body), _python(url, key, body))
     if integration_type is IntegrationType.PROMETHEUS:
         return (_alertmanager(url, key), _operator(url, key), _grafana(url, key), *by_hand)
-    return by_hand
+    return (*by_hand, _pagerduty(base_url, key))
 
 
 def _curl(url: str, key: str, body: object) -> Snippet:
@@ -169,6 +169,15 @@ def _grafana(url: str, key: str) -> Snippet:
             "          authorization_scheme: Bearer\n"
             f"          authorization_credentials: '{key}'\n"
         ),
+    )
+
+
+def _pagerduty(base_url: str, key: str) -> Snippet:
+    event = {"url": f"{base_url}/v2/enqueue", "routing_key": key}
+    return Snippet(
+        title="PagerDuty: URL of the Events API v2 and routing key, for tools that speak it",
+        language="json",
+        text=f"{orjson.dumps(event, option=orjson.OPT_INDENT_2).decode()}\n",
     )
 
 

@@ -150,3 +150,25 @@ def test_a_delivery_waits_as_often_however_many_items_it_has(
         assert answer.status_code == 200, name
         found[name] = len(waits)
     assert found == {name: most for name, (_, _, most) in DELIVERIES.items()}
+
+
+#: What a job says when its heartbeat is up, and the waits.
+PINGS = {"": 1, "/start": 1, "/log": 1, "/0": 1}
+
+
+def test_a_ping_waits_once(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.services._REFRESH_SECONDS", 600.0)
+    operate(app, "groups", "create", "acme")
+    operate(app, "projects", "create", "acme/shop")
+    words = ("heartbeats", "create", "acme/shop", "--name", "job", "--every", "1h")
+    url = operate(app, *words)["url"].removeprefix("http://localhost")
+    found = {}
+    for signal in PINGS:
+        assert client.post(f"{url}{signal}", data=b"x" * 5_000).status_code == 200
+        with round_trips() as waits:
+            answer = client.post(f"{url}{signal}", data=b"x" * 5_000)
+        assert answer.status_code == 200
+        found[signal] = len(waits)
+    assert found == PINGS

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,11 +13,15 @@ from sqlalchemy import func, select
 from app import create_app
 from domain.heartbeats.heartbeats import HeartbeatDetails, change_heartbeat
 from domain.heartbeats.schedules import Schedule
-from models import Alert, Delivery, HeartbeatPing, Project
+from domain.projects.deletion import delete_project
+from domain.projects.members import get_namespace
+from models import Alert, Delivery, Heartbeat, HeartbeatPing, Project
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.extensions import db
+from web.jobs.deletion import remove_from_database
 from web.jobs.heartbeats import run_due
+from web.jobs.maintenance import prune_database
 from web.settings.reader import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -236,3 +241,44 @@ def test_workers_beside_each_other_open_each_alert_once(night: Night) -> None:
     assert len(night.alerts()) == 20
     assert night.count(Delivery) == 20
     assert night.count(HeartbeatPing) == 20
+
+
+def test_the_log_keeps_the_newest_pings(night: Night) -> None:
+    night.create("--every", "5m")
+    for _ in range(15):
+        night.ping()
+    prune_database(replace(night.settings, heartbeat_log_keep_count=10))
+    assert night.count(HeartbeatPing) == 10
+    night.ping()
+    assert night.count(HeartbeatPing) == 11
+
+
+def test_urls_survive_a_change_of_the_secret_key(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "0s")
+    old, night.settings = (
+        night.settings.secret_key,
+        replace(night.settings, secret_key="another key that only tests have, and everybody knows"),
+    )
+    close_app(night.app)
+    both = replace(night.settings, secret_key_fallbacks=(old,))
+    night.app = create_app(both, clock=night.clock)
+    night.ping()
+    assert operate(night.app, "secrets", "reencrypt")["reencrypted"]["heartbeat_urls"] == 1
+    close_app(night.app)
+    night.app = create_app(night.settings, clock=night.clock)
+    night.ping()
+    assert night.count(HeartbeatPing) == 2
+
+
+def test_a_deleted_project_takes_its_heartbeats_with_it(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "0s")
+    night.ping()
+    operate(night.app, "projects", "create", "acme/newest")  # its number is not given again
+    with night.app.app_context():
+        project = get_namespace("acme/shop", session=db.session())
+        delete_project(project, session=db.session(), now=night.now)
+        db.session.commit()
+    assert night.app.test_client().get(night.url).status_code == 404
+    assert night.at(300) == []
+    remove_from_database(night.settings, clock=night.clock)
+    assert (night.count(Heartbeat), night.count(HeartbeatPing)) == (0, 0)
