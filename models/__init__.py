@@ -63,7 +63,7 @@ from models.signing_key import SigningKey
 from models.silence import FlapSetting, MaintenanceWindow, Silence
 from models.token import AccessToken, PersonalAccessToken
 from models.user import Bot, SignIn, User
-from models.webhook import WebhookDelivery, WebhookEndpoint
+from models.webhook import WebhookDelivery, WebhookEndpoint, WebhookIncidentChange
 
 __all__ = [
     "ALERT_DAY_ADDITIONS",
@@ -157,4 +157,5 @@ __all__ = [
     "User",
     "WebhookDelivery",
     "WebhookEndpoint",
+    "WebhookIncidentChange",
 ]

@@ -80,3 +80,24 @@ class WebhookDelivery(Base):
             sqlite_where=text(_IS_WAITING),
         ),
     )
+
+
+class WebhookIncidentChange(Base):
+    """A change of an incident that webhooks of its project are to be told of.
+
+    A trigger adds it in the transaction of the change (migration 0042). Without foreign keys.
+    """
+
+    __tablename__ = "webhook_incident_changes"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(BigId)
+    incident_id: Mapped[int] = mapped_column(BigId)
+    #: opened, acknowledged, resolved or reopened.
+    kind: Mapped[str] = mapped_column(String(16))
+    #: By the clock of the database.
+    created_at: Mapped[datetime]
+    #: After a failure: not before this moment.
+    next_try_at: Mapped[datetime | None]
+
+    __table_args__ = (Index("ix_webhook_incident_changes_incident_id_id", "incident_id", "id"),)

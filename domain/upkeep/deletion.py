@@ -35,6 +35,7 @@ from models import (
     RegistryTag,
     ReleaseLink,
     WebhookDelivery,
+    WebhookIncidentChange,
 )
 
 #: Rows of a statement.
@@ -103,6 +104,7 @@ def _dependants(
     return (
         ([Delivery.id], Delivery.project_id == project_id),
         ([WebhookDelivery.id], WebhookDelivery.project_id == project_id),
+        ([WebhookIncidentChange.id], WebhookIncidentChange.project_id == project_id),
         ([Deployment.id], Deployment.project_id == project_id),
         ([Environment.id], Environment.project_id == project_id),
         ([CommitStatus.id], CommitStatus.project_id == project_id),

@@ -85,6 +85,32 @@ def wait_for_deliveries(shop: Shop, one: str, state: str) -> list[dict[str, Any]
         sleep(0.05)
 
 
+@pytest.mark.both_databases
+@pytest.mark.spec("J2")
+def test_an_incident_is_told_from_its_opening_to_its_end(
+    gatebell: LiveGatebell, shop: Shop, receiver: Receiver
+) -> None:
+    given = {"url": receiver.url, "events": ["incident.opened", "incident.resolved"]}
+    made = shop.call.done("POST", status=201, json=given)
+    shop.sender.accepted(title="Disk full", severity="high")
+    incidents = ApiCaller(
+        url=shop.call.url.replace("/webhooks", "/incidents"), token=shop.call.token
+    )
+    opened = incidents.done("POST", status=201, json={"title": "Shop is down", "alerts": [1]})
+    one = f"/{opened['iid']}"
+    for status in ("acknowledged", "resolved"):
+        incidents.done("PUT", one, json={"status": status})
+    first, last = receiver.wait_for(2, "incident.opened", "incident.resolved")
+    for message, kind in ((first, "incident.opened"), (last, "incident.resolved")):
+        body = message.verified_by(made["secret"])
+        shown = body["data"]["incident"]
+        assert (body["type"], shown["title"], shown["alerts"]) == (kind, "Shop is down", [1])
+        assert shown["web_url"] == f"{gatebell.url}/{shop.path}/-/incidents/{opened['iid']}"
+    assert last.event["data"]["incident"]["status"] == "resolved"
+    # No event that was not chosen, and each once.
+    assert [each.type for each in receiver.received] == ["incident.opened", "incident.resolved"]
+
+
 def test_a_failed_delivery_is_sent_again_with_its_id(shop: Shop, receiver: Receiver) -> None:
     seen: list[Received] = []
 

@@ -1,11 +1,14 @@
-"""An outbox with the mail server that its messages go to."""
+"""An outbox with its mail server, webhooks of a project, and another service that takes them."""
 
 from collections.abc import Iterator
 
 import pytest
+from flask import Flask
 
+from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox
 from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.receiver import Receiver, running_receiver
 from web.settings.reader import Settings
 
 
@@ -17,3 +20,16 @@ def outbox(settings: Settings) -> Iterator[Outbox]:
         opened = Outbox(settings, mailbox, port)
         yield opened
         opened.engine.dispose()
+
+
+@pytest.fixture
+def webhooks(app: Flask, settings: Settings) -> Iterator[Webhooks]:
+    made = Webhooks(app, settings)
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as running:
+        yield running

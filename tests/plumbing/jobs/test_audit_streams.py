@@ -38,12 +38,6 @@ def streams(settings: Settings) -> Iterator[Streams]:
     made.engine.dispose()
 
 
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with running_receiver() as running:
-        yield running
-
-
 def subjects(receiver: Receiver) -> list[str]:
     return [each.subject for each in receiver.received]
 

@@ -1,13 +1,12 @@
 """Webhooks get the events that they chose, signed, in order for each alert, whoever fails."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from threading import Event as Signal
 from threading import Thread
 from typing import Any
 
 import pytest
-from flask import Flask
 from sqlalchemy import delete
 from standardwebhooks.webhooks import WebhookVerificationError
 
@@ -26,24 +25,11 @@ from models import Alert
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate
 from tests.support.service.receiver import Received, Receiver, running_receiver
+from web.api.schemas.webhook_messages import AlertMessage, MessageAlert
 from web.jobs.mail import queue_administrators_mail
 from web.jobs.maintenance import prune_database
-from web.settings.reader import Settings
 
 DOWN = "http://127.0.0.1:1/"
-
-
-@pytest.fixture
-def webhooks(app: Flask, settings: Settings) -> Iterator[Webhooks]:
-    made = Webhooks(app, settings)
-    yield made
-    made.engine.dispose()
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with running_receiver() as running:
-        yield running
 
 
 def told(receiver: Receiver) -> list[tuple[str, str]]:
@@ -74,6 +60,9 @@ def test_each_change_of_an_alert_is_told_signed_and_in_order(
     ]
     body = receiver.received[0].verified_by(made.secret)
     assert set(body) == {"type", "timestamp", "data"}
+    # What the description says, and nothing else.
+    assert set(MessageAlert.model_fields) == set(body["data"]["alert"])
+    AlertMessage.model_validate(body)
     assert body["data"]["project"] == {
         "id": webhooks.project_id,
         "name": "shop",

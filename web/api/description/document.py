@@ -13,6 +13,7 @@ from web.api.description.responses import ERRORS, HEADERS, responses_of, shared_
 from web.api.description.security import security_schemes
 from web.api.description.views import DescribedView, described_views
 from web.api.idempotency import HEADER
+from web.api.schemas.webhook_messages import MESSAGES
 
 _ABOUT = """\
 Everything that programs can ask of this service. What a request may do depends on the scopes of its
@@ -59,6 +60,7 @@ def openapi_document(app: Flask, edition: Edition) -> dict[str, Any]:
         "servers": [{"url": edition.base_url}],
         "tags": [{"name": each} for each in sorted({view.tag for view in views})],
         "paths": paths,
+        "webhooks": {name: {"post": _message(name, schemas)} for name in MESSAGES},
         "components": {
             "schemas": schemas.components(),
             "responses": shared_responses(views, lambda model: schemas.reference(model, WRITTEN)),
@@ -90,7 +92,41 @@ def _models(views: Sequence[DescribedView]) -> Iterable[tuple[type[BaseModel], M
         answers = (*view.returns, *(other.returns for other in view.others.values()))
         yield from ((each, READ) for each in (view.query, view.body) if each is not None)
         yield from ((each, WRITTEN) for each in answers if each is not None)
-    yield from ((each, WRITTEN) for each in ERRORS)
+    yield from ((each, WRITTEN) for each in (*ERRORS, *dict.fromkeys(MESSAGES.values())))
+
+
+def _message(name: str, schemas: Schemas) -> dict[str, Any]:
+    """Describe a request that a webhook of a project gets."""
+    headers = (
+        ("webhook-id", "The same at each attempt.", "string"),
+        ("webhook-timestamp", "Of the attempt, in seconds since 1970.", "integer"),
+        ("webhook-signature", "`v1,` and a signature, once for each secret in force.", "string"),
+    )
+    return {
+        "operationId": f"webhook.{name}",
+        "tags": ["Webhooks"],
+        "summary": f"The event {name}",
+        "description": "Signed as in Standard Webhooks; see docs/webhooks.md.",
+        "parameters": [
+            {
+                "name": header,
+                "in": "header",
+                "required": True,
+                "description": words,
+                "schema": {"type": kind},
+            }
+            for header, words, kind in headers
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {JSON: {"schema": schemas.reference(MESSAGES[name], WRITTEN)}},
+        },
+        "responses": {
+            "2XX": {"description": "Taken."},
+            "410": {"description": "Gone: the webhook is paused."},
+            "default": {"description": "Not taken: the message is sent again."},
+        },
+    }
 
 
 def _operation(view: DescribedView, schemas: Schemas) -> dict[str, Any]:

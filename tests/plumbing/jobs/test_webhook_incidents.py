@@ -1,0 +1,76 @@
+"""Webhooks get the changes of incidents, whoever makes them."""
+
+import pytest
+from sqlalchemy import delete, update
+
+from domain.webhooks.incidents import has_due_incidents
+from models import Incident
+from tests.support.database.webhooks import Webhooks
+from tests.support.service.receiver import Receiver
+from web.api.schemas.webhook_messages import IncidentMessage, MessageIncident
+
+
+def open_incident(webhooks: Webhooks, iid: int, status: str = "triggered") -> None:
+    """Store an incident as it is stored by whoever opens one."""
+    with webhooks.session() as session:
+        session.add(
+            Incident(
+                project_id=webhooks.project_id,
+                iid=iid,
+                title=f"Incident {iid}",
+                description="",
+                urgency=5,
+                status=status,
+                author_name="",
+                created_at=webhooks.now,
+                updated_at=webhooks.now,
+            )
+        )
+
+
+def set_incident(webhooks: Webhooks, iid: int, status: str) -> None:
+    with webhooks.session() as session:
+        session.execute(update(Incident).where(Incident.iid == iid).values(status=status))
+
+
+@pytest.mark.spec("J2")
+def test_each_change_of_an_incident_is_told_in_order(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    open_incident(webhooks, 1)
+    webhooks.add(receiver.url)
+    open_incident(webhooks, 2)
+    for status in ("acknowledged", "resolved", "triggered", "triggered"):
+        set_incident(webhooks, 2, status)
+    open_incident(webhooks, 3, "resolved")
+    webhooks.deliver()
+    incidents = [(each.type, each.event["data"]["incident"]["iid"]) for each in receiver.received]
+    # Of the first one nobody wanted to hear when it was opened.
+    assert [kind for kind, iid in incidents if iid == 2] == [
+        f"incident.{kind}" for kind in ("opened", "acknowledged", "resolved", "reopened")
+    ]
+    assert [kind for kind, iid in incidents if iid != 2] == ["incident.opened"]
+    shown = receiver.received[0].event["data"]["incident"]
+    assert (shown["severity"], shown["alerts"]) == ("critical", [])
+    # What the description says, and nothing else.
+    assert set(MessageIncident.model_fields) == set(shown)
+    IncidentMessage.model_validate(receiver.received[0].event)
+
+
+def test_an_incident_that_was_deleted_meanwhile_is_not_told(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    webhooks.add(receiver.url)
+    open_incident(webhooks, 1)
+    with webhooks.session() as session:
+        session.execute(delete(Incident))
+    assert webhooks.deliver() == 0
+    # Nor is it looked for again.
+    with webhooks.session() as session:
+        assert not has_due_incidents(session=session, now=webhooks.now)
+
+
+def test_a_project_without_webhooks_stores_no_changes_of_incidents(webhooks: Webhooks) -> None:
+    open_incident(webhooks, 1)
+    with webhooks.session() as session:
+        assert not has_due_incidents(session=session, now=webhooks.now)

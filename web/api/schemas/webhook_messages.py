@@ -1,0 +1,110 @@
+"""The messages that webhooks of projects get, for the description."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from domain.alerts.listing.filters import STATUSES as ALERT_STATUSES
+from domain.alerts.reading.incoming import Severity
+from domain.webhooks.events import TESTED, WebhookEvent
+from web.api.schemas.base import Resource, Time, one_of
+
+_Severity = Annotated[str, one_of(*Severity)]
+
+
+class MessageProject(Resource):
+    """The project of a message."""
+
+    id: int
+    name: str
+    path_with_namespace: str
+    web_url: str
+
+
+class MessageAlert(Resource):
+    """An alert as it was when its message was made."""
+
+    id: int
+    iid: int = Field(description="Its number within the project.")
+    title: str
+    description: str | None
+    severity: _Severity
+    status: Annotated[str, one_of(*ALERT_STATUSES)]
+    environment: str | None
+    service: str | None
+    monitoring_tool: str | None
+    hosts: list[str]
+    integration: str | None
+    events: int = Field(description="The number of reports.")
+    started_at: Time
+    ended_at: Time | None
+    last_event_at: Time
+    labels: dict[str, str] = Field(description="At most 64, and 1,000 characters of each.")
+    web_url: str
+
+
+class MessageIncident(Resource):
+    """An incident as it was when its message was made."""
+
+    id: int
+    iid: int = Field(description="Its number within the project.")
+    title: str
+    description: str = Field(description="Markdown, at most 10,000 characters of it.")
+    severity: _Severity
+    status: Annotated[str, one_of("triggered", "acknowledged", "resolved")]
+    alerts: list[int] = Field(description="Numbers (iid) of its first 100 alerts.")
+    alerts_count: int
+    created_at: Time
+    acknowledged_at: Time | None
+    resolved_at: Time | None
+    web_url: str
+
+
+class MessageData(Resource):
+    """What every message has."""
+
+    project: MessageProject
+
+
+class AlertMessageData(MessageData):
+    """What a message about an alert has."""
+
+    alert: MessageAlert
+
+
+class IncidentMessageData(MessageData):
+    """What a message about an incident has."""
+
+    incident: MessageIncident
+
+
+class AlertMessage(Resource):
+    """A message about an alert."""
+
+    type: Annotated[str, one_of(*(each for each in WebhookEvent if each.is_of_alerts))]
+    timestamp: Time
+    data: AlertMessageData
+
+
+class IncidentMessage(Resource):
+    """A message about an incident."""
+
+    type: Annotated[str, one_of(*(each for each in WebhookEvent if not each.is_of_alerts))]
+    timestamp: Time
+    data: IncidentMessageData
+
+
+class TestedMessage(Resource):
+    """A message that only shows that a webhook is reached."""
+
+    type: Literal["webhook.tested"]
+    timestamp: Time
+    data: MessageData
+
+
+#: By the type of the message.
+MESSAGES: Mapping[str, type[AlertMessage] | type[IncidentMessage] | type[TestedMessage]] = {
+    **{each.value: AlertMessage if each.is_of_alerts else IncidentMessage for each in WebhookEvent},
+    TESTED: TestedMessage,
+}
