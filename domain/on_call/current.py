@@ -24,7 +24,7 @@ class OnCall:
     #: Until the users on call change; without duties in a gap. Its end is the end of what was
     #: looked at if there is no change within 400 days.
     now: Span
-    #: The next time with other users, which is no gap; None if there is none within 400 days.
+    #: The next time after it in which somebody is on call; None if there is none within 400 days.
     next: Span | None
     #: Whether the users on call change within 400 days.
     changes: bool

@@ -137,7 +137,7 @@ def _plan(wanted: NewRotation, before: RotationPlan | None, moment: _Moment) -> 
         id=_NEW,
         name=wanted.name,
         layer=wanted.layer or 0,
-        cadence=wanted.cadence,
+        cadence=_settled(wanted.cadence),
         starts_on=wanted.starts_on or _day_of_last_handover(wanted.cadence, moment),
         time_zone=moment.schedule.time_zone,
         user_ids=user_ids,
@@ -160,6 +160,11 @@ def _plan(wanted: NewRotation, before: RotationPlan | None, moment: _Moment) -> 
         moment.project, new, field=_FIELD, session=moment.session, today=moment.now.date()
     )
     return plan
+
+
+def _settled(cadence: Cadence) -> Cadence:
+    """Return a cadence without weekdays that mean nothing: equal ones are to be equal."""
+    return cadence if cadence.unit is Unit.WEEKS else replace(cadence, weekdays=Cadence.weekdays)
 
 
 def _following(plan: RotationPlan, before: RotationPlan, now: datetime) -> RotationPlan:

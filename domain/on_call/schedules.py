@@ -251,7 +251,7 @@ def _taken(name: str) -> ConflictError:
 def _checked_name(name: str) -> str:
     kept = name.strip()
     if not kept or not kept.isprintable() or len(kept) > LONGEST_NAME:
-        message = f"Enter a name with at most {LONGEST_NAME} characters, such as Primary."
+        message = f"Enter a name of at most {LONGEST_NAME} visible characters, such as Primary."
         raise InvalidError(message, field="name")
     return kept
 

@@ -49,7 +49,7 @@ class ScheduleNow:
 
     schedule: ScheduleView
     now: Shift
-    #: None if nobody else is within 400 days.
+    #: The next time after it in which somebody is on call; None if there is none within 400 days.
     next: Shift | None
     #: Until when `now` lasts; None if it does not change within 400 days.
     until: datetime | None

@@ -43,19 +43,23 @@ def names_to_choose(project: ProjectView) -> tuple[str, ...]:
 def shifts_to_swap(schedule: ScheduleView) -> Sequence[Shift]:
     """Return the shifts of the next weeks that can be swapped, the running ones among them."""
     moment = now()
-    within = Period(moment, moment + _SWAPPED_WITHIN)
+    # From a day on, not from a moment: a form that is posted finds the same beginnings.
+    today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    within = Period(today - _SWAPPED_WITHIN, today + _SWAPPED_WITHIN)
     found = shifts_of(schedule.id, within, session=db.session(), now=moment)
     shown = [
         each
         for each in found
-        if each.duties and all(duty.source is not Source.OVERRIDE for duty in each.duties)
+        if each.end > moment
+        and each.duties
+        and all(duty.source is not Source.OVERRIDE for duty in each.duties)
     ]
     return shown[:_MOST_SHIFTS]
 
 
 def asked_grid(given: Mapping[str, str], schedule: ScheduleView) -> Grid:
     """Return the part of the calendar that is asked for: two weeks from now, if nothing is."""
-    view = one_of(given, "view", CalendarView, CalendarView.WEEKS)
+    view = one_of(given, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
     text = given.get("day", "")
     try:
         day = (

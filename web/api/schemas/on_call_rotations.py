@@ -36,7 +36,7 @@ _A_TIME = {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$", "examples": [
 
 
 def _read_time(value: Any) -> Any:
-    return time_of_day(value) if isinstance(value, str) else value
+    return time_of_day(value if isinstance(value, str) else "")
 
 
 def _usernames(value: Any) -> Any:
@@ -110,7 +110,7 @@ class OnCallRotationBody(Body):
     )
     unit: Literal["hours", "days", "weeks"] | None = Field(default=None, description="Of `custom`.")
     weekdays: _Weekdays = Field(
-        default=("mon",), min_length=1, description="Days of hand-over of weekly turns."
+        default=("mon",), description="Days of hand-over of weekly turns, at least one."
     )
     handover_time: GivenTimeOfDay = Field(
         default=_USUAL_TIME,
@@ -138,6 +138,9 @@ class OnCallRotationBody(Body):
     def _has_a_length(self) -> "OnCallRotationBody":
         if self.type == "custom" and self.unit is None:
             message = "of type custom needs every and unit"
+            raise ValueError(message)
+        if self._cadence.unit is Unit.WEEKS and not self.weekdays:
+            message = "has no weekdays on which it is handed over"
             raise ValueError(message)
         return self
 

@@ -224,7 +224,8 @@ class ScheduleOnCall(Resource):
     time_zone: str
     now: OnCallNow
     next: OnCallShift | None = Field(
-        description="The next time with other users; null if there is none within 400 days."
+        description="The next time after that in which somebody is on call; null if there is none "
+        "within 400 days."
     )
 
     @classmethod

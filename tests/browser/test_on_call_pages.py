@@ -1,0 +1,119 @@
+"""On-call schedules in a browser: made without a script, and read on a telephone in the dark."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from domain.accounts.roles import Role
+from tests.browser.doors import have_signed_in
+from tests.browser.looks import NASTY, problems_at, problems_of
+from tests.support.accounts.api_caller import api_caller
+from tests.support.accounts.people import Person, make_project, make_user, now
+from tests.support.accounts.team import give_role
+from tests.support.service.live import LiveGatebell
+
+
+def look(page: Page, address: str, name: str) -> None:
+    """Find nothing wrong with a page; keep a picture of it, if somebody wants one."""
+    assert problems_at(page, address) == []
+    keep_picture(page, name)
+
+
+def keep_picture(page: Page, name: str) -> None:
+    if folder := os.environ.get("KEEP_PICTURES"):
+        for scheme, width in (("dark", 360), ("light", 1280)):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.set_viewport_size({"width": width, "height": 800})
+            page.screenshot(path=Path(folder) / f"{name}-{width}.png", full_page=True)
+
+
+@pytest.fixture
+def team(live_sqlite: LiveGatebell) -> tuple[str, Person, Person]:
+    """A project with its owner and a developer."""
+    olga, bob = make_user(live_sqlite, name="olga"), make_user(live_sqlite, name="bob")
+    path = make_project(live_sqlite, olga)
+    give_role(live_sqlite, path, bob, Role.DEVELOPER)
+    return path, olga, bob
+
+
+def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
+    live_sqlite: LiveGatebell, plain_page: Page, team: tuple[str, Person, Person]
+) -> None:
+    path, olga, bob = team
+    page = plain_page
+    page.set_viewport_size({"width": 360, "height": 800})
+    have_signed_in(page, live_sqlite, olga)
+    page.goto(f"{live_sqlite.url}/{path}")
+    page.get_by_role("link", name="On-call", exact=True).click()
+    page.get_by_role("link", name="Create the first schedule").click()
+    page.get_by_label("Name").fill("Primary")
+    page.get_by_label("Time zone").select_option("Europe/Berlin")
+    page.get_by_role("button", name="Create schedule").click()
+    users = page.get_by_label("Users in the order of their turns")
+    users.fill("nobody-of-this-name")
+    page.get_by_role("button", name="Add rotation").click()
+    expect(page.get_by_role("alert")).to_contain_text("there is no member with this user name")
+    users.fill(f"{olga.username}, {bob.username}")
+    page.get_by_role("button", name="Add rotation").click()
+    expect(page.get_by_text("Rotation added.")).to_be_visible()
+    page.get_by_role("link", name="Override", exact=True).click()
+    page.get_by_label("Who is on call").select_option(bob.username)
+    year = now().year + 1
+    page.get_by_label("From").fill(f"{year}-11-23T09:00")
+    page.get_by_label("Until").fill(f"{year}-11-23T08:00")
+    page.get_by_role("button", name="Save override").click()
+    expect(page.get_by_role("alert")).to_contain_text("The end must be after the start.")
+    page.get_by_label("Until").fill(f"{year}-11-24T09:00")
+    page.get_by_role("button", name="Save override").click()
+    row = page.get_by_role("row").filter(has_text="override")
+    expect(row).to_contain_text("23 November, 09:00 to")
+    row.locator("summary").click()
+    page.get_by_role("button", name="Remove override").click()
+    expect(page.get_by_text("Override removed.")).to_be_visible()
+    page.get_by_role("link", name="Swap shifts").click()
+    theirs = page.get_by_label("For this shift")
+    of_bob = theirs.locator("option").filter(has_text=bob.username).first
+    theirs.select_option(of_bob.get_attribute("value"))
+    page.get_by_role("button", name="Swap shifts").click()
+    expect(page.get_by_text("Shifts swapped.")).to_be_visible()
+    expect(page.get_by_text("On call now:")).to_contain_text("On call now: Bob")
+    page.get_by_role("link", name="Month", exact=True).click()
+    expect(page.locator(".calendar .today")).to_contain_text(bob.username)
+    page.get_by_role("link", name="Edit Rotation 1").click()
+    page.get_by_label("Hand-over at").fill("10:00")
+    page.get_by_role("button", name="Save rotation").click()
+    expect(page.get_by_text("Rotation saved.")).to_be_visible()
+    page.get_by_role("button", name="Create address").click()
+    expect(page.get_by_role("heading", name="Calendar address")).to_be_visible()
+
+
+def test_nothing_is_wrong_with_the_pages_of_a_schedule(
+    live_sqlite: LiveGatebell, page: Page, team: tuple[str, Person, Person]
+) -> None:
+    path, olga, bob = team
+    made = live_sqlite.cli(
+        *("schedules", "create", path, "--name", "Primary " + NASTY[1:80], "--time-zone", "UTC"),
+        *("--rotation", f"daily {olga.username},{bob.username} 09:00 only mon-fri 08:00-20:00"),
+        *("--rotation", f"weekly {bob.username} fri 18:00 only sat,sun 10:00-10:00"),
+    )
+    script = api_caller(live_sqlite, olga, f"/projects/{path.replace('/', '%2F')}")
+    times = {"starts_at": now().isoformat(), "ends_at": (now() + timedelta(days=1)).isoformat()}
+    schedules = f"/on_call/schedules/{made['id']}"
+    script.done("POST", f"{schedules}/overrides", json={"user": bob.username, **times}, status=201)
+    rotation = script.done("GET", schedules)["rotations"][0]["id"]
+    have_signed_in(page, live_sqlite, olga)
+    at = f"{live_sqlite.url}/{path}/-/on_call"
+    look(page, f"{live_sqlite.url}/{path}", "project")
+    look(page, at, "on-call")
+    look(page, f"{at}/schedules/new", "new-schedule")
+    for name in ("", "?view=month", "/edit", "/rotations/new", "/overrides/new", "/swaps/new"):
+        look(page, f"{at}/schedules/{made['id']}{name}", f"schedule{name.replace('/', '-')}")
+    look(page, f"{at}/schedules/{made['id']}/rotations/{rotation}/edit", "rotation")
+    page.goto(f"{at}/schedules/{made['id']}")
+    page.get_by_role("button", name="Create address").click()
+    expect(page.get_by_role("heading", name="Calendar address")).to_be_visible()
+    assert problems_of(page) == []
+    keep_picture(page, "calendar")

@@ -1,0 +1,136 @@
+"""Calendars of on-call schedules under secret addresses, as calendar programs read them."""
+
+import re
+from html import unescape
+from typing import Any
+
+import icalendar
+import pytest
+import requests
+from ical.calendar_stream import IcsCalendarStream
+from sqlalchemy import select
+
+from domain.accounts.roles import Role
+from models import OnCallFeed
+from tests.support.accounts.api_caller import api_caller
+from tests.support.accounts.people import database_of, make_project, make_user, signed_in
+from tests.support.accounts.team import give_role, take_role
+from tests.support.service.live import LiveGatebell
+from tests.support.service.secrets_seen import SECRETS
+from tests.support.wire.html_forms import form_to, submit
+
+pytestmark = pytest.mark.both_databases
+
+ADDRESS = re.compile(r'<code id="calendar-address">([^<]+)</code>')
+
+
+class Subscriber:
+    """A developer of a project whose schedule has them and the owner in turns."""
+
+    def __init__(self, gatebell: LiveGatebell) -> None:
+        self.gatebell = gatebell
+        self.owner, self.person = make_user(gatebell), make_user(gatebell, name="bob")
+        self.project = make_project(gatebell, self.owner)
+        give_role(gatebell, self.project, self.person, Role.DEVELOPER)
+        names = f"{self.owner.username},{self.person.username}"
+        made = gatebell.cli(
+            *("schedules", "create", self.project, "--name", "Primary"),
+            *("--time-zone", "Europe/Berlin", "--rotation", f"daily {names} 09:00"),
+        )
+        self.id = made["id"]
+        self.browser = signed_in(gatebell, self.person)
+        self.page = f"{gatebell.url}/{self.project}/-/on_call/schedules/{self.id}"
+
+    def press(self, action: str) -> requests.Response:
+        page = self.browser.get(self.page)
+        return submit(self.browser, page, form_to(page, action))
+
+    def subscribe(self) -> str:
+        """Get a new address, which only this page shows."""
+        page = self.press("/calendar")
+        assert page.headers["Cache-Control"] == "no-store"
+        (found,) = ADDRESS.findall(page.text)
+        address = unescape(found)
+        SECRETS.remember(address.rpartition("/")[2].removesuffix(".ics"))
+        return address
+
+
+@pytest.fixture
+def subscriber(gatebell: LiveGatebell) -> Subscriber:
+    return Subscriber(gatebell)
+
+
+def read(address: str, **headers: str) -> requests.Response:
+    return requests.get(address, headers=headers, timeout=10)
+
+
+def events_of(answer: requests.Response) -> list[Any]:
+    """Return the events of a calendar."""
+    (calendar,) = icalendar.Calendar.from_ical(answer.content, multiple=True)
+    return calendar.walk("VEVENT")
+
+
+def test_a_calendar_has_the_shifts_that_the_api_lists(subscriber: Subscriber) -> None:
+    address = subscriber.subscribe()
+    answer = read(address)
+    assert answer.headers["Content-Type"] == "text/calendar; charset=utf-8"
+    events = events_of(answer)
+    path = f"/projects/{subscriber.project.replace('/', '%2F')}/on_call/schedules/{subscriber.id}"
+    script = api_caller(subscriber.gatebell, subscriber.person, path)
+    ahead = script.done("GET", "/shifts")[1:10]
+    starts = {f"{each['DTSTART'].dt:%Y-%m-%dT%H:%M:%S.000Z}": each for each in events}
+    for shift in ahead:
+        event = starts[shift["starts_at"]]
+        assert event["DTEND"].dt.isoformat() == shift["ends_at"].replace(".000Z", "+00:00")
+        assert event["SUMMARY"].startswith(shift["users"][0]["name"])
+    assert len({each["UID"] for each in events}) == len(events)
+    half = events_of(read(f"{address}?shifts=mine"))
+    assert 0 < len(half) < len(events)
+    assert {str(each["SUMMARY"]) for each in half} == {"Bob: Primary"}
+    # Another library reads the same.
+    assert len(IcsCalendarStream.calendar_from_ics(answer.text).events) == len(events)
+    assert read(address, **{"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    assert read(f"{address}?shifts=theirs").status_code == 400
+
+
+def test_an_address_ends_when_it_is_reset_and_when_its_owner_leaves(
+    subscriber: Subscriber,
+) -> None:
+    gatebell, former = subscriber.gatebell, subscriber.subscribe()
+    assert "You have an address" in subscriber.browser.get(subscriber.page).text
+    assert former not in subscriber.browser.get(subscriber.page).text
+    address = subscriber.subscribe()
+    assert [read(each).status_code for each in (former, address)] == [404, 200]
+    token = address.rpartition("/")[2]
+    with database_of(gatebell) as session:
+        rows = session.scalars(
+            select(OnCallFeed).where(OnCallFeed.schedule_id == subscriber.id)
+        ).all()
+        assert [row.last_read_at is not None for row in rows] == [True]
+        assert all(token.encode() not in row.digest for row in rows)
+    give_role(gatebell, subscriber.project, subscriber.person, Role.REPORTER)
+    refusal = read(address)
+    assert refusal.status_code == 404
+    take_role(gatebell, subscriber.project, subscriber.person)
+    assert read(address).status_code == 404
+    give_role(gatebell, subscriber.project, subscriber.person, Role.DEVELOPER)
+    assert read(address).status_code == 200
+    subscriber.press("/calendar/end")
+    assert read(address).status_code == 404
+    address = subscriber.subscribe()
+    gatebell.cli("users", "lock", subscriber.person.username)
+    assert read(address).status_code == 404
+    for wrong in ("gbf-" + "x" * 49, "x", "gbf-%00", "%F0%9F%A6%8A"):
+        assert read(f"{gatebell.url}/-/on_call/{wrong}.ics").status_code == 404
+
+
+def test_each_member_has_an_address_of_their_own(subscriber: Subscriber) -> None:
+    address = subscriber.subscribe()
+    other = signed_in(subscriber.gatebell, subscriber.owner)
+    page = other.get(subscriber.page)
+    assert "You have an address" not in page.text
+    submit(other, page, form_to(page, "/calendar"))
+    assert read(address).status_code == 200
+    # Nobody else makes one, and nothing makes one without a form of the page.
+    posted = {"csrf_token": "forged"}
+    assert other.post(f"{subscriber.page}/calendar", data=posted, timeout=10).status_code == 400
