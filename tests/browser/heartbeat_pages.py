@@ -1,15 +1,14 @@
 """The pages of the heartbeats of a project."""
 
-from tests.support.accounts.people import Person
 from tests.support.alerts.heartbeats import heartbeat
 from tests.support.service.live import LiveGatebell
 
 
-def heartbeat_pages(gatebell: LiveGatebell, person: Person, path: str, text: str) -> list[str]:
+def heartbeat_pages(gatebell: LiveGatebell, path: str, text: str) -> list[str]:
     """Return the pages, with one that is down, one by cron's format and a new one."""
-    del person
-    options = ("--every", "1h", "--grace", "0s", "--description", text, "--environment", text)
-    down = heartbeat(gatebell, *options, project=path, name=text[:100])
+    line = "".join(filter(str.isprintable, text))
+    options = ("--every", "1h", "--grace", "0s", "--description", text, "--environment", line)
+    down = heartbeat(gatebell, *options, project=path, name=line[:100])
     down.ping("/start")
     down.ping("/7", method="POST", body=text.encode())
     cron = heartbeat(gatebell, "--cron", "30 3 * * 1-5", project=path, name="report")

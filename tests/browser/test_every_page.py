@@ -95,7 +95,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         *webhook_pages(live_sqlite, alice, path),
         *contact_pages(live_sqlite, alice, path),
         *silence_pages(live_sqlite, alice, path, NASTY),
-        *heartbeat_pages(live_sqlite, alice, path, NASTY.replace("\n", " ")),
+        *heartbeat_pages(live_sqlite, path, NASTY),
         *("/-/user_settings/profile", "/-/user_settings/applications"),
         *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
         "/-/user_settings/api_changes",

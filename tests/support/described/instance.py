@@ -14,6 +14,7 @@ from tests.support.accounts.people import (
     make_user,
 )
 from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.heartbeats import heartbeat
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
 
@@ -25,6 +26,9 @@ SETTINGS = {
     "REGISTRY_NOTIFICATION_SECRETS": REGISTRY_SECRET,
     "API_RATE_LIMIT": UNLIMITED,
     "ALERT_RATE_LIMIT": UNLIMITED,
+    "EVENTS_ADDRESS_RATE_LIMIT": UNLIMITED,
+    "HEARTBEAT_RATE_LIMIT": UNLIMITED,
+    "HEARTBEAT_ADDRESS_RATE_LIMIT": UNLIMITED,
     "CLIENT_REGISTRATION_RATE_LIMIT": UNLIMITED,
     "DYNAMIC_CLIENT_REGISTRATION": "true",
     "OPEN_CLIENT_REGISTRATION": "true",
@@ -58,6 +62,8 @@ class DescribedInstance:
     deleted: dict[str, int]
     generic: Endpoint
     metrics: Endpoint
+    #: The secret part of the URL of a heartbeat.
+    ping_key: str = field(repr=False)
 
 
 def furnish(gatebell: LiveGatebell) -> DescribedInstance:
@@ -84,9 +90,17 @@ def furnish(gatebell: LiveGatebell) -> DescribedInstance:
         deleted=_namespaces(gatebell, make_project(gatebell, person), token.clear),
         generic=connect(gatebell, project),
         metrics=connect(gatebell, project, kind="prometheus"),
+        ping_key=_ping_key(gatebell, project),
     )
     _fill(gatebell.http(), made)
     return made
+
+
+def _ping_key(gatebell: LiveGatebell, project: str) -> str:
+    """Make heartbeats and return the key of the last one, which nobody deletes."""
+    for _ in range(_COPIES):
+        heartbeat(gatebell, project=project)
+    return heartbeat(gatebell, project=project).url.rpartition("/")[2]
 
 
 def _namespaces(gatebell: LiveGatebell, project: str, token: str) -> dict[str, int]:

@@ -15,7 +15,7 @@ _PROGRAM = Path(sys.executable).parent / "schemathesis"
 _TIMEOUT = 7200
 _NUMBERED = (
     *("environment", "deployment", "integration", "link", "token", "user", "application", "event"),
-    *("delivery", "role", "stream", "repository", "webhook"),
+    *("delivery", "role", "stream", "repository", "webhook", "heartbeat"),
 )
 #: Operations that change a project or group itself.
 _CHANGING = ("change", "archive", "unarchive")
@@ -107,6 +107,7 @@ def _things(made: DescribedInstance) -> dict[str, Any]:
         "id": made.project.replace("/", "%2F"),
         "project_path": made.project.replace("/", "%2F"),
         "slug": "hook",
+        "key": made.ping_key,
         "endpoint_identifier": made.generic.url.rpartition("/")[2].removesuffix(".json"),
         "uid": made.registered["client_id"],
         "iid": 1,
@@ -117,7 +118,7 @@ def _things(made: DescribedInstance) -> dict[str, Any]:
             f"{each}_id": 1
             for each in (
                 *("token", "user", "application", "event", "delivery", "role", "stream"),
-                "webhook",
+                *("webhook", "heartbeat"),
             )
         },
     }
