@@ -18,7 +18,7 @@ _MOST_PAGES = 50
 _SENTENCES = {
     State.RUNNING: "Paging is under way.",
     State.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
-    State.EXHAUSTED: "All steps were taken, and nobody acknowledged.",
+    State.EXHAUSTED: "All steps were taken. Nobody else is paged.",
     State.POLICY_DELETED: "Paging ended: its policy was deleted.",
 }
 _WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
@@ -70,7 +70,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
     is_running = state is State.RUNNING
     return EscalationView(
         state=state,
-        sentence=_sentence(row, state),
+        sentence=_sentence(row, state, was_paged=bool(pages)),
         policy=policy.name if policy else None,
         reason=_reason(row, route.name if route else None),
         next_step=row.step + 1 if is_running else None,
@@ -80,7 +80,9 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
     )
 
 
-def _sentence(row: Escalation, state: State) -> str:
+def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
+    if state is State.EXHAUSTED and not was_paged:
+        return "All steps were taken, and none of them reached anybody."
     if state is State.HELD:
         until = f" until {row.held_until:%Y-%m-%d %H:%M} UTC" if row.held_until else ""
         return f"Nobody is paged now{until}: {row.held_by}."

@@ -22,6 +22,8 @@ from domain.notifications.paging import withdraw_pages
 from models import Escalation
 
 _OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
+#: Those that an answer to the alert ends, also if nobody else would be paged.
+_UNDER_WAY = (State.RUNNING.value, State.HELD.value, State.EXHAUSTED.value)
 #: Escalations of one transaction.
 BATCH = 500
 
@@ -58,7 +60,7 @@ def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datet
         return
     session.execute(
         update(Escalation)
-        .where(Escalation.alert_id.in_(alert_ids), Escalation.next_at.is_not(None))
+        .where(Escalation.alert_id.in_(alert_ids), Escalation.state.in_(_UNDER_WAY))
         .values(state=State.STOPPED.value, next_at=None, ended_at=now)
         .execution_options(synchronize_session=False)
     )

@@ -12,7 +12,7 @@ class State(StrEnum):
     HELD = "held"
     #: Somebody acknowledged or ignored the alert, or it was resolved.
     STOPPED = "stopped"
-    #: All rounds are over, and nobody acknowledged.
+    #: All steps of all rounds were taken, and nobody answered yet.
     EXHAUSTED = "exhausted"
     #: No policy was chosen for the alert.
     NO_POLICY = "no_policy"

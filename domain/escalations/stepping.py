@@ -146,7 +146,7 @@ class _Stepping:
             if due is None or due > self._now:
                 return
             following = self._following(plan, self._take(policy))
-        self._note(f"Nobody acknowledged the alert: all steps of {policy.name} were taken.")
+        self._note(f"All steps of {policy.name} were taken. Nobody else is paged.")
         self._end(State.EXHAUSTED)
 
     def _following(self, plan: Plan, progress: Progress | None) -> Progress | None:

@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 
 from tests.browser.contact_pages import contact_pages
 from tests.browser.doors import have_signed_in, sign_in
+from tests.browser.escalation_pages import escalation_pages
 from tests.browser.heartbeat_pages import heartbeat_pages
 from tests.browser.looks import NASTY, problems_at
 from tests.browser.silence_pages import silence_pages
@@ -96,6 +97,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         *contact_pages(live_sqlite, alice, path),
         *silence_pages(live_sqlite, alice, path, NASTY),
         *heartbeat_pages(live_sqlite, path, NASTY),
+        *escalation_pages(live_sqlite, alice, path),
         *("/-/user_settings/profile", "/-/user_settings/applications"),
         *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
         "/-/user_settings/api_changes",

@@ -23,7 +23,7 @@ def project_of(gatebell: LiveGatebell) -> tuple[str, ApiCaller, Person]:
 
 
 @pytest.mark.both_databases
-@pytest.mark.spec("J1")
+@pytest.mark.spec("J1", "K1")
 def test_a_policy_is_created_changed_listed_and_deleted(gatebell: LiveGatebell) -> None:
     _, call, bob = project_of(gatebell)
     me, name = alice(gatebell).username, unique("Night")

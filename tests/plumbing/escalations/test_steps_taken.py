@@ -1,16 +1,21 @@
 """Steps are taken when they are due, each once, until somebody answers."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import delete, update
 
 from domain.accounts.roles import Role
 from domain.escalations.policies import delete_policy
-from models import Alert, Member, Project, User
+from domain.notifications.contacts import Owner, email_address
+from domain.notifications.quiet_hours import QuietHours
+from domain.notifications.recipients import PagingPreferences, change_preferences
+from models import Alert, Contact, Escalation, EscalationPage, Member, Project, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
+from web.jobs.maintenance import prune_database
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -35,7 +40,7 @@ def test_the_second_person_is_paged_if_the_first_does_not_answer(
     shop.pass_time(minutes=60)
     assert len(mailbox.messages) == 2
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
-    assert shop.said(alert) == ["Nobody acknowledged the alert: all steps of Night were taken."]
+    assert shop.said(alert) == ["All steps of Night were taken. Nobody else is paged."]
 
 
 @pytest.mark.parametrize("status", ["acknowledged", "ignored", "resolved"])
@@ -216,3 +221,52 @@ def test_an_alert_that_is_deleted_meanwhile_is_forgotten(shop: Escalated) -> Non
     shop.pass_time(minutes=6)
     assert shop.paged(gone) == []
     assert shop.paged(other) == [("alice", 1, 1), ("alice", 1, 2)]
+
+
+@pytest.mark.both_databases
+def test_a_step_pages_a_channel_of_the_project(shop: Escalated, mailbox: Mailbox) -> None:
+    owner = Owner(project_id=shop.project_id)
+    channel = shop.contact(owner, email_address("room@chat.example"), label="ops")
+    shop.policy("0s channel:ops user:alice", "5m channel:ops")
+    alert = shop.alert()
+    shop.pass_time()
+    assert sorted(addressees(mailbox)) == ["alice", "room"]
+    with shop.session() as session:
+        session.delete(session.get_one(Contact, channel.id))
+    shop.pass_time(minutes=5)
+    name = f"channel {channel.id}"
+    assert shop.paged(alert) == [("alice", 1, 1), (name, 1, 1)]
+    assert shop.said(alert)[0] == "Step 2 of Night reached nobody: a channel was deleted."
+
+
+def test_quiet_hours_delay_nobody_else(shop: Escalated, mailbox: Mailbox) -> None:
+    night = QuietHours(time_zone="UTC", starts=0, ends=23 * 60 + 59, lets_critical_through=True)
+    with shop.session() as session:
+        change_preferences(
+            shop.alice.id, PagingPreferences(quiet_hours=night), session=session, now=shop.now
+        )
+    shop.policy("0s user:alice", "5m user:bob")
+    urgent, other = shop.alert(), shop.alert(severity=1)
+    shop.pass_time()
+    assert shop.paged(urgent) == [("alice", 1, 1)]
+    # Her page waits, and nobody waits for her.
+    assert shop.paged(other) == [("alice", 1, 1), ("bob", 1, 2)]
+    assert sorted(addressees(mailbox)) == ["alice", "bob"]
+
+
+@pytest.mark.both_databases
+def test_what_ended_long_ago_is_pruned(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "60m user:bob")
+    old, open_alert = shop.alerts(2)
+    shop.pass_time()
+    shop.resolve([old])
+    shop.pass_time()
+    with shop.session() as session:
+        long_ago = datetime.now(UTC) - timedelta(days=91)
+        session.execute(
+            update(Escalation).where(Escalation.alert_id == old).values(ended_at=long_ago)
+        )
+        session.execute(update(EscalationPage).values(paged_at=long_ago))
+    removed = prune_database(shop.settings)
+    assert (removed["escalations"], removed["escalation_pages"]) == (1, 2)
+    assert [row.alert_id for row in shop.rows(Escalation)] == [open_alert]

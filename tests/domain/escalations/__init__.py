@@ -1,0 +1,1 @@
+"""What escalations decide without a database."""

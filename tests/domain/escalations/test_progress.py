@@ -1,0 +1,100 @@
+"""Which step comes next and when, and what a dry run makes of it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis.strategies import booleans, integers, lists
+
+from domain.escalations.progress import after_step, beginning, held_for, next_due
+from domain.escalations.replay import StatusChange, replay, triggered_times
+from domain.escalations.steps import Plan, Step, Target, TargetKind
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def plan(*minutes: int, repeats: int = 0, pause: int = 10) -> Plan:
+    targets = (Target(TargetKind.USER, 1),)
+    steps = tuple(Step(each * MINUTE, targets) for each in minutes)
+    return Plan(steps, repeats=repeats, pause=pause * MINUTE)
+
+
+def taken(given_plan: Plan, end: int | None = None, *, reached: Sequence[bool] = ()) -> list[float]:
+    """Return after how many minutes the steps are taken; of those `reached`, whom they reach."""
+    answers = iter(reached)
+    during = triggered_times(NOON, [], None if end is None else NOON + end * MINUTE)[0]
+    steps = replay(
+        given_plan, during, lambda _step, _at: next(answers, True), until=NOON + 10_000 * MINUTE
+    )
+    return [(each.at - NOON) / MINUTE for each in steps]
+
+
+def test_delays_count_from_the_beginning_of_a_round() -> None:
+    assert taken(plan(0, 5, 5, 15)) == [0, 5, 5, 15]
+    assert taken(plan(3)) == [3]
+
+
+def test_a_round_begins_after_a_pause() -> None:
+    assert taken(plan(0, 5, repeats=2)) == [0, 5, 15, 20, 30, 35]
+    assert taken(plan(2, repeats=1)) == [2, 14]
+
+
+def test_nothing_happens_after_the_alert_is_over() -> None:
+    assert taken(plan(0, 5, repeats=2), 15) == [0, 5]
+    assert taken(plan(1), 1) == []
+
+
+def test_a_step_that_reaches_nobody_is_followed_at_once() -> None:
+    assert taken(plan(0, 5, 15), reached=[False]) == [0, 0, 10]
+    assert taken(plan(0, 5, 15), reached=[True, False]) == [0, 5, 5]
+    assert taken(plan(0, 5, repeats=1), reached=[False] * 4) == [0, 0, 10, 10]
+
+
+def test_a_late_step_moves_those_after_it() -> None:
+    given_plan, progress = plan(0, 5, 6), beginning(NOON)
+    late = NOON + 60 * MINUTE
+    following = after_step(given_plan, progress, now=late, has_reached=True)
+    assert following is not None
+    assert next_due(given_plan, following) == late + 5 * MINUTE
+    # A second more or less is nothing.
+    following = after_step(given_plan, progress, now=NOON + MINUTE / 60, has_reached=True)
+    assert following is not None
+    assert next_due(given_plan, following) == NOON + 5 * MINUTE
+
+
+def test_no_time_passes_while_it_is_held() -> None:
+    given_plan, progress = plan(0, 5), held_for(beginning(NOON), 30 * MINUTE)
+    assert next_due(given_plan, progress) == NOON + 30 * MINUTE
+
+
+@given(
+    lists(integers(0, 60), min_size=1, max_size=20).map(sorted),
+    integers(0, 9),
+    integers(1, 60),
+    lists(booleans(), max_size=50),
+)
+def test_each_step_of_each_round_is_taken_once_and_in_order(
+    minutes: list[int], repeats: int, pause: int, reached: list[bool]
+) -> None:
+    found = taken(plan(*minutes, repeats=repeats, pause=pause), reached=reached)
+    assert len(found) == len(minutes) * (repeats + 1)
+    assert found == sorted(found)
+    latest = (minutes[-1] + pause) * (repeats + 1)
+    assert found[-1] <= latest
+
+
+def at(minutes: int, status: str) -> StatusChange:
+    return StatusChange(NOON + minutes * MINUTE, status)
+
+
+def test_an_alert_is_triggered_until_somebody_answers_and_again() -> None:
+    changes = [at(5, "acknowledged"), at(6, "ignored"), at(9, "triggered")]
+    found = triggered_times(NOON, changes, NOON + 20 * MINUTE)
+    assert [tuple(each) for each in found] == [
+        (NOON, NOON + 5 * MINUTE),
+        (NOON + 9 * MINUTE, NOON + 20 * MINUTE),
+    ]
+    assert triggered_times(NOON, [], None) == [(NOON, None)]
+    # An end that a sender gave before the alert was received.
+    assert triggered_times(NOON, [], NOON - MINUTE) == [(NOON, NOON)]

@@ -1,0 +1,109 @@
+"""Steps as people write them."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, lists, sampled_from, text, tuples
+
+from domain.errors import InvalidError
+from domain.escalations.steps import (
+    NamedStep,
+    NamedTarget,
+    Plan,
+    Step,
+    Target,
+    TargetKind,
+    parse_step,
+    read_steps,
+    stored_steps,
+)
+from domain.escalations.wording import length_words, listed, repeat_words, step_words
+
+USER, SCHEDULE, CHANNEL = TargetKind.USER, TargetKind.SCHEDULE, TargetKind.CHANNEL
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds", "targets"),
+    [
+        ("0s user:alice", 0, [(USER, "alice")]),
+        ("5m schedule:primary", 300, [(SCHEDULE, "primary")]),
+        (" 1h30m  user:@alice,channel:ops ", 5400, [(USER, "alice"), (CHANNEL, "ops")]),
+        (
+            "5m schedule:Data centre, Oslo user:bob",
+            300,
+            [(SCHEDULE, "Data centre, Oslo"), (USER, "bob")],
+        ),
+        ("5m", 300, []),
+    ],
+)
+def test_a_step_is_read(written: str, seconds: int, targets: list[tuple[TargetKind, str]]) -> None:
+    named = tuple(NamedTarget(kind, name) for kind, name in targets)
+    assert parse_step(written) == NamedStep(timedelta(seconds=seconds), named)
+
+
+@pytest.mark.parametrize(
+    "written", ["", "alice", "user:alice", "5m alice", "5m user:", "-1s user:a"]
+)
+def test_anything_else_is_refused(written: str) -> None:
+    with pytest.raises(InvalidError) as refused:
+        parse_step(written)
+    assert refused.value.field == "steps"
+
+
+@given(text())
+def test_no_text_makes_it_fail(written: str) -> None:
+    with suppress(InvalidError):
+        parse_step(written)
+
+
+def step(seconds: int, *ids: int) -> Step:
+    return Step(timedelta(seconds=seconds), tuple(Target(USER, each) for each in ids or (1,)))
+
+
+@pytest.mark.parametrize(
+    ("steps", "options"),
+    [
+        ((), {}),
+        ((step(1),) * 21, {}),
+        ((step(5), step(4)), {}),
+        ((step(86_401),), {}),
+        ((Step(timedelta(), ()),), {}),
+        ((step(0, *range(1, 22)),), {}),
+        ((step(0),), {"repeats": 10}),
+        ((step(0),), {"repeats": -1}),
+        ((step(0),), {"pause": timedelta(seconds=59)}),
+        ((step(0),), {"pause": timedelta(hours=25)}),
+    ],
+)
+def test_a_plan_that_cannot_be_followed_is_refused(
+    steps: tuple[Step, ...], options: dict[str, object]
+) -> None:
+    with pytest.raises(InvalidError):
+        Plan(steps, **options)  # type: ignore[arg-type]
+
+
+@given(
+    lists(
+        tuples(integers(0, 86_400), lists(tuples(sampled_from(TargetKind), integers(1, 2**40)))),
+        max_size=5,
+    )
+)
+def test_what_is_stored_is_read_again(
+    given_steps: list[tuple[int, list[tuple[TargetKind, int]]]],
+) -> None:
+    steps = tuple(
+        Step(timedelta(seconds=after), tuple(Target(*each) for each in targets))
+        for after, targets in given_steps
+    )
+    assert read_steps(stored_steps(steps)) == steps
+
+
+def test_steps_are_said_in_words() -> None:
+    assert step_words(timedelta(), ["@alice"]) == "At once: @alice."
+    assert step_words(timedelta(seconds=90), ["a", "b", "c"]) == "After 1 min 30 s: a, b and c."
+    assert length_words(timedelta(days=1, minutes=5)) == "1 d 5 min"
+    assert length_words(timedelta()) == "0 s"
+    assert listed([]) == "nobody"
+    assert repeat_words(1, timedelta(hours=1)) == "Repeats once, 1 h after the last step."

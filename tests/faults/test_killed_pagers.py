@@ -1,0 +1,103 @@
+"""Workers are killed while they page: each person is paged once for each alert and step."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from itertools import cycle
+
+import pytest
+from sqlalchemy import func, select
+
+from models import EscalationPage, Page, PageMessage
+from tests.conftest import KINDS
+from tests.faults.processes import wait_until
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.notifications.escalations import Escalated
+from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell, NewService
+from web.settings.reader import read_settings
+
+_PEOPLE = 2
+
+
+@contextmanager
+def running_workers(service: LiveGatebell, count: int) -> Iterator["list[subprocess.Popen[bytes]]"]:
+    """Run workers; whoever kills one puts another one into its place."""
+    running = [new_worker(service) for _ in range(count)]
+    try:
+        yield running
+    finally:
+        for worker in running:
+            worker.kill()
+            worker.wait()
+
+
+def new_worker(service: LiveGatebell) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "web.jobs.worker"]
+    return subprocess.Popen(command, cwd=ROOT, env=service.environment)
+
+
+def has_pages(shop: Escalated, least: int) -> bool:
+    with shop.session() as session:
+        return (session.scalar(select(func.count()).select_from(EscalationPage)) or 0) >= least
+
+
+def messages_waiting(shop: Escalated) -> int:
+    """Return how many pages have not left, and how many messages are not sent."""
+    pages = select(func.count()).select_from(Page).where(Page.batch_id.is_(None))
+    messages = select(func.count()).select_from(PageMessage).where(PageMessage.ended_at.is_(None))
+    with shop.session() as session:
+        return (session.scalar(pages) or 0) + (session.scalar(messages) or 0)
+
+
+@pytest.mark.spec("J1")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("alerts", "kills", "is_sent"),
+    [(400, 1, False), pytest.param(5_000, 8, True, marks=pytest.mark.faults_full)],
+    ids=["small", "full"],
+)
+def test_nobody_is_paged_twice_and_nobody_is_forgotten(
+    new_service: NewService, kind: str, alerts: int, kills: int, *, is_sent: bool
+) -> None:
+    mailbox = Mailbox()
+    with running_mail_server(mailbox) as port:
+        service = new_service(kind, SECRET_KEY=SECRET_KEY, MAIL_URL=f"smtp://127.0.0.1:{port}")
+        shop = Escalated(read_settings(service.environment), port)
+        shop.now = datetime.now(UTC)
+        shop.policy("0s user:alice", "0s user:bob")
+        expected = _PEOPLE * alerts
+        with running_workers(service, 2) as workers:
+            places = cycle(range(len(workers)))
+            for number in range(1, kills + 1):
+                shop.alerts(alerts // kills)
+                least = expected * (number - 1) // kills + 1
+                wait_until(partial(has_pages, shop, least))
+                place = next(places)
+                workers[place].kill()
+                workers[place].wait()
+                workers[place] = new_worker(service)
+            wait_until(partial(has_pages, shop, expected), seconds=300)
+            if is_sent:
+                wait_until(lambda: not messages_waiting(shop), seconds=300)
+        keys = [page.key for page in shop.rows(Page)]
+        assert len(set(keys)) == len(keys) == expected
+        paged = Counter((row.alert_id, row.user_id) for row in shop.rows(EscalationPage))
+        assert len(paged) == expected
+        assert set(paged.values()) == {1}
+        if is_sent:
+            assert_each_was_sent(mailbox, expected, kills)
+        shop.engine.dispose()
+
+
+def assert_each_was_sent(mailbox: Mailbox, expected: int, kills: int) -> None:
+    """Check the account of what the mail server took: a kill may double one message."""
+    first = {str(each["Message-ID"]): str(each["Subject"]) for each in mailbox.messages}
+    counts = [
+        int(subject.split()[1]) if " alerts: " in subject else 1 for subject in first.values()
+    ]
+    assert sum(counts) == expected
+    assert len(mailbox.messages) - len(first) <= kills
