@@ -150,6 +150,9 @@ def _fill(session: requests.Session, made: DescribedInstance) -> None:
         session.post(f"{api}/access_tokens", json={"name": "bot", "scopes": ["api"]})
         webhook = {"url": "https://hooks.invalid/", "events": ["alert.opened"]}
         session.post(f"{api}/webhooks", json=webhook)
+        session.post(f"{api}/silences", json={"matchers": "a=b", "duration": "2h"})
+        window = {"name": "upgrade", "starts_at": "2030-01-01T02:00", "duration": "2h"}
+        session.post(f"{api}/maintenance_windows", json={**window, "rule": "FREQ=WEEKLY"})
         channel = {"type": "email", "address": f"team{number}@example.org"}
         session.post(f"{api}/notification_channels", json=channel)
         session.post(

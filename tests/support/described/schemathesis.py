@@ -15,7 +15,7 @@ _PROGRAM = Path(sys.executable).parent / "schemathesis"
 _TIMEOUT = 7200
 _NUMBERED = (
     *("environment", "deployment", "integration", "link", "token", "user", "application", "event"),
-    *("delivery", "role", "stream", "repository", "webhook", "heartbeat"),
+    *("delivery", "role", "stream", "repository", "webhook", "heartbeat", "silence", "window"),
 )
 #: Operations that change a project or group itself.
 _CHANGING = ("change", "archive", "unarchive")
@@ -113,14 +113,7 @@ def _things(made: DescribedInstance) -> dict[str, Any]:
         "iid": 1,
         "tag_name": "v1",
         "sha": SHA,
-        **{f"{each}_id": 1 for each in ("environment", "deployment", "integration", "link")},
-        **{
-            f"{each}_id": 1
-            for each in (
-                *("token", "user", "application", "event", "delivery", "role", "stream"),
-                *("webhook", "heartbeat"),
-            )
-        },
+        **{f"{each}_id": 1 for each in _NUMBERED},
     }
 
 
