@@ -80,7 +80,7 @@ def preview(
 def _candidates(project_id: int, *, session: Session, now: datetime) -> tuple[list[int], bool]:
     """Return the ids of alerts to look at, the newest first, and whether some are left out."""
     of_project = (
-        select(Alert.id, Alert.started_at)
+        select(Alert.id, Alert.started_at, Alert.delivery_id)
         .where(Alert.project_id == project_id)
         .order_by(Alert.started_at.desc(), Alert.id.desc())
         .limit(MOST_ALERTS + 1)
@@ -91,12 +91,16 @@ def _candidates(project_id: int, *, session: Session, now: datetime) -> tuple[li
         *(of_project.where(Alert.status == status) for status in OPEN_STATUSES),
     ]
     together = union(*(select(branch.subquery()) for branch in branches)).subquery()
-    rows = session.execute(
-        select(together.c.id, Alert.delivery_id, func.coalesce(func.length(Delivery.body), 0))
-        .join(Alert, Alert.id == together.c.id)
-        .outerjoin(Delivery, Delivery.id == Alert.delivery_id)
+    newest = (
+        select(together)
         .order_by(together.c.started_at.desc(), together.c.id.desc())
         .limit(MOST_ALERTS + 1)
+        .subquery()
+    )
+    rows = session.execute(
+        select(newest.c.id, newest.c.delivery_id, func.coalesce(func.length(Delivery.body), 0))
+        .outerjoin(Delivery, Delivery.id == newest.c.delivery_id)
+        .order_by(newest.c.started_at.desc(), newest.c.id.desc())
     ).all()
     ids: list[int] = []
     seen: set[int | None] = set()

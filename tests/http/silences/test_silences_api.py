@@ -8,9 +8,9 @@ import pytest
 from domain.accounts.roles import Role
 from domain.audit.events import EventKind
 from tests.http.silences.conftest import Project
-from tests.support.accounts.api_caller import ApiCaller
-from tests.support.accounts.people import now
-from tests.support.accounts.team import person_for, take_role
+from tests.support.accounts.api_caller import ApiCaller, api_caller
+from tests.support.accounts.people import make_user, now
+from tests.support.accounts.team import give_role, person_for, take_role
 from tests.support.alerts.senders import connect
 from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live_settings import changed_settings
@@ -198,6 +198,19 @@ def test_a_silence_outlives_the_role_of_its_author(project: Project) -> None:
     assert author("DELETE", f"/silences/{made['id']}").status_code == 404
     maintainer = project.caller(Role.MAINTAINER)
     assert maintainer.done("GET", f"/silences/{made['id']}")["state"] == "active"
+
+
+def test_the_author_of_a_silence_is_exported_and_keeps_a_pseudonym(project: Project) -> None:
+    author = make_user(project.gatebell)
+    give_role(project.gatebell, project.path, author, Role.DEVELOPER)
+    call = api_caller(project.gatebell, author, f"/projects/{project.path}")
+    made = silence(call, comment="Mine")
+    exported = project.gatebell.cli("users", "export", author.username)
+    assert [each["comment"] for each in exported["silences"]] == ["Mine"]
+    project.gatebell.cli("users", "delete", author.username, "--delete-applications")
+    kept = project.caller(Role.DEVELOPER).done("GET", f"/silences/{made['id']}")
+    assert kept["created_by"].startswith("deleted user")
+    assert (kept["comment"], kept["state"]) == ("Mine", "active")
 
 
 def test_a_silence_of_another_project_is_not_found(project: Project, developer: ApiCaller) -> None:

@@ -1,0 +1,70 @@
+"""Silences and windows that ended long ago are removed."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.upkeep.pruning import Retention, prune
+from models import Group, MaintenanceWindow, Project, Silence
+from tests.support.accounts.people import now
+from web.database.engine import open_engine
+from web.settings.reader import Settings
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def session(settings: Settings) -> Iterator[Session]:
+    engine = open_engine(settings)
+    with Session(engine) as opened:
+        yield opened
+    engine.dispose()
+
+
+def silence(project_id: int, name: str, days_ago: int) -> Silence:
+    begin = now() - (days_ago + 1) * DAY
+    return Silence(
+        project_id=project_id,
+        matchers=f'name="{name}"',
+        starts_at=begin,
+        ends_at=begin + DAY,
+        created_at=begin,
+    )
+
+
+def window(project_id: int, name: str, days_ago: int | None) -> MaintenanceWindow:
+    return MaintenanceWindow(
+        project_id=project_id,
+        name=name,
+        local_start="2020-01-01T02:00",
+        time_zone="UTC",
+        minutes=60,
+        conditions={},
+        first_starts_at=now() - 900 * DAY,
+        last_ends_at=None if days_ago is None else now() - days_ago * DAY,
+        created_at=now() - 900 * DAY,
+    )
+
+
+def test_those_that_ended_more_than_a_year_ago_are_removed(session: Session) -> None:
+    group = Group(name="acme", path="acme", created_at=now())
+    session.add(group)
+    session.flush()
+    project = Project(
+        group_id=group.id, name="shop", path="acme/shop", visibility="private", created_at=now()
+    )
+    session.add(project)
+    session.flush()
+    for days_ago in (366, 364, 0):
+        session.add(silence(project.id, str(days_ago), days_ago))
+        session.add(window(project.id, str(days_ago), days_ago))
+    session.add(window(project.id, "for ever", None))
+    session.commit()
+    kept = Retention(keep_deliveries=1000, keep_for=30 * DAY)
+    removed = prune(kept, session=session, now=now(), between=session.commit)
+    assert (removed["silences"], removed["maintenance_windows"]) == (1, 1)
+    assert set(session.scalars(select(Silence.matchers))) == {'name="364"', 'name="0"'}
+    assert set(session.scalars(select(MaintenanceWindow.name))) == {"364", "0", "for ever"}

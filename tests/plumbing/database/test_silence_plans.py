@@ -1,0 +1,110 @@
+"""What holds pages back is found in indexes, however many alerts and ended silences there are."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import select, text
+
+from domain.alerts.matching.labels import labels_of
+from domain.alerts.matching.parser import parse_matchers
+from domain.alerts.reading.formats import Reading
+from domain.database.paging import ListPart, Slice
+from domain.silences.muting import muted
+from domain.silences.preview import MOST_ALERTS, preview
+from domain.silences.silences import SilenceState, count_by_state, list_silences, numbered_silences
+from models import Alert
+from tests.support.accounts.people import now
+from tests.support.database.sql_statements import postgres_statements
+from tests.support.service.commands import operate
+from web.extensions import db
+
+pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+
+READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+_FEW = 250
+#: One fingerprint has very many alerts; the newest ones are open.
+_ALERTS = """
+INSERT INTO alerts (project_id, iid, item_index, fingerprint, status, severity, title, hosts,
+  events, started_at, last_event_at, created_at, ended_at)
+SELECT :project_id, n, 0, decode(lpad(to_hex(CASE WHEN n <= 20000 THEN 0 ELSE n END), 64, '0'),
+  'hex'), CASE WHEN n <= 30000 THEN 'resolved' ELSE 'triggered' END, n % 6, 'Disk full', '', 1,
+  moment, moment, moment, CASE WHEN n <= 30000 THEN moment END
+FROM (SELECT n, now() - (30200 - n) * interval '1 minute' AS moment
+  FROM generate_series(1, 30200) AS n) AS given
+"""
+_SILENCES = """
+INSERT INTO silences (project_id, matchers, comment, starts_at, ends_at, created_at)
+SELECT :project_id, 'a="' || n || '"', '', begin, begin + interval '1 day', begin
+FROM (SELECT n, now() - interval '2 days' AS begin FROM generate_series(1, 20000) AS n) AS given
+"""
+
+
+def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
+    operate(app, "groups", "create", "acme")
+    project_id = operate(app, "projects", "create", "acme/shop")["id"]
+    operate(
+        *(app, "silences", "create", "acme/shop", "--for", "2h"),
+        *("--matcher", 'alertname="Disk full", severity=~"high|low"'),
+    )
+    with app.app_context():
+        session = db.session()
+        # Words to search and counts of days matter to nobody here, and take long.
+        session.execute(text("ALTER TABLE alerts DISABLE TRIGGER USER"))
+        for statement in (_ALERTS, _SILENCES):
+            session.execute(text(statement), {"project_id": project_id})
+        matchers = parse_matchers('severity="high"')
+        is_open = select(Alert.id).where(Alert.project_id == project_id, Alert.iid > 30_000)
+        for is_analyzed in (False, True):
+            if is_analyzed:
+                session.execute(text("ANALYZE alerts, silences"))
+            with postgres_statements() as asked:
+                labels = labels_of(session.scalars(is_open), session=session, reading=READING)
+                held = muted(tuple(labels.values()), at=now(), session=session)
+                seen = preview(project_id, matchers, session=session, reading=READING, now=now())
+                list_silences(
+                    *(project_id, SilenceState.EXPIRED, Slice(size=20)), session=session, now=now()
+                )
+                numbered_silences(
+                    *(project_id, None, ListPart(size=20, is_by_key=True, is_descending=True)),
+                    session=session,
+                    now=now(),
+                )
+                counts = count_by_state(project_id, session=session, now=now())
+            assert len(labels) == 200
+            assert len(held) == sum(each.severity in {"high", "low"} for each in labels.values())
+            assert seen.looked_at == MOST_ALERTS
+            assert counts[SilenceState.ACTIVE] == 1
+            connection: Any = session.connection().connection.driver_connection
+            # Of hundreds of ids, the planner may well read the whole table.
+            for query, values in (each for each in asked if len(each[1]) < _FEW):
+                plan = str(connection.execute(f"EXPLAIN {query}", values).fetchall())
+                for table in ("alerts", "silences"):
+                    assert f"Seq Scan on {table} " not in plan, (is_analyzed, query, plan)
+        session.rollback()
+
+
+def test_a_flapping_alert_costs_no_more_than_its_limit(app: Flask) -> None:
+    operate(app, "groups", "create", "acme")
+    project_id = operate(app, "projects", "create", "acme/shop")["id"]
+    with app.app_context():
+        session = db.session()
+        session.execute(text("ALTER TABLE alerts DISABLE TRIGGER USER"))
+        session.execute(text(_ALERTS), {"project_id": project_id})
+        newest = select(Alert.id).where(Alert.project_id == project_id, Alert.iid == 20_000)
+        session.execute(text("UPDATE alerts SET status = 'triggered' WHERE iid = 20000"))
+        alert_id = session.scalars(newest).one()
+        labels = labels_of([alert_id], session=session, reading=READING)
+        opened = session.scalars(select(Alert.created_at).where(Alert.id == alert_id)).one()
+        with postgres_statements() as asked:
+            found = muted(tuple(labels.values()), at=opened + timedelta(minutes=1), session=session)
+        assert found[alert_id].kind == "flapping"
+        connection: Any = session.connection().connection.driver_connection
+        (query, values) = next(each for each in asked if "OFFSET" in each[0])
+        explained = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS OFF) {query}", values)
+        plan = "\n".join(row[0] for row in explained.fetchall())
+        session.rollback()
+    scans = [line for line in plan.splitlines() if "Index" in line and "ix_alerts" in line]
+    assert scans, plan
+    assert all("rows=7" in line or "rows=6" in line for line in scans), plan
