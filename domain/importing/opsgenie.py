@@ -104,7 +104,7 @@ def read_opsgenie(documents: Iterable[Document], *, now: datetime) -> ImportPlan
     sources = [each for one in integrations if (each := _source(one.integration, left_out))]
     return ImportPlan(
         teams={each.team.id: each.team.name for each in teams},
-        users=[_user_of(each.user) for each in read.all(_UserFile, given["users"], "user")],
+        users=_users(read.all(_UserFile, given["users"], "user"), left_out),
         schedules=[schedule_of(each, left_out, now=now) for each in schedules],
         policies=[policy_of(each, members, defaults, left_out) for each in escalations],
         integrations=sources,
@@ -144,6 +144,17 @@ def _parts(document: Document) -> Iterable[tuple[str, object]]:
         for kind, value in document.value.items():
             for each in items_of(value):
                 yield kind, each
+
+
+def _users(found: Iterable[_UserFile], left_out: list[LeftOut]) -> list[ImportedUser]:
+    users = []
+    for each in found:
+        if each.user.blocked:
+            name, reason = each.user.username, "The account is blocked."
+            left_out.append(LeftOut(kind="user", name=name, reason=reason))
+        else:
+            users.append(_user_of(each.user))
+    return users
 
 
 def _user_of(user: _User) -> ImportedUser:

@@ -51,7 +51,9 @@ def backlog(*, session: Session) -> Backlog:
     )
 
 
-def give_up_old(*, session: Session, now: datetime, between: Between) -> int:
+def give_up_old(
+    *, session: Session, now: datetime, between: Between, most: int = MOST_WAITING
+) -> int:
     """Give up deliveries that waited too long, and the oldest of too many; return how many.
 
     An endpoint that is down or paused does not try each of them.
@@ -59,7 +61,7 @@ def give_up_old(*, session: Session, now: datetime, between: Between) -> int:
     # A while after the last attempt that can be due.
     before = now - GIVE_UP_AFTER - timedelta(hours=4)
     total = _give_up(WebhookDelivery.queued_at < before, _TOO_LONG, session, between)
-    for endpoint_id, newest in _surplus(MOST_WAITING, _IS_WAITING, session):
+    for endpoint_id, newest in _surplus(most, _IS_WAITING, session):
         surplus = (WebhookDelivery.endpoint_id == endpoint_id) & (WebhookDelivery.id <= newest)
         total += _give_up(surplus, _TOO_MANY, session, between)
     return total
@@ -102,11 +104,13 @@ def _give_up(
     return total
 
 
-def prune_log(*, before: datetime, session: Session, between: Between) -> int:
+def prune_log(
+    *, before: datetime, session: Session, between: Between, most: int = MOST_KEPT
+) -> int:
     """Remove deliveries that are done and old, the oldest of too many, and those of no endpoint."""
     is_done = ~_IS_WAITING
     total = _remove(is_done & (WebhookDelivery.created_at < before), session, between)
-    for endpoint_id, newest in _surplus(MOST_KEPT, is_done, session):
+    for endpoint_id, newest in _surplus(most, is_done, session):
         surplus = (WebhookDelivery.endpoint_id == endpoint_id) & (WebhookDelivery.id <= newest)
         total += _remove(is_done & surplus, session, between)
     is_orphan = ~exists().where(WebhookEndpoint.id == WebhookDelivery.endpoint_id)

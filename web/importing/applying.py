@@ -1,6 +1,7 @@
 """Creates what a plan asks for, or tries it and takes it all back."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from domain.importing.plan import ImportPlan
@@ -26,7 +27,8 @@ def apply_plan(
 ) -> dict[str, Any]:
     """Create what is not there, and return what became of each thing.
 
-    What is there under the same name stays as it is, so a second run changes nothing.
+    New accounts are stored one by one, everything else at once or not at all. What is there under
+    the same name stays as it is, so a second run changes nothing.
     """
     places = Places(teams=plan.teams, by_team=by_team, otherwise=otherwise)
     people = People(options=options)
@@ -38,11 +40,11 @@ def apply_plan(
     return report_of(entries, plan.left_out, is_dry_run=False)
 
 
-def try_plan(plan: ImportPlan, **choices: Any) -> dict[str, Any]:
+def try_plan(plan: ImportPlan, *, options: PeopleOptions, **places: Any) -> dict[str, Any]:
     """Return what `apply_plan` would do; nothing of it stays."""
     savepoint = db.session().begin_nested()
     try:
-        report = apply_plan(plan, **choices)
+        report = apply_plan(plan, options=replace(options, is_trial=True), **places)
     finally:
         savepoint.rollback()
     for kind in ("users", "integrations"):

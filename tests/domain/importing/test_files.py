@@ -57,10 +57,13 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
         read_documents(bomb)
 
 
-def test_many_large_files_are_refused(tmp_path: Path) -> None:
-    spaces = b"1" + b" " * (files.LARGEST_FILE - 1)
-    bomb = archive(tmp_path / "bomb.zip", **{f"users__{number}": spaces for number in range(6)})
+def test_many_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "LARGEST_EXPORT", 1_000)
+    bomb = archive(tmp_path / "bomb.zip", **{f"users__{number}": b"1" * 300 for number in range(4)})
     with pytest.raises(InvalidError, match="An export can have at most"):
+        read_documents(bomb)
+    monkeypatch.setattr(files, "MOST_FILES", 3)
+    with pytest.raises(InvalidError, match="at most 3 files"):
         read_documents(bomb)
 
 

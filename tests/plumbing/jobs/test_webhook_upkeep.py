@@ -1,0 +1,134 @@
+"""Webhooks over time: pruning, a new secret key, deleted projects, and a worker that died."""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, select, update
+
+from domain.keyring import Keyring
+from domain.upkeep.rekeying import reencrypt
+from domain.webhooks import upkeep
+from domain.webhooks.deliveries import claim_due_endpoints, next_delivery
+from domain.webhooks.delivery_states import DeliveryState
+from domain.webhooks.endpoints import EndpointView, get_endpoint, secrets_in_force
+from models import Project, WebhookDelivery, WebhookEndpoint
+from tests.support.database.webhooks import Webhooks
+from tests.support.service.receiver import Receiver
+from web.jobs.maintenance import prune_database
+
+DOWN = "http://127.0.0.1:1/"
+NEW_KEY = "the key of tomorrow, which is long"
+
+
+def states(webhooks: Webhooks, endpoint: EndpointView) -> list[DeliveryState]:
+    return [each.state for each in webhooks.log(endpoint)]
+
+
+def test_a_crash_before_the_note_sends_the_message_once_more_with_its_id(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    webhooks.add(receiver.url)
+    webhooks.send("Disk full")
+    webhooks.queue()
+    # What a worker leaves behind that is killed between the answer and its note.
+    with webhooks.session() as session:
+        (claim,) = claim_due_endpoints(most=64, session=session, now=webhooks.now)
+    with webhooks.session() as session:
+        delivery = next_delivery(claim, session=session, keyring=webhooks.keyring, now=webhooks.now)
+    assert delivery is not None
+    assert webhooks.deliver() == 0
+    webhooks.wait(seconds=30)
+    assert webhooks.deliver() == 1
+    (received,) = receiver.received
+    assert received.message_id == delivery.message.id
+
+
+def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> None:
+    endpoint = webhooks.add(DOWN).endpoint
+    webhooks.send("Old")
+    webhooks.queue()
+    webhooks.wait(days=4)
+    for name in ("One", "Two", "Three"):
+        webhooks.send(name)
+        webhooks.queue()
+    with webhooks.session() as session:
+        given_up = upkeep.give_up_old(
+            session=session, now=webhooks.now, between=session.flush, most=2
+        )
+    assert given_up == 2
+    failed, waiting = [DeliveryState.FAILED] * 2, [DeliveryState.WAITING] * 2
+    assert states(webhooks, endpoint) == failed + waiting
+    assert "three days" in (webhooks.log(endpoint)[0].error or "")
+
+
+def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: Receiver) -> None:
+    endpoint = webhooks.add(receiver.url).endpoint
+    for name in ("One", "Two", "Three"):
+        webhooks.send(name)
+        webhooks.deliver()
+        webhooks.wait(days=1)
+    webhooks.send("Waiting")
+    webhooks.queue()
+
+    def prune(before: datetime, most: int) -> int:
+        with webhooks.session() as session:
+            return upkeep.prune_log(
+                before=before, session=session, between=session.flush, most=most
+            )
+
+    assert prune(webhooks.now - timedelta(days=2, hours=12), most=10) == 1
+    assert prune(webhooks.now - timedelta(days=9), most=1) == 1
+    assert states(webhooks, endpoint) == [DeliveryState.DELIVERED, DeliveryState.WAITING]
+
+
+def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
+    made = webhooks.add(DOWN)
+    both = Keyring(NEW_KEY, webhooks.settings.secret_key)
+    with webhooks.session() as session:
+        done = reencrypt(both, session=session)
+    assert (done["webhook_secrets"], done["previous_webhook_secrets"]) == (1, 0)
+    with webhooks.session() as session:
+        secrets = secrets_in_force(
+            webhooks.project_id,
+            made.endpoint.id,
+            session=session,
+            keyring=Keyring(NEW_KEY),
+            now=webhooks.now,
+        )
+    assert secrets == [made.secret]
+
+
+def test_a_secret_that_no_key_opens_fails_in_words(webhooks: Webhooks) -> None:
+    endpoint = webhooks.add(DOWN).endpoint
+    webhooks.send("Disk full")
+    webhooks.deliver(secret_key=NEW_KEY)
+    assert "rotate it" in (webhooks.state(endpoint).last_error or "")
+
+
+def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    other = webhooks.new_project("other")
+    kept = webhooks.add(receiver.url, project_id=other).endpoint
+    webhooks.add(receiver.url)
+    webhooks.send("Disk full")
+    webhooks.deliver()
+    with webhooks.session() as session:
+        mine = Project.id == webhooks.project_id
+        session.execute(update(Project).where(mine).values(deleted_at=webhooks.now))
+        # As the job does that removes deleted projects, and their alerts before.
+        session.execute(delete(WebhookEndpoint).where(WebhookEndpoint.project_id != other))
+    prune_database(webhooks.settings)
+    with webhooks.session() as session:
+        assert session.scalar(select(func.count(WebhookDelivery.id))) == 0
+        assert get_endpoint(other, kept.id, session=session, now=webhooks.now) == kept
+
+
+def test_a_project_that_is_being_deleted_tells_nothing(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    webhooks.add(receiver.url)
+    webhooks.send("Disk full")
+    with webhooks.session() as session:
+        session.execute(update(Project).values(deleted_at=webhooks.now))
+    webhooks.deliver()
+    assert receiver.received == []
