@@ -41,6 +41,8 @@ class Outcome(StrEnum):
 
     SENT = "sent"
     GIVEN_UP = "given_up"
+    #: A code or a test that was not sent; these are tried once.
+    FAILED = "failed"
     #: Nothing of it had to be said any more.
     WITHDRAWN = "withdrawn"
 
@@ -267,12 +269,21 @@ def record_failure(
         each.tries, each.last_error = each.tries + 1, contact.last_error
     over = [each for each in waiting if _is_over(each, failure, now)]
     record_given_up(contact, over, failure.reason, policy, session=session, now=now)
-    _end(contact, over, Outcome.GIVEN_UP, session=session, now=now)
+    for outcome, kinds in _OUTCOMES:
+        some = [each for each in over if each.kind in kinds]
+        _end(contact, some, outcome, session=session, now=now)
     contact.claimed_until = None
     has_more = len(over) < len(waiting)
     pause = pause_after(contact.tries, share=failure.share)
     contact.next_try_at = now + pause if has_more else None
-    return len(over)
+    return sum(each.kind == MessageKind.PAGE.value for each in over)
+
+
+#: In this order, in which the totals are locked.
+_OUTCOMES = (
+    (Outcome.FAILED, (MessageKind.CODE.value, MessageKind.TEST.value)),
+    (Outcome.GIVEN_UP, (MessageKind.PAGE.value,)),
+)
 
 
 def _is_over(message: PageMessage, failure: FailedAttempt, now: datetime) -> bool:

@@ -8,7 +8,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from domain.notifications.contacts import ContactType
-from domain.notifications.outbox import MessageKind, Outcome, queue_batch
+from domain.notifications.outbox import Outcome, queue_batch
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, Project, User
 
 _MOST_FAILING = 50
@@ -152,10 +152,7 @@ def _given_up(session: Session) -> list[GivenUpMessage]:
         .join(Contact, Contact.id == PageMessage.contact_id)
         .outerjoin(User, User.id == Contact.user_id)
         .outerjoin(Project, Project.id == Contact.project_id)
-        .where(
-            PageMessage.outcome == Outcome.GIVEN_UP.value,
-            PageMessage.kind == MessageKind.PAGE.value,
-        )
+        .where(PageMessage.outcome == Outcome.GIVEN_UP.value)
         .order_by(PageMessage.ended_at.desc())
         .limit(_MOST_GIVEN_UP)
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from domain.clock import Clock
 from domain.mail.outbox import Message
-from domain.mail.smtp import Mailer, MailError, PermanentMailError
+from domain.mail.smtp import Mailer, MailError, MailServerUnavailableError, PermanentMailError
 from domain.notifications.contacts import ContactType
 from domain.notifications.outbox import Delivery
 from web.jobs.mail import mail_server, sender_of
@@ -78,12 +78,9 @@ class PageSenders:
             )
         except DeadlineError:
             return Problem(f"the mail server did not answer within {ATTEMPT_SECONDS:.0f} s")
-        except PermanentMailError as error:
-            self._keep(settings, mailer)
-            return Problem(str(error), error.reply, is_final=True)
         except MailError as error:
             self._keep(settings, mailer)
-            return Problem(f"the mail server failed: {error}", error.reply)
+            return _problem_of(error)
         self._keep(settings, mailer)
         return None
 
@@ -100,6 +97,12 @@ class PageSenders:
     def _keep(self, settings: Settings, mailer: Mailer) -> None:
         with self._lock:
             self._idle.append((settings, mailer))
+
+
+def _problem_of(error: MailError) -> Problem:
+    if isinstance(error, MailServerUnavailableError):
+        return Problem(f"the mail server is unavailable ({error})")
+    return Problem(str(error), error.reply, is_final=isinstance(error, PermanentMailError))
 
 
 def _message(delivery: Delivery) -> Message:

@@ -155,6 +155,8 @@ def _fill(session: requests.Session, made: DescribedInstance) -> None:
         session.post(f"{api}/maintenance_windows", json={**window, "rule": "FREQ=WEEKLY"})
         channel = {"type": "email", "address": f"team{number}@example.org"}
         session.post(f"{api}/notification_channels", json=channel)
+        contact = {"type": "email", "address": f"me{number}@example.org"}
+        session.post(f"{made.url}/api/v4/user/contacts", json=contact)
         session.post(
             made.generic.url,
             json={"title": f"alert {number}"},
