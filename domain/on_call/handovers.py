@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from domain.time_zones import instant, wall_time, zone
@@ -68,16 +69,17 @@ class Handovers:
 
     def number_at(self, moment: datetime) -> int:
         """Return the number of the turn at a moment; negative before the beginning."""
-        return _Reader(self).turn_at(moment)[0]
+        return _Reader(self).number_at(moment)
 
     def turns(self, start: datetime, end: datetime) -> Iterator[Turn]:
         """Yield the turns that touch a period, cut to it, in order."""
-        reader = _Reader(self)
-        moment = max(start, self.begins_at)
-        while moment < end:
-            number, following = reader.turn_at(moment)
-            yield Turn(number, moment, min(following, end))
-            moment = following
+        begin = max(start, self.begins_at)
+        if begin >= end:
+            return
+        known = _Reader(self).handovers(begin, end)
+        for (moment, number), (following, _) in pairwise(known):
+            if moment < end and following > begin:
+                yield Turn(number, max(moment, begin), min(following, end))
 
 
 class _Reader:
@@ -91,11 +93,25 @@ class _Reader:
         self._starts: dict[int, datetime] = {}
         self._first = self._index_at(handovers.begins_at)
 
-    def turn_at(self, moment: datetime) -> tuple[int, datetime]:
-        """Return the number of the turn at a moment, and the moment of the next hand-over."""
-        index = self._index_at(moment)
-        later = (self._start(index + step) for step in range(1, self._reach + 1))
-        return index - self._first, min(each for each in later if each > moment)
+    def number_at(self, moment: datetime) -> int:
+        """Return the number of the turn at a moment."""
+        return self._index_at(moment) - self._first
+
+    def handovers(self, start: datetime, end: datetime) -> list[tuple[datetime, int]]:
+        """Return hand-overs with the numbers of their turns, from before a time to after it.
+
+        Where a clock jumps, several may be at once, or in another order: the highest number counts.
+        """
+        lowest = self._by_wall_time(wall_time(start, self._zone)) - self._reach
+        highest = self._by_wall_time(wall_time(end, self._zone)) + self._reach
+        ordered = sorted((self._start(index), index) for index in range(lowest, highest + 1))
+        found: dict[datetime, int] = {}
+        last = lowest - 1
+        for moment, index in ordered:
+            if index > last:
+                found[moment] = index - self._first
+                last = index
+        return list(found.items())
 
     def _index_at(self, moment: datetime) -> int:
         """Return the last turn that has begun."""

@@ -84,10 +84,15 @@ def _turns(plan: RotationPlan, within: Period) -> Iterator[_Turn]:
     end = min(within.end, plan.valid_until or within.end)
     if start >= end or not plan.user_ids:
         return
+    allowed = periods(plan.restrictions, plan.time_zone, Period(start, end))
+    ends = [each.end for each in allowed]
     for turn in _whole_turns(plan, start, end):
         duty = Duty(plan.user_at(turn.number), Source.ROTATION, plan.id)
-        for part in periods(plan.restrictions, plan.time_zone, Period(turn.start, turn.end)):
-            yield _Turn(part.start, part.end, duty)
+        for index in range(bisect_right(ends, turn.start), len(allowed)):
+            part = allowed[index]
+            if part.start >= turn.end:
+                break
+            yield _Turn(max(part.start, turn.start), min(part.end, turn.end), duty)
 
 
 def _whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[Turn]:
@@ -107,15 +112,19 @@ def spans(plan: Plan, start: datetime, end: datetime) -> tuple[Span, ...]:
     if start >= end:
         return ()
     within = Period(start, end)
-    tracks = sorted(
-        (_Track(each, within) for each in plan.rotations), key=lambda track: -track.layer
-    )
+    counting = (each for each in plan.rotations if _may_count(plan, each, start))
+    tracks = sorted((_Track(each, within) for each in counting), key=lambda track: -track.layer)
     moments = sorted({start, end, *_bounds(plan, tracks, within)})
     parts = [
         Span(start=left, end=right, duties=_duties(plan, tracks, left))
         for left, right in pairwise(moments)
     ]
     return tuple(_merged(parts))
+
+
+def _may_count(plan: Plan, rotation: RotationPlan, start: datetime) -> bool:
+    """Return whether a rotation can have somebody: those who have left are not looked for."""
+    return bool(plan.swaps) or any(plan.has(each, start) for each in rotation.user_ids)
 
 
 def _bounds(plan: Plan, tracks: Sequence[_Track], within: Period) -> Iterator[datetime]:
