@@ -1,6 +1,7 @@
 """Which policy an alert goes to: pure, for escalations and dry runs alike."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -8,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.matching.conditions import Conditions, conditions_from, meets
 from domain.alerts.matching.labels import AlertLabels
+from domain.errors import InvalidError
 from models import AlertRoute, EscalationPolicy
 
 
@@ -35,11 +37,6 @@ class Routing:
     routes: tuple[_Route, ...] = ()
     default_policy_id: int | None = None
 
-    @property
-    def is_about_conditions(self) -> bool:
-        """Whether it matters what an alert is like."""
-        return bool(self.routes)
-
     def choose(self, alert: AlertLabels) -> Choice:
         """Return where an alert goes: the first route that fits, else the default policy."""
         for route in self.routes:
@@ -56,8 +53,10 @@ def read_routing(project_ids: Collection[int], *, session: Session) -> Mapping[i
         .where(AlertRoute.project_id.in_(project_ids))
         .order_by(AlertRoute.position, AlertRoute.id)
     ):
-        route = _Route(row.id, conditions_from(row.conditions), row.policy_id)
-        routes.setdefault(row.project_id, []).append(route)
+        # One that this release does not understand must not keep all alerts from their policies.
+        with suppress(InvalidError):
+            route = _Route(row.id, conditions_from(row.conditions), row.policy_id)
+            routes.setdefault(row.project_id, []).append(route)
     usual = session.execute(
         select(EscalationPolicy.project_id, EscalationPolicy.id).where(
             EscalationPolicy.project_id.in_(project_ids), EscalationPolicy.is_default

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Row, select
@@ -40,7 +41,10 @@ from models import Alert, AlertNote
 
 #: The newest alerts of the period are looked at, and no more.
 MOST_ALERTS = 500
+#: Pages, and steps that reach nobody.
 MOST_PAGES = 5_000
+#: Of one alert: so many a policy has, and a reopened alert begins again.
+_MOST_STEPS = 1_000
 USUAL_PERIOD = timedelta(days=7)
 LONGEST_PERIOD = timedelta(days=92)
 
@@ -130,7 +134,7 @@ def dry_run(project: Namespace, asked: Period, *, session: Session, reading: Rea
         alert = world.replayed(
             row, world.routes.get(choice.route_id or 0), policy, changes.get(row.id, ())
         )
-        left -= len(alert.pages)
+        left -= len(alert.pages) + len(alert.notes)
         found.append(alert)
     return DryRun(
         since=asked.start,
@@ -199,7 +203,7 @@ class _World:
         """Return what would have become of an alert."""
         pages: list[PlannedPage] = []
         notes: list[str] = []
-        for taken in self._taken(row, policy, changes):
+        for taken in islice(self._taken(row, policy, changes), _MOST_STEPS):
             found = list(self._pages(taken.step, taken.at))
             pages += [
                 PlannedPage(at=taken.at, round=taken.round, step=taken.number, **each)

@@ -13,7 +13,7 @@ from domain.alerts.reading.text import storable
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.escalations.state import State
-from domain.escalations.steps import Plan, read_steps, stored_steps
+from domain.escalations.steps import Plan, check_plan, read_steps, stored_steps
 from domain.escalations.targets import TargetView, names_of
 from domain.escalations.wording import repeat_words, step_words, target_words
 from models import AlertRoute, Escalation, EscalationPolicy, Project
@@ -239,6 +239,7 @@ def _fill(row: EscalationPolicy, draft: PolicyDraft, *, session: Session, now: d
             )
             .values(is_default=False, updated_at=now)
         )
+    check_plan(draft.plan)
     row.is_default = draft.is_default
     row.steps = stored_steps(draft.plan.steps)
     row.repeats = draft.plan.repeats

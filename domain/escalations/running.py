@@ -6,7 +6,7 @@ step was taken wholly or not at all.
 """
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
@@ -24,8 +24,9 @@ from models import Escalation
 _OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
 #: Those that an answer to the alert ends, also if nobody else would be paged.
 _UNDER_WAY = (State.RUNNING.value, State.HELD.value, State.EXHAUSTED.value)
-#: Escalations of one transaction.
-BATCH = 500
+_AFTER_FAILURE = timedelta(minutes=1)
+#: Escalations of one transaction, few enough that writers of SQLite wait briefly.
+BATCH = 200
 
 
 def handle_changes(
@@ -112,9 +113,15 @@ def _new_escalation(alert: AlertInBrief, choice: Choice, *, now: datetime) -> Es
     )
 
 
-def has_due_steps(*, session: Session, now: datetime) -> bool:
-    """Return whether a step is due, or a mute to be looked at again; it writes nothing."""
-    return session.scalar(select(Escalation.id).where(_is_due(now)).limit(1)) is not None
+def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> Sequence[int]:
+    """Return the ids of escalations with a step that is due, or a mute to be looked at again.
+
+    It writes nothing. Those that have waited longest come first.
+    """
+    first = Escalation.next_at, Escalation.id
+    return session.scalars(
+        select(Escalation.id).where(_is_due(now)).order_by(*first).limit(limit)
+    ).all()
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:
@@ -122,17 +129,16 @@ def _is_due(now: datetime) -> ColumnElement[bool]:
 
 
 def take_due_steps(
-    *, session: Session, now: datetime, around: Surroundings, limit: int = BATCH
+    ids: Sequence[int], *, session: Session, now: datetime, around: Surroundings
 ) -> int:
-    """Take the steps that are due, of so many escalations; return how many they were.
+    """Take those steps of escalations that are still due; return of how many.
 
     Another worker skips the escalations that this one has locked.
     """
     rows = session.scalars(
         select(Escalation)
-        .where(_is_due(now))
+        .where(Escalation.id.in_(ids), _is_due(now))
         .order_by(Escalation.next_at, Escalation.id)
-        .limit(limit)
         .with_for_update(skip_locked=True)
     ).all()
     if not rows:
@@ -145,3 +151,13 @@ def take_due_steps(
     labels = labels_of([row.alert_id for row in live], session=session, reading=around.reading)
     take_steps(live, alerts, labels, session=session, now=now, around=around)
     return len(rows)
+
+
+def postpone(escalation_id: int, *, session: Session, now: datetime) -> None:
+    """Try an escalation whose step could not be taken again later, and the others meanwhile."""
+    session.execute(
+        update(Escalation)
+        .where(Escalation.id == escalation_id, Escalation.next_at.is_not(None))
+        .values(next_at=now + _AFTER_FAILURE)
+        .execution_options(synchronize_session=False)
+    )

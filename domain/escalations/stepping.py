@@ -74,7 +74,8 @@ def take_steps(
         stepping = _Stepping(row, alerts[row.alert_id], recipients, results, now)
         stepping.run(plans.get(row.policy_id or 0), mutes.get(row.alert_id))
     _store(results, session=session, now=now)
-    tell_maintainers(results.unreached, base_url=around.base_url, session=session, now=now)
+    if around.sends_mail:
+        tell_maintainers(results.unreached, base_url=around.base_url, session=session, now=now)
 
 
 def _read_plans(rows: Sequence[Escalation], *, session: Session) -> Mapping[int, NamedPlan]:

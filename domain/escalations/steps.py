@@ -80,15 +80,19 @@ class Plan:
     #: Between the last step and the next round.
     pause: timedelta = USUAL_PAUSE
 
-    def __post_init__(self) -> None:
-        """Raise InvalidError for a plan that cannot be followed."""
-        _check_steps(self.steps)
-        if not 0 <= self.repeats <= MOST_REPEATS:
-            message = f"Steps can be repeated at most {MOST_REPEATS} times."
-            raise InvalidError(message, field="repeats")
-        if not SHORTEST_PAUSE <= self.pause <= LONGEST_PAUSE:
-            message = "The pause before a repetition is between 1 minute and 24 hours."
-            raise InvalidError(message, field="repeat_pause")
+
+def check_plan(plan: Plan) -> None:
+    """Raise InvalidError for a plan that a policy cannot have.
+
+    Stored ones are not checked again: nobody may be left without pages over a new limit.
+    """
+    _check_steps(plan.steps)
+    if not 0 <= plan.repeats <= MOST_REPEATS:
+        message = f"Steps can be repeated at most {MOST_REPEATS} times."
+        raise InvalidError(message, field="repeats")
+    if not SHORTEST_PAUSE <= plan.pause <= LONGEST_PAUSE:
+        message = "The pause before a repetition is between 1 minute and 24 hours."
+        raise InvalidError(message, field="repeat_pause")
 
 
 def _check_steps(steps: Sequence[Step]) -> None:

@@ -9,7 +9,7 @@ from domain.escalations import policies as policy_store
 from domain.escalations import routes as route_store
 from domain.escalations.policies import PolicyDraft, PolicyEdit, PolicyView
 from domain.escalations.routes import RouteDraft, RouteView
-from domain.escalations.steps import USUAL_PAUSE, NamedStep, Plan, Step
+from domain.escalations.steps import USUAL_PAUSE, NamedStep, Plan, Step, check_plan
 from domain.escalations.targets import resolve_steps
 from domain.projects.views import ProjectView
 from web.extensions import db
@@ -30,12 +30,14 @@ class WrittenPlan:
 def read_plan(project: ProjectView, written: WrittenPlan, present: Plan | None = None) -> Plan:
     """Return a plan with the ids of its targets; raise InvalidError."""
     usual = (0, USUAL_PAUSE) if present is None else (present.repeats, present.pause)
-    pause = written.pause and parse_duration(written.pause, field="repeat_pause")
-    return Plan(
+    pause = parse_duration(written.pause, field="repeat_pause") if written.pause else None
+    plan = Plan(
         steps=_steps(project, written, present),
         repeats=usual[0] if written.repeats is None else written.repeats,
-        pause=pause or usual[1],
+        pause=usual[1] if pause is None else pause,
     )
+    check_plan(plan)
+    return plan
 
 
 def _steps(project: ProjectView, written: WrittenPlan, present: Plan | None) -> tuple[Step, ...]:

@@ -4,9 +4,11 @@ What begins and ends an escalation is a change of its alert (`web/jobs/alert_cha
 first step is taken with it. This loop takes the steps that become due later.
 """
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import Change
@@ -16,6 +18,8 @@ from web.jobs.current_settings import current_settings
 from web.jobs.loops import Loop
 from web.settings import policies
 from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.escalations")
 
 
 def handle_changes(
@@ -40,20 +44,35 @@ class Escalations(Loop):
 
     def run_due(self) -> int:
         """Take all steps that are due, and return of how many escalations."""
-        with Session(self.reading) as session:
-            if not running.has_due_steps(session=session, now=self.clock()):
-                return 0
         taken = 0
         while not self.is_stopped.is_set():
-            count = self._take_some()
+            with Session(self.reading) as session:
+                ids = running.due_escalations(session=session, now=self.clock())
+            count = self._take(ids)
             if not count:
                 break
             taken += count
         return taken
 
-    def _take_some(self) -> int:
+    def _take(self, ids: Sequence[int]) -> int:
+        """Take steps together; if that fails, one by one, so that one holds up no other."""
+        if not ids:
+            return 0
+        try:
+            with Session(self.engine) as session, session.begin():
+                settings = current_settings(self.settings, session=session)
+                around = _surroundings(settings)
+                return running.take_due_steps(ids, session=session, now=self.clock(), around=around)
+        except Exception as error:
+            if isinstance(error, DBAPIError) and error.connection_invalidated:
+                raise  # the database is away: nothing is wrong with the escalations
+            return self._after_failure(ids, error)
+
+    def _after_failure(self, ids: Sequence[int], error: Exception) -> int:
+        if len(ids) > 1:
+            return sum(self._take([each]) for each in ids)
         with Session(self.engine) as session, session.begin():
-            settings = current_settings(self.settings, session=session)
-            return running.take_due_steps(
-                session=session, now=self.clock(), around=_surroundings(settings)
-            )
+            running.postpone(ids[0], session=session, now=self.clock())
+        extra = {"escalation_id": ids[0]}
+        _log.error("a step was not taken, trying again later", exc_info=error, extra=extra)
+        return 1

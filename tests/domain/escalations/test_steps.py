@@ -15,6 +15,7 @@ from domain.escalations.steps import (
     Step,
     Target,
     TargetKind,
+    check_plan,
     parse_step,
     read_steps,
     stored_steps,
@@ -81,7 +82,7 @@ def test_a_plan_that_cannot_be_followed_is_refused(
     steps: tuple[Step, ...], options: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidError):
-        Plan(steps, **options)  # type: ignore[arg-type]
+        check_plan(Plan(steps, **options))  # type: ignore[arg-type]
 
 
 @given(

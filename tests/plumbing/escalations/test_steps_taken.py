@@ -11,7 +11,16 @@ from domain.escalations.policies import delete_policy
 from domain.notifications.contacts import Owner, email_address
 from domain.notifications.quiet_hours import QuietHours
 from domain.notifications.recipients import PagingPreferences, change_preferences
-from models import Alert, Contact, Escalation, EscalationPage, Member, Project, User
+from models import (
+    Alert,
+    Contact,
+    Escalation,
+    EscalationPage,
+    EscalationPolicy,
+    Member,
+    Project,
+    User,
+)
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
@@ -270,3 +279,28 @@ def test_what_ended_long_ago_is_pruned(shop: Escalated) -> None:
     removed = prune_database(shop.settings)
     assert (removed["escalations"], removed["escalation_pages"]) == (1, 2)
     assert [row.alert_id for row in shop.rows(Escalation)] == [open_alert]
+
+
+@pytest.mark.both_databases
+def test_an_escalation_that_fails_holds_up_no_other(shop: Escalated) -> None:
+    broken = shop.policy("0s user:alice", "5m user:bob", name="Broken", is_default=False)
+    shop.route(broken, environments=["lab"])
+    shop.policy("0s user:alice", "5m user:bob")
+    first, second = shop.alert(environment="lab"), shop.alert()
+    shop.pass_time()
+    with shop.session() as session:
+        session.get_one(EscalationPolicy, broken.id).steps = [{"after": "soon"}]
+    shop.wait(minutes=5)
+    shop.take_steps()
+    assert shop.paged(first) == [("alice", 1, 1)]
+    assert shop.paged(second) == [("alice", 1, 1), ("bob", 1, 2)]
+    assert shop.take_steps() == 0
+    with shop.session() as session:
+        row = session.get_one(EscalationPolicy, broken.id)
+        row.steps = [
+            {"after": 0, "targets": []},
+            {"after": 300, "targets": [["user", shop.bob.id]]},
+        ]
+    shop.wait(minutes=1)
+    shop.take_steps()
+    assert shop.paged(first) == [("alice", 1, 1), ("bob", 1, 2)]
