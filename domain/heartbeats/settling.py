@@ -2,13 +2,14 @@
 
 The background worker does so every second, and whoever stores a ping that changes the state at
 once. Both lock the row first: an alert is opened once, and a ping that comes meanwhile is seen.
+Workers skip what others have locked; a ping waits, so that its response comes after the change.
 """
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, bindparam, case, exists, select, update
+from sqlalchemy import BigInteger, Executable, bindparam, case, exists, select, update
 from sqlalchemy.orm import aliased
 
 from domain.alerts.integration_type import IntegrationType
@@ -99,8 +100,9 @@ ONE = (
         Heartbeat.due_ms <= bindparam("now_ms", type_=BigInteger()),
         Project.deleted_at.is_(None),
     )
-    .with_for_update(of=Heartbeat, skip_locked=True)
+    .with_for_update(of=Heartbeat)
 )
+_ONE_THAT_IS_FREE = ONE.with_for_update(of=Heartbeat, skip_locked=True)
 
 _DUE = (
     select(Heartbeat.id)
@@ -147,9 +149,18 @@ def due_heartbeats(*, connection: KeptConnection, now: datetime, most: int) -> S
 def settle(heartbeat_id: int, *, connection: KeptConnection, now: datetime) -> Decision | None:
     """Look at a heartbeat if it is due, and open or resolve its alert, in one transaction.
 
-    Return None if it is not due, or somebody else is looking at it.
+    Return None if it is not due. Whoever looks at it at the same moment is waited for.
     """
-    return connection.transact(lambda: _settle(heartbeat_id, connection=connection, now=now))
+    return connection.transact(lambda: _settle(ONE, heartbeat_id, connection=connection, now=now))
+
+
+def settle_if_free(
+    heartbeat_id: int, *, connection: KeptConnection, now: datetime
+) -> Decision | None:
+    """Do the same; return None as well if somebody else is looking at it."""
+    return connection.transact(
+        lambda: _settle(_ONE_THAT_IS_FREE, heartbeat_id, connection=connection, now=now)
+    )
 
 
 def postpone(heartbeat_id: int, *, connection: KeptConnection, until: datetime) -> None:
@@ -157,9 +168,11 @@ def postpone(heartbeat_id: int, *, connection: KeptConnection, until: datetime) 
     connection.all(_POSTPONE, {"heartbeat_id": heartbeat_id, "new_due_ms": milliseconds(until)})
 
 
-def _settle(heartbeat_id: int, *, connection: KeptConnection, now: datetime) -> Decision | None:
+def _settle(
+    one: Executable, heartbeat_id: int, *, connection: KeptConnection, now: datetime
+) -> Decision | None:
     parameters = {"heartbeat_id": heartbeat_id, "now_ms": milliseconds(now)}
-    row = connection.first(ONE, parameters)
+    row = connection.first(one, parameters)
     if row is None:
         return None
     found = FoundHeartbeat._make(row)

@@ -48,8 +48,8 @@ def _systemd(url: str) -> PingSnippet:
             "Type=oneshot\n"
             f"ExecStartPre=-/usr/bin/curl -fsS -m 10 --retry 5 -o /dev/null {url}/start\n"
             "ExecStart=/path/to/job\n"
-            "ExecStopPost=-/bin/sh -c 'exec /usr/bin/curl -fsS -m 10 --retry 5 -o /dev/null "
-            f"{url}/$$EXIT_STATUS'\n"
+            'ExecStopPost=-/bin/sh -c \'[ "$$SERVICE_RESULT" = success ] && s= || s=/fail; '
+            f"exec /usr/bin/curl -fsS -m 10 --retry 5 -o /dev/null {url}$$s'\n"
         ),
     )
 

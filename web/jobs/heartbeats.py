@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from domain.clock import Clock, system_clock
-from domain.heartbeats.settling import due_heartbeats, postpone, settle
+from domain.heartbeats.settling import due_heartbeats, postpone, settle_if_free
 from web.database.connections import KeptConnections
 from web.database.engine import open_autocommit_engine
 from web.jobs.loops import Loop
@@ -47,7 +47,9 @@ class Heartbeats(Loop):
         if self.is_stopped.is_set():
             return 0
         try:
-            return int(settle(heartbeat_id, connection=self._kept, now=self.clock()) is not None)
+            return int(
+                settle_if_free(heartbeat_id, connection=self._kept, now=self.clock()) is not None
+            )
         except (OperationalError, InterfaceError):
             raise  # the database is away or busy: nothing is wrong with the heartbeat
         except Exception:  # noqa: BLE001 - one that fails must not hold up the others

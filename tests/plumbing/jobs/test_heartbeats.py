@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from sqlalchemy import func, select
+from sqlalchemy.exc import OperationalError
 
 from app import create_app
 from domain.heartbeats.heartbeats import HeartbeatDetails, change_heartbeat
@@ -282,3 +283,19 @@ def test_a_deleted_project_takes_its_heartbeats_with_it(night: Night) -> None:
     assert night.at(300) == []
     remove_from_database(night.settings, clock=night.clock)
     assert (night.count(Heartbeat), night.count(HeartbeatPing)) == (0, 0)
+
+
+def test_what_a_ping_left_undone_the_worker_does(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    night.create("--every", "5m", "--grace", "0s")
+    with monkeypatch.context() as patch:
+        patch.setattr("web.heartbeats.receiving.settle", _away)
+        night.ping("/fail")
+    assert night.alerts() == []
+    assert night.work() == 1
+    assert night.alerts() == ["Heartbeat failed: backup: triggered"]
+
+
+def _away(*_: object, **__: object) -> None:
+    raise OperationalError("", None, Exception())

@@ -1,0 +1,37 @@
+"""Pings at the same moment: no 5xx, one open alert, and the last word is that of a success."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from tests.support.alerts.heartbeats import Job, heartbeat
+from tests.support.database.stored import alerts_of
+from tests.support.service.live import LiveGatebell
+
+CROWD = 16
+
+
+def at_once(job: Job, signals: list[str]) -> set[int]:
+    """Send all signals at the same moment and return the statuses."""
+    start = Barrier(len(signals))
+
+    def send(signal: str) -> int:
+        start.wait(30)
+        return job.ping(signal, method="POST", body=b"log").status_code
+
+    with ThreadPoolExecutor(len(signals)) as senders:
+        return set(senders.map(send, signals))
+
+
+def test_failures_at_once_are_one_alert(gatebell: LiveGatebell) -> None:
+    job = heartbeat(gatebell)
+    assert at_once(job, ["/fail"] * CROWD) == {200}
+    (alert,) = alerts_of(gatebell, job.project)
+    assert alert.status == "triggered"
+    assert 1 <= alert.events <= CROWD
+
+
+def test_failures_and_successes_at_once_leave_no_alert_behind(gatebell: LiveGatebell) -> None:
+    job = heartbeat(gatebell)
+    assert at_once(job, ["/fail", "", "/start", "/log"] * (CROWD // 4)) == {200}
+    assert job.ping().status_code == 200
+    assert {alert.status for alert in alerts_of(gatebell, job.project)} <= {"resolved"}
