@@ -76,12 +76,13 @@ def change(project: ProjectView, iid: int, body: IncidentChange, actor: Actor) -
         closes_when_resolved=body.close_when_resolved,
         assignees=_assignees(body),
     )
-    session = db.session()
-    changed = edit_incident(project, iid, edit, by=actor, session=session, now=now())
+    session, moment = db.session(), now()
+    changed = edit_incident(project, iid, edit, by=actor, session=session, now=moment)
     if body.status is not None:
-        changed = change_status(project.id, iid, body.status, by=actor, session=session, now=now())
-    given = body.model_dump(mode="json", exclude_unset=True, exclude={"description"})
-    record_event(incident_changed(changed, project.path, **given))
+        changed = change_status(project.id, iid, body.status, by=actor, session=session, now=moment)
+    if changed.updated_at == moment:
+        given = body.model_dump(mode="json", exclude_unset=True, exclude={"description"})
+        record_event(incident_changed(changed, project.path, **given))
     return _shown(project, changed)
 
 

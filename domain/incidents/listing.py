@@ -58,6 +58,8 @@ SORT_ORDERS = {
     )
 }
 NEWEST = SORT_ORDERS["created"]
+#: The most incidents of an assignee or alert that are listed by their ids.
+_MOST_NAMED = 2_000
 _INDEX = SearchIndex(
     model=Incident, table="incident_search", key="incident_id", function="incidents_with"
 )
@@ -77,6 +79,8 @@ class IncidentFilter:
     alert: int | None = None
     #: The incidents that match `search`; set by `looked_up`.
     matches: SearchResult | None = None
+    #: Ids of the incidents that the assignee or the alert has, if they are few; set by `looked_up`.
+    ids: tuple[int, ...] | None = None
 
     @property
     def is_narrow(self) -> bool:
@@ -100,12 +104,29 @@ class IncidentSlice:
 
 
 def looked_up(wanted: IncidentFilter, *, session: Session) -> IncidentFilter:
-    """Return the filter with its full-text search done, so that it is done only once."""
+    """Return the filter with what it names looked up, so that this is done only once."""
+    if wanted.ids is None:
+        wanted = replace(wanted, ids=_named(wanted, session=session))
     if not wanted.search or wanted.matches is not None:
         return wanted
     words = search_words(wanted.search)
     found = find_matches(words, project_id=wanted.project_id, session=session, index=_INDEX)
     return replace(wanted, matches=found)
+
+
+def _named(wanted: IncidentFilter, *, session: Session) -> tuple[int, ...] | None:
+    """Return the ids of the incidents of an assignee or alert, or None if these are many.
+
+    Without statistics the planner would read all incidents of the project for them.
+    """
+    if wanted.alert is not None:
+        found = _of_alert(wanted.project_id, wanted.alert)
+    elif wanted.assignee not in {None, NOBODY}:
+        found = _of_assignee(wanted.assignee or "")
+    else:
+        return None
+    ids = session.scalars(found.limit(_MOST_NAMED + 1)).all()
+    return tuple(ids) if len(ids) <= _MOST_NAMED else None
 
 
 def list_incidents(
@@ -175,32 +196,41 @@ def _cut(
 
 
 def _conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
-    is_listed = wanted.matches is not None and not wanted.matches.are_many
+    is_listed = wanted.ids is not None or (
+        wanted.matches is not None and not wanted.matches.are_many
+    )
     # Without statistics the planner would scan all incidents of the project instead of these.
     project = Incident.project_id + 0 if is_listed else Incident.project_id
     yield project == wanted.project_id
     if wanted.severity is not None:
         yield Incident.urgency == urgency_of(wanted.severity)
-    if wanted.assignee is not None:
-        yield _assigned_to(wanted.assignee)
-    if wanted.alert is not None:
-        yield _has_alert(wanted.project_id, wanted.alert)
+    yield from _named_conditions(wanted)
     if wanted.matches is not None:
         yield wanted.matches.condition
 
 
-def _assigned_to(username: str) -> ColumnElement[bool]:
-    if username == NOBODY:
-        return ~exists().where(IncidentAssignee.incident_id == Incident.id)
-    return Incident.id.in_(
+def _named_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions on assignee and alert."""
+    if wanted.ids is not None:
+        yield Incident.id.in_(wanted.ids)
+    if wanted.assignee == NOBODY:
+        yield ~exists().where(IncidentAssignee.incident_id == Incident.id)
+    elif wanted.assignee is not None and (wanted.ids is None or wanted.alert is not None):
+        yield Incident.id.in_(_of_assignee(wanted.assignee))
+    if wanted.alert is not None and wanted.ids is None:
+        yield Incident.id.in_(_of_alert(wanted.project_id, wanted.alert))
+
+
+def _of_assignee(username: str) -> Select[int]:
+    return (
         select(IncidentAssignee.incident_id)
         .join(User, User.id == IncidentAssignee.user_id)
         .where(User.username_key == fold(username))
     )
 
 
-def _has_alert(project_id: int, iid: int) -> ColumnElement[bool]:
-    return Incident.id.in_(
+def _of_alert(project_id: int, iid: int) -> Select[int]:
+    return (
         select(IncidentAlert.incident_id)
         .join(Alert, Alert.id == IncidentAlert.alert_id)
         .where(Alert.project_id == project_id, Alert.iid == iid)
@@ -218,7 +248,7 @@ def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, in
         return {}
     conditions = list(_conditions(wanted))
     # Without an order Postgres may scan the table.
-    order = [Incident.id.desc()] if wanted.assignee is None and wanted.alert is None else []
+    order = [Incident.id.desc()] if wanted.ids is None else []
     counts = [
         select(literal(status).label("status"), func.count().label("incidents")).select_from(
             select(literal(1))

@@ -12,6 +12,7 @@ from web.commands.contacts import channels, contacts
 from web.commands.escalations import escalations, routes
 from web.commands.heartbeats import heartbeats
 from web.commands.imports import imports
+from web.commands.incidents import incidents
 from web.commands.integrations import integrations
 from web.commands.keys import keys
 from web.commands.projects import groups, members, projects
@@ -33,6 +34,7 @@ _COMMANDS = (
     projects,
     members,
     applications,
+    incidents,
     integrations,
     heartbeats,
     contacts,
