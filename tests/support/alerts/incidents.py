@@ -73,17 +73,25 @@ class IncidentProject:
 
     def fire(self, *names: str, **labels: str) -> None:
         """Let alerts fire, and handle what follows."""
+        self.now_fire(*names, **labels)
+        self.run()
+
+    def now_fire(self, *names: str, **labels: str) -> None:
+        """Let alerts fire, which nobody handles yet."""
         begun = datetime.now(UTC).isoformat()
         self.send(
             *(item(name, labels={"alertname": name, **labels}, startsAt=begun) for name in names)
         )
-        self.run()
 
     def recover(self, *names: str) -> None:
         """Let alerts be resolved by their sender, and handle what follows."""
+        self.now_recover(*names)
+        self.run()
+
+    def now_recover(self, *names: str) -> None:
+        """Let alerts be resolved by their sender, which nobody handles yet."""
         ended = datetime.now(UTC).isoformat()
         self.send(*(item(name, status="resolved", endsAt=ended) for name in names))
-        self.run()
 
     def run(self) -> None:
         """Handle the changes of alerts that wait."""

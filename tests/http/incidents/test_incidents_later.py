@@ -1,0 +1,127 @@
+"""The second day of an incident: people, projects and payloads are gone, and alerts come again."""
+
+from sqlalchemy import delete, select
+
+from domain.projects.deletion import delete_project
+from domain.projects.members import get_namespace
+from domain.upkeep.deletion import remove_deleted
+from models import AlertFollower, Delivery, Incident, IncidentAlert, IncidentNote
+from tests.support.alerts.incidents import PROJECT, IncidentProject
+from tests.support.service.commands import operate
+from web.extensions import db
+
+
+def test_somebody_who_left_stays_assigned_until_taken_away(project: IncidentProject) -> None:
+    operate(project.app, "users", "create", "bob", "--email", "bob@people.example")
+    operate(project.app, "members", "add", PROJECT, "bob", "Developer")
+    project.api("POST", "/incidents", code=201, title="x", assignees="alice,bob")
+    operate(project.app, "members", "remove", PROJECT, "bob")
+    project.api("PUT", "/incidents/1", assignees=["bob"])
+    project.api("PUT", "/incidents/1", assignees=[])
+    project.api("PUT", "/incidents/1", code=400, assignees=["bob"])
+    assert project.timeline(1) == [
+        *("opened", "assigned @alice", "assigned @bob"),
+        *("unassigned @alice", "unassigned @bob"),
+    ]
+
+
+def test_an_erased_person_leaves_no_name_behind(project: IncidentProject) -> None:
+    operate(project.app, "users", "create", "bob", "--email", "bob@people.example")
+    operate(project.app, "members", "add", PROJECT, "bob", "Developer")
+    bob = project.token_of("bob")
+    project.api("POST", "/incidents", code=201, token=bob, title="x", assignees="bob")
+    project.api("POST", "/incidents/1/notes", code=201, token=bob, body="Looking")
+    operate(project.app, "users", "delete", "bob")
+    incident = project.api("GET", "/incidents/1")
+    assert incident["assignees"] == []
+    notes = project.api("GET", "/incidents/1/notes")
+    assert "bob" not in str([incident, notes])
+    assert notes[0]["body"] == "Looking"
+    assert notes[0]["author"]["username"].startswith("deleted user")
+
+
+def test_an_archived_project_shows_its_incidents_and_takes_no_changes(
+    project: IncidentProject,
+) -> None:
+    project.api("POST", "/incidents", code=201, title="x")
+    project.api("POST", "/archive", code=201)
+    assert len(project.incidents()) == 1
+    project.api("PUT", "/incidents/1", code=403, status="resolved")
+    project.api("POST", "/incidents/1/notes", code=403, body="x")
+    project.api("POST", "/incident_rules", code=403, name="x")
+    done = project.app.test_cli_runner().invoke(
+        args=("incidents", "update", PROJECT, "1", "--status", "resolved")
+    )
+    assert done.exit_code == 1
+    project.api("POST", "/unarchive", code=201)
+    project.api("PUT", "/incidents/1", status="resolved")
+
+
+def test_monitoring_that_is_turned_off_hides_incidents(project: IncidentProject) -> None:
+    project.api("PUT", "", monitor_access_level="disabled")
+    project.api("GET", "/incidents", code=403)
+
+
+def test_an_alert_whose_payload_is_no_longer_stored_opens_one_as_well(
+    project: IncidentProject,
+) -> None:
+    project.fire("a")
+    with project.app.app_context():
+        db.session.execute(delete(Delivery))
+        db.session.commit()
+    made = project.api("POST", "/incidents", code=201, alerts=[1])
+    assert made["title"] == "a"
+    project.rule(labels={"team": "db"})
+    project.api("PUT", "/incidents/1", status="resolved")
+    project.api("PUT", "/alert_management_alerts/1", status="triggered")
+    project.run()
+    assert len(project.incidents()) == 1  # without its payload it has no labels
+
+
+def test_nobody_follows_alerts_that_no_rule_and_no_incident_is_about(
+    project: IncidentProject,
+) -> None:
+    def follows() -> bool:
+        with project.app.app_context():
+            return db.session.scalar(select(AlertFollower.follower)) == "incidents"
+
+    assert not follows()
+    rule = project.rule()
+    project.fire("a")
+    project.api("DELETE", f"/incident_rules/{rule['id']}", code=204)
+    assert follows()
+    project.api("PUT", "/incidents/1", status="resolved")
+    assert not follows()
+    project.api("PUT", "/incidents/1", status="triggered")
+    assert follows()
+    project.api("DELETE", "/incidents/1", code=204)
+    assert not follows()
+
+
+def test_a_storm_of_thousands_is_opened_and_closed_in_bulk(project: IncidentProject) -> None:
+    project.rule(close_when_resolved=True)
+    names = [f"a{number}" for number in range(1_000)]
+    project.fire(*names)
+    assert sum(each["alerts_count"] for each in project.incidents("&per_page=100")) == 1_000
+    project.recover(*names)
+    assert {each["status"] for each in project.incidents("&per_page=100")} == {"resolved"}
+
+
+def test_incidents_of_a_deleted_project_are_removed(project: IncidentProject) -> None:
+    project.rule()
+    project.fire("a", "b")
+    project.api("POST", "/incidents/1/notes", code=201, body="x")
+    operate(project.app, "projects", "create", "acme/newer")
+    with project.app.app_context():
+        session = db.session()
+        delete_project(get_namespace(PROJECT, session=session), session=session, now=project.now)
+        session.commit()
+        removed = remove_deleted(
+            remove_files=lambda *_: None,
+            session=session,
+            between=session.commit,
+            now=project.now,
+        )
+        assert removed["projects"] == 1
+        for table in (Incident, IncidentAlert, IncidentNote):
+            assert session.execute(select(table)).all() == []

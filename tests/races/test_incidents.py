@@ -1,0 +1,71 @@
+"""Two workers and two people at the same moment: one incident, and one winner."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from flask import Flask
+from sqlalchemy.orm import Session
+
+from domain.alerts.following.changes import Change, finish, take_changes
+from domain.alerts.following.followers import Follower
+from tests.support.alerts.incidents import AT, IncidentProject
+from web.database.engine import open_engine
+from web.jobs.incidents import follow_for_incidents
+from web.settings.reader import Settings
+
+
+@pytest.fixture
+def project(app: Flask, settings: Settings) -> IncidentProject:
+    return IncidentProject(app, settings)
+
+
+@pytest.mark.one_database("postgres")
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_alerts_that_two_workers_have_taken_join_one_incident(project: IncidentProject) -> None:
+    """Alert 1 was resolved and fired again as alert 2, before any worker came to either."""
+    project.rule()
+    engine = open_engine(project.settings)
+    with Session(engine) as session, Session(engine) as other:
+        project.now_fire("a")
+        first = take_changes(Follower.INCIDENTS, session=session, now=project.now, limit=9)
+        project.now_recover("a")
+        project.now_fire("a")
+        second = take_changes(Follower.INCIDENTS, session=other, now=project.now, limit=9)
+        assert [len(first), len(second)] == [1, 1]
+        start = Barrier(2)
+
+        def handle(work: tuple[Session, Sequence[Change]]) -> None:
+            theirs, changes = work
+            start.wait(30)
+            follow_for_incidents(
+                changes, session=theirs, now=project.now, settings=project.settings
+            )
+            finish(changes, session=theirs)
+            theirs.commit()
+
+        with ThreadPoolExecutor(2) as workers:
+            list(workers.map(handle, [(session, first), (other, second)]))
+    engine.dispose()
+    (incident,) = project.incidents()
+    assert incident["alerts"] == [1, 2]
+    project.run()
+    assert len(project.incidents()) == 1
+
+
+def test_of_several_who_open_an_incident_from_one_alert_one_does(project: IncidentProject) -> None:
+    project.fire("a")
+    start = Barrier(4)
+
+    def open_one(_number: int) -> int:
+        start.wait(30)
+        answer = project.app.test_client().post(
+            f"{AT}/incidents", headers={"PRIVATE-TOKEN": project.token}, json={"alerts": [1]}
+        )
+        return answer.status_code
+
+    with ThreadPoolExecutor(4) as people:
+        statuses = sorted(people.map(open_one, range(4)))
+    assert statuses == [201, 409, 409, 409]
+    assert len(project.incidents()) == 1
