@@ -12,6 +12,7 @@ from tests.browser.contact_pages import contact_pages
 from tests.browser.doors import have_signed_in, sign_in
 from tests.browser.escalation_pages import escalation_pages
 from tests.browser.heartbeat_pages import heartbeat_pages
+from tests.browser.incident_pages import incident_pages
 from tests.browser.looks import NASTY, problems_at
 from tests.browser.silence_pages import silence_pages
 from tests.browser.token_pages import token_pages
@@ -98,6 +99,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         *silence_pages(live_sqlite, alice, path, NASTY),
         *heartbeat_pages(live_sqlite, path, NASTY),
         *escalation_pages(live_sqlite, alice, path),
+        *incident_pages(live_sqlite, alice, path, NASTY),
         *("/-/user_settings/profile", "/-/user_settings/applications"),
         *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
         "/-/user_settings/api_changes",
