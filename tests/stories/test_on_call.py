@@ -1,12 +1,18 @@
 """On-call schedules over weeks: hours that occur twice or not at all, swaps, and who leaves."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from flask import Flask
 
+from domain.errors import NotFoundError
+from domain.keyring import Keyring
+from domain.on_call.feeds import open_feed, renew_feed
+from domain.upkeep.pruning import Retention, prune
 from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
+from web.extensions import db
 
 Begin = Callable[[str], Nights]
 
@@ -213,3 +219,48 @@ def test_a_change_in_the_middle_of_a_shift_leaves_the_past_and_whoever_is_on_cal
     ]
     # Before it was created nobody was on call.
     assert night.shifts(week, berlin("2026-11-25 12:00"))[0][2] == []
+
+
+def test_past_shifts_are_told_for_four_hundred_days(begin: Begin) -> None:
+    night = begin("2026-11-23 10:00")
+    night.create("weekly alice mon 09:00")
+    start, end = night.now + timedelta(hours=1), night.now + timedelta(hours=2)
+    body = {"user": "bob", "starts_at": wire(start), "ends_at": wire(end)}
+    night.call("olga", "POST", "/overrides", json=body, status=201)
+    night.wait(hours=3)
+    night.call("olga", "PUT", json={"rotations": [{"users": ["carol"]}]})
+
+    def told() -> list[list[str]]:
+        return [users for _, _, users in night.shifts(start, end + timedelta(hours=2))]
+
+    def forget() -> None:
+        kept = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
+        with night.app.app_context():
+            session = db.session()
+            prune(kept, session=session, now=night.now, between=session.commit)
+            session.commit()
+        night.give_token("alice")
+
+    night.wait(days=399)
+    forget()
+    assert told() == [["bob"], ["alice"], ["carol"]]
+    night.wait(days=2)
+    forget()
+    assert told() == [[], ["carol"]]
+
+
+def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Begin) -> None:
+    night = begin("2026-11-23 10:00")
+    schedule = night.create("weekly alice mon 09:00")
+    alice = next(number for number, name in night.names.items() if name == "alice")
+    with night.app.app_context():
+        session = db.session()
+        token = renew_feed(schedule, alice, session=session, keyring=Keyring("old"), now=night.now)
+        with pytest.raises(NotFoundError):
+            open_feed(token, session=session, keyring=Keyring("new"), now=night.now)
+        both = Keyring("new", "old")
+        assert open_feed(token, session=session, keyring=both, now=night.now).user_id == alice
+        session.expire_all()
+        opened = open_feed(token, session=session, keyring=Keyring("new"), now=night.now)
+        assert opened.schedule.id == schedule
+        session.rollback()
