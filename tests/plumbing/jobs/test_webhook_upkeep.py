@@ -10,6 +10,7 @@ from domain.webhooks import upkeep
 from domain.webhooks.deliveries import claim_due_endpoints, next_delivery
 from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.endpoints import EndpointView, get_endpoint, secrets_in_force
+from domain.webhooks.log import send_again
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
@@ -132,3 +133,18 @@ def test_a_project_that_is_being_deleted_tells_nothing(
         session.execute(update(Project).values(deleted_at=webhooks.now))
     webhooks.deliver()
     assert receiver.received == []
+
+
+def test_a_delivery_that_is_sent_again_does_not_wait_for_the_next_attempt(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
+    receiver.answer = lambda _request: (500, {})
+    endpoint = webhooks.add(receiver.url).endpoint
+    webhooks.send("Disk full")
+    webhooks.deliver()
+    assert webhooks.deliver() == 0
+    receiver.answer = lambda _request: (204, {})
+    with webhooks.session() as session:
+        send_again(endpoint.id, webhooks.log(endpoint)[0].id, session=session, now=webhooks.now)
+    assert webhooks.deliver() == 1
+    assert states(webhooks, endpoint) == [DeliveryState.DELIVERED]
