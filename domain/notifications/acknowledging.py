@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
-from domain.alerts.handling.status import MOST_AT_ONCE, StatusChange, change_statuses
+from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import SEVERITIES
 from domain.audit.events import Actor
 from domain.errors import ForbiddenError
@@ -75,18 +74,13 @@ def acknowledge(link: AcknowledgementLink, *, session: Session, now: datetime) -
     """
     user, _, alerts = _found(link, session=session, now=now)
     change = StatusChange(status="acknowledged", by=user, via=VIA)
-    waiting = [each for each in alerts if each.status == "triggered"]
+    by_project: dict[int, list[int]] = {}
+    for each in alerts:
+        by_project.setdefault(each.project_id, []).append(each.id)
     done = 0
-    # In one order, as each project is locked.
-    by_project = groupby(
-        sorted(waiting, key=lambda each: (each.project_id, each.iid)), lambda each: each.project_id
-    )
-    for project_id, some in by_project:
-        iids = [each.iid for each in some]
-        for begin in range(0, len(iids), MOST_AT_ONCE):
-            part = iids[begin : begin + MOST_AT_ONCE]
-            result = change_statuses(project_id, part, change, session=session, now=now)
-            done += len(result.done) - len(result.unchanged)
+    for project_id in sorted(by_project):  # in one order, as each is locked
+        ids = select(Alert.id).where(Alert.id.in_(by_project[project_id]))
+        done += change_all(project_id, ids, change, among=("triggered",), session=session, now=now)
     return done
 
 

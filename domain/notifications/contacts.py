@@ -185,6 +185,12 @@ def list_contacts(owner: Owner, *, session: Session) -> Sequence[ContactView]:
     return [view_of(row) for row in _rows_of(owner, session=session)]
 
 
+def has_contacts(contact_type: ContactType, *, session: Session) -> bool:
+    """Return whether anybody has a contact of a type."""
+    found = select(Contact.id).where(Contact.type == contact_type.value).limit(1)
+    return session.scalar(found) is not None
+
+
 def get_contact(contact_id: int, owner: Owner, *, session: Session) -> ContactView:
     """Return a contact of an owner, or raise NotFoundError."""
     return view_of(get_row(contact_id, owner, session=session))

@@ -3,10 +3,12 @@
 Several workers may gather at once: on Postgres each takes the recipients that no other one holds.
 """
 
+import logging
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
@@ -20,8 +22,10 @@ from domain.projects.access import Permissions, namespace_of
 from domain.projects.views import Viewer
 from models import Alert, Contact, Page, PageBatch, PageRecipient, Project, User
 
+_log = logging.getLogger("gatebell.pages")
 #: Recipients of one transaction.
 _RECIPIENTS = 50
+_AFTER_FAILURE = timedelta(minutes=1)
 
 
 def has_due_recipients(*, session: Session, now: datetime) -> bool:
@@ -43,7 +47,16 @@ def gather_due(*, sends_mail: bool, session: Session, now: datetime) -> int:
         .with_for_update(skip_locked=True)
     ).all()
     for recipient in recipients:
-        _Gathering(recipient, sends_mail=sends_mail, session=session, now=now).run()
+        gathering = _Gathering(recipient, sends_mail=sends_mail, session=session, now=now)
+        try:
+            with session.begin_nested():
+                gathering.run()
+        except SQLAlchemyError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever it is, the others are gathered
+            # Others must not wait for the one that cannot be gathered.
+            _log.exception("pages could not be gathered", extra={"recipient_id": recipient.id})
+            recipient.due_at = now + _AFTER_FAILURE
     return len(recipients)
 
 

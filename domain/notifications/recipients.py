@@ -14,7 +14,7 @@ from domain.notifications.quiet_hours import QuietHours
 from models import Contact, Page, PageRecipient, User
 
 #: Pages that become due shortly after one another leave together.
-GATHERING_PAUSE = timedelta(seconds=2)
+GATHERING_PAUSE = timedelta(seconds=1)
 #: After a page, further ones of the same recipient wait for each other for so long.
 BETWEEN_PAGES = timedelta(seconds=30)
 

@@ -46,6 +46,10 @@ class PageSenders:
             return self._send_mail(delivery, settings)
         return self._send_by_apprise(delivery)
 
+    def prepare(self) -> None:
+        """Start what takes a moment, for messages that follow soon."""
+        self._apprise.prepare()
+
     def close(self) -> None:
         """Close what is open."""
         with self._lock:

@@ -6,6 +6,7 @@ contact has one at a time (`domain/notifications/`). `run_due` does once what is
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Event, Thread
 from time import monotonic
 
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
 from domain.keyring import Keyring
+from domain.notifications.contacts import ContactType, has_contacts
 from domain.notifications.gathering import gather_due, has_due_recipients
 from domain.notifications.outbox import (
     Claim,
@@ -29,6 +31,7 @@ from domain.notifications.outbox import (
     release,
 )
 from domain.notifications.policy import PagingPolicy
+from domain.notifications.recipients import GATHERING_PAUSE
 from domain.randomness import random_share
 from web.jobs.current_settings import current_settings
 from web.jobs.loops import Loop
@@ -109,6 +112,11 @@ class Paging(Loop):
     def _gather(self) -> int:
         now = self.clock()
         with Session(self.reading) as session:
+            if not has_due_recipients(session=session, now=now + GATHERING_PAUSE):
+                return 0
+            if has_contacts(ContactType.APPRISE, session=session):
+                # It is ready when the pages leave.
+                self._senders.prepare()
             if not has_due_recipients(session=session, now=now):
                 return 0
         with Session(self.engine) as session, session.begin():
@@ -155,22 +163,33 @@ class Paging(Loop):
         """Send what waits for a contact until there is nothing more, or an attempt fails."""
         did_well: bool | None = None
         try:
-            while (delivery := self._next(claim, settings)) is not None:
-                if self.is_stopped.is_set():
-                    self._in_transaction(lambda session: release(claim, session=session))
-                    break
-                began = monotonic()
-                problem = self._senders.send(delivery, settings)
-                did_well = problem is None and monotonic() - began < _SLOW_SECONDS
-                if problem is not None:
-                    self._note_failure(claim, problem, settings)
-                    break
-                self._note_sent(claim, delivery)
+            did_well = self._send_waiting(claim, settings)
         except SQLAlchemyError as error:  # the claim ends by itself
             _log.warning("pages interrupted", extra=_about(claim, reason=type(error).__name__))
+        except Exception as error:  # noqa: BLE001 - it would be raised again and again
+            _log.exception("a page could not be sent", extra=_about(claim))
+            problem = Problem(f"an error of this service ({type(error).__name__})")
+            with suppress(SQLAlchemyError):
+                self._note_failure(claim, problem, settings)
         finally:
             self._lanes.leave(claim.lane, did_well=did_well)
             self._has_news.set()
+
+    def _send_waiting(self, claim: Claim, settings: Settings) -> bool | None:
+        """Return whether the last attempt succeeded in good time; None if nothing was sent."""
+        did_well: bool | None = None
+        while (delivery := self._next(claim, settings)) is not None:
+            if self.is_stopped.is_set():
+                self._in_transaction(lambda session: release(claim, session=session))
+                break
+            began = monotonic()
+            problem = self._senders.send(delivery, settings)
+            did_well = problem is None and monotonic() - began < _SLOW_SECONDS
+            if problem is not None:
+                self._note_failure(claim, problem, settings)
+                break
+            self._note_sent(claim, delivery)
+        return did_well
 
     def _next(self, claim: Claim, settings: Settings) -> Delivery | None:
         policy = policy_of(settings)

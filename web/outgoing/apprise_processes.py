@@ -106,6 +106,13 @@ class AppriseProcesses:
         problem = answer.get("problem")
         return None if problem is None else AppriseProblem(str(problem), answer.get("words", ""))
 
+    def prepare(self) -> None:
+        """Start a child if there is none, without waiting for it."""
+        with self._lock:
+            if not any(each.is_alive for each in self._children):
+                self._children = [child := _Child(self._settings)]
+                self._end_later(child)
+
     @property
     def process_ids(self) -> Sequence[int]:
         """The ids of the running children."""
@@ -138,9 +145,13 @@ class AppriseProcesses:
                 child.kill()
                 self._children = [each for each in self._children if each is not child]
         if child.is_idle:
-            timer = Timer(self._idle_seconds, self._end_if_idle, (child, child.served))
-            timer.daemon = True
-            timer.start()
+            self._end_later(child)
+
+    def _end_later(self, child: "_Child") -> None:
+        """End a child after a while if it gets no work."""
+        timer = Timer(self._idle_seconds, self._end_if_idle, (child, child.served))
+        timer.daemon = True
+        timer.start()
 
     def _end_if_idle(self, child: "_Child", served: int) -> None:
         with self._lock:

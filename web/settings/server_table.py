@@ -47,7 +47,7 @@ class ServerSettings:
         "",
         kinds.networks(),
         "Networks that are not public and that requests to URLs of users may reach all the same, "
-        "such as destinations of the audit log.",
+        "such as webhooks, destinations of the audit log, and services that messages are sent to.",
     )
     instance_name: str = live(
         "Gatebell", kinds.line_of_text(60), "Name of the installation, shown on every page."

@@ -8,7 +8,7 @@ from time import monotonic, sleep
 import pytest
 import requests
 
-from models import Contact
+from models import AuditEvent, Contact
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import (
     database_of,
@@ -98,6 +98,35 @@ def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
     page = press(browser, page, "/delete")
     assert "The contact “Phone” was deleted." in page.text
     assert "a1@pager.example" not in page.text
+
+
+@pytest.mark.spec("K1")
+def test_what_is_done_with_contacts_is_written_down_without_addresses(post: Post) -> None:
+    alice = make_user(post.gatebell)
+    path = make_project(post.gatebell, alice)
+    call = api_caller(post.gatebell, alice)
+    body = {"type": "email", "address": "a6@pager.example", "label": "Bedside"}
+    mine = call.done("POST", "/user/contacts", status=201, json=body)["id"]
+    code = post.code("a6@pager.example")
+    call.done("POST", f"/user/contacts/{mine}/confirm", json={"code": code})
+    call.done("PUT", "/user/contacts/preferences", json={"follow_ups": False})
+    call.done("DELETE", f"/user/contacts/{mine}", status=204)
+    at = f"/projects/{path.replace('/', '%2F')}/notification_channels"
+    channel = call.done("POST", at, status=201, json=body)["id"]
+    call.done("DELETE", f"{at}/{channel}", status=204)
+    with database_of(post.gatebell) as session:
+        rows = session.query(AuditEvent).filter_by(actor_name=alice.username).order_by("id").all()
+        events = [(row.kind, f"{row.subject} {row.details}") for row in rows]
+    wanted = [
+        "contact.created",
+        "contact.confirmed",
+        "paging_preferences.changed",
+        "contact.removed",
+        "notification_channel.created",
+        "notification_channel.removed",
+    ]
+    assert [kind for kind, _ in events if kind in wanted] == wanted
+    assert not any("pager.example" in text or "Bedside" in text for _, text in events)
 
 
 def test_a_code_is_guessed_five_times_and_expires_with_a_new_one(post: Post) -> None:

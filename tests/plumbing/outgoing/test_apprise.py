@@ -243,9 +243,13 @@ def test_a_service_that_hangs_is_given_up_and_stops_no_other(
 
 
 def test_a_process_without_work_ends(local: Settings, receiver: Receiver) -> None:
-    running = AppriseProcesses(local, idle_seconds=0.05)
+    running = AppriseProcesses(local, idle_seconds=1.0)
     try:
+        running.prepare()
+        running.prepare()
+        (prepared,) = running.process_ids
         assert send(running, f"json://127.0.0.1:{receiver.port}/") is None
+        assert running.process_ids == [prepared]
         end = monotonic() + 20
         while running.process_ids and monotonic() < end:
             sleep(0.01)

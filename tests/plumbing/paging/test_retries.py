@@ -4,15 +4,21 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from threading import Event, Thread
 from time import monotonic, sleep
+from typing import Any
 
 import pytest
 from sqlalchemy import update
 
 from domain.accounts.roles import Role
+from domain.keyring import Keyring
 from domain.notifications.contacts import Address, ContactType, ContactView, Owner
+from domain.notifications.gathering import seen_projects
+from domain.notifications.messages import page_content
 from domain.notifications.pauses import GIVE_UP_AFTER, pause_after
 from domain.notifications.queue_state import queue_state, send_again
-from models import Contact, Mail, PageMessage
+from domain.upkeep.pruning import Retention, prune
+from domain.upkeep.rekeying import reencrypt
+from models import Contact, Mail, PageMessage, User
 from tests.support.mail.mail_server import Mailbox, closed_port
 from tests.support.notifications.paging import Pages, Person, subjects
 from tests.support.service.receiver import Received, Receiver, running_receiver
@@ -242,3 +248,60 @@ def test_the_connection_to_the_mail_server_is_kept(pages: Pages, mailbox: Mailbo
     assert len(mailbox.messages) == 5
     # As many as may be under way to one service.
     assert mailbox.connections <= 4
+
+
+def test_an_error_in_one_message_or_recipient_holds_up_no_other(
+    pages: Pages, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob, carol = (pages.person(name) for name in ("alice", "bob", "carol"))
+    alert = pages.alert()
+    pages.page([alert], alice, bob, carol)
+    real_content, real_projects = page_content, seen_projects
+
+    def content(contact: Contact, *given: Any, **more: Any) -> Any:
+        if contact.user_id == alice.id:
+            raise ZeroDivisionError
+        return real_content(contact, *given, **more)
+
+    def projects(user: User, *given: Any, **more: Any) -> Any:
+        if user.id == bob.id:
+            raise ZeroDivisionError
+        return real_projects(user, *given, **more)
+
+    monkeypatch.setattr("domain.notifications.outbox.page_content", content)
+    monkeypatch.setattr("domain.notifications.gathering.seen_projects", projects)
+    pages.run_for(5)
+    assert mailbox.recipients == [["carol@pager.example"]]
+    assert alice.contact is not None
+    error = pages.contact_state(alice.contact).last_error
+    assert error == "an error of this service (ZeroDivisionError)"
+    monkeypatch.undo()
+    pages.run_for(70)
+    assert sorted(mailbox.recipients) == [
+        ["alice@pager.example"],
+        ["bob@pager.example"],
+        ["carol@pager.example"],
+    ]
+
+
+def test_addresses_are_encrypted_again_under_a_new_key(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    new = "a new key that only tests have, and everybody knows"
+    with pages.session() as session:
+        old = pages.settings.secret_key
+        assert reencrypt(Keyring(new, old), session=session)["contact_addresses"] == 1
+    pages.page([pages.alert()], alice)
+    pages.run_for(5, secret_key=new)
+    assert len(mailbox.messages) == 1
+
+
+def test_what_ended_long_ago_is_removed(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    pages.page([pages.alert()], alice)
+    pages.run_for(5)
+    pages.wait(days=100)
+    retention = Retention(keep_deliveries=1, keep_for=timedelta(days=1))
+    with pages.session() as session:
+        removed = prune(retention, session=session, now=pages.now, between=session.flush)
+    assert (removed["pages"], removed["page_messages"], removed["page_batches"]) == (1, 1, 1)
+    assert len(mailbox.messages) == 1
