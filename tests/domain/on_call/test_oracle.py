@@ -20,6 +20,7 @@ from domain.on_call.spans import spans
 ZONES = (
     *("Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe"),
     *("Asia/Kathmandu", "Africa/Casablanca", "Pacific/Apia", "Asia/Beirut", "UTC"),
+    "Antarctica/Casey",
 )
 FREQUENCIES = {Unit.HOURS: HOURLY, Unit.DAYS: DAILY, Unit.WEEKS: WEEKLY}
 LONG_AGO = datetime(1999, 1, 1, tzinfo=UTC)
@@ -74,7 +75,7 @@ def expected_user(
     starts_on=days,
     zone=st.sampled_from(ZONES),
     users=st.integers(2, 5),
-    after=st.integers(0, 400),
+    hours=st.integers(0, 400 * 24),
 )
 @settings(deadline=None)
 # A day that does not exist, hours that occur twice and not at all, of one hour and of a half.
@@ -87,8 +88,11 @@ def expected_user(
 )
 @example(Cadence(unit=Unit.DAYS, at=time(2, 15)), date(2026, 3, 30), "Australia/Lord_Howe", 2, 0)
 @example(Cadence(unit=Unit.DAYS, at=time(0)), date(2018, 10, 20), "America/Sao_Paulo", 2, 0)
+# Three hours occur twice, and the first or the last hour that is asked for is one of them.
+@example(Cadence(unit=Unit.HOURS, every=1), date(2010, 3, 1), "Antarctica/Casey", 5, 87)
+@example(Cadence(unit=Unit.HOURS, every=1), date(2010, 1, 20), "Antarctica/Casey", 5, 88)
 def test_turns_are_those_of_the_recurrence_rule(
-    cadence: Cadence, starts_on: date, zone: str, users: int, after: int
+    cadence: Cadence, starts_on: date, zone: str, users: int, hours: int
 ) -> None:
     plan = RotationPlan(
         id=1,
@@ -100,8 +104,8 @@ def test_turns_are_those_of_the_recurrence_rule(
         user_ids=tuple(range(users)),
         valid_from=LONG_AGO,
     )
-    ahead = after % 30 if cadence.unit is Unit.HOURS else after  # the rule walks from its beginning
-    start = datetime.combine(starts_on, time(), UTC) + timedelta(days=ahead)
+    ahead = hours % 700 if cadence.unit is Unit.HOURS else hours  # the rule walks from its start
+    start = datetime.combine(starts_on, time(), UTC) + timedelta(hours=ahead)
     end = start + WINDOW
     handovers = expected_handovers(plan, end)
     found = spans(Plan(schedule_id=1, rotations=(plan,)), start, end)
