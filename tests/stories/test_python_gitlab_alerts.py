@@ -13,7 +13,7 @@ import requests
 from gitlab.exceptions import GitlabHttpError
 
 from domain.accounts.roles import Role
-from tests.support.accounts.people import Person, make_user, unique
+from tests.support.accounts.people import Person, make_project, make_user, unique
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role, take_role
 from tests.support.alerts.senders import captured
@@ -142,3 +142,27 @@ def test_the_second_day_of_a_script(gatebell: LiveGatebell, connect: Open) -> No
     assert library.http_list(integrations) == []
     with pytest.raises(AssertionError, match="404"):
         post_alert(renewed, b"{}")
+
+
+@pytest.mark.one_database("sqlite")
+@pytest.mark.spec("G1", "J2")
+def test_an_incident_is_opened_commented_and_closed(gatebell: LiveGatebell, connect: Open) -> None:
+    person = make_user(gatebell)
+    script = connect(person)
+    project = script.projects.get(make_project(gatebell, person))
+    at = f"/projects/{project.id}/incidents"
+    for title in ("Search is slow", "Checkout is down"):
+        script.http_post(at, post_data={"title": title, "severity": "high"})
+    found = script.http_list(at, iterator=True, per_page=1, sort="oldest")
+    assert [each["title"] for each in found] == ["Search is slow", "Checkout is down"]
+    note = script.http_post(f"{at}/2/notes", post_data={"body": "Rolling back", "internal": True})
+    assert isinstance(note, dict)
+    with pytest.raises(GitlabHttpError) as refused:
+        script.http_put(f"{at}/2/notes/{note['id']}", post_data={"internal": False})
+    assert refused.value.response_code == 400
+    assert "Confidentiality of notes" in str(refused.value)
+    closed = script.http_put(f"{at}/2", post_data={"status": "resolved"})
+    assert isinstance(closed, dict)
+    assert closed["status"] == "resolved"
+    said = script.http_list(f"{at}/2/notes", iterator=True, per_page=2, sort="asc")
+    assert [each["body"] for each in said] == ["opened", "Rolling back", "closed it"]

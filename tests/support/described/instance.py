@@ -162,3 +162,8 @@ def _fill(session: requests.Session, made: DescribedInstance) -> None:
             json={"title": f"alert {number}"},
             headers={"Authorization": f"Bearer {made.generic.key}"},
         )
+        incident = {"title": f"incident {number}", "alerts": [number + 1]}
+        session.post(f"{api}/incidents", json=incident)
+        session.post(f"{api}/incidents/1/notes", json={"body": f"comment {number}"})
+        rule = {"name": f"rule {number}", "severities": ["critical"]}
+        session.post(f"{api}/incident_rules", json=rule)
