@@ -5,11 +5,14 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pagerduty
 import pytest
 import requests
 
+from tests.support.accounts.api_caller import api_caller
+from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
 from tests.support.database.stored import alerts_of, deliveries_of
@@ -225,3 +228,18 @@ def test_unusual_texts_are_taken(gatebell: LiveGatebell, endpoint: Endpoint) -> 
     answer = enqueue(gatebell, body)
     assert answer.status_code == 202
     assert answer.json()["dedup_key"] == "a\ufffd\ufffd"
+
+
+@ON_SQLITE
+def test_the_activity_says_that_the_sender_acknowledged_it(
+    gatebell: LiveGatebell, endpoint: Endpoint
+) -> None:
+    endpoint.send(**EVENT)
+    endpoint.send(**{**EVENT, "event_action": "acknowledge"})
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    assert "<strong>The sender</strong> acknowledged it" in page.text
+    assert "Events with the same dedup_key are grouped into one alert." in page.text
+    call = api_caller(gatebell, alice(gatebell), f"/projects/{quote(endpoint.project, safe='')}")
+    (entry, *_) = call.done("GET", "/alert_management_alerts/1/activity")
+    assert (entry["kind"], entry["author"]) == ("status", None)

@@ -110,3 +110,16 @@ def test_a_developer_sees_states_and_logs_and_no_url(gatebell: LiveGatebell, pro
 def test_a_reporter_sees_nothing(gatebell: LiveGatebell, project: str) -> None:
     browser = browser_of(gatebell, project, Role.REPORTER)
     assert browser.get(at(gatebell, project)).status_code == 403
+
+
+def test_its_alert_has_a_page_that_explains_it(
+    gatebell: LiveGatebell, project: str, browser: requests.Session
+) -> None:
+    job = heartbeat(gatebell, project=project, name="backup")
+    job.ping("/3", method="POST", body=b"no space left")
+    page = browser.get(f"{gatebell.url}/{project}/-/alerts/1")
+    assert page.status_code == 200
+    assert "Heartbeat failed: backup" in page.text
+    assert "It ended with exit status 3." in page.text
+    assert "no space left" in page.text
+    assert "Gatebell heartbeat" in page.text
