@@ -42,7 +42,7 @@ _NO_SOURCES = frozenset(
 class _User(Entity):
     id: Text
     username: Text
-    fullName: Text = ""  # noqa: N815 - the export's name
+    fullName: Text = ""
     blocked: bool = False
 
 
@@ -68,20 +68,20 @@ class _Notify(Entity):
 
 class _RoutingRule(Entity):
     name: Text = ""
-    isDefault: bool | None = False  # noqa: N815 - the export's name
+    isDefault: bool | None = False
     notify: _Notify | None = None
 
 
 class _TeamFile(Entity):
     team: _Team
-    teamRoutingRules: tuple[_RoutingRule, ...] | None = None  # noqa: N815 - the export's name
+    teamRoutingRules: tuple[_RoutingRule, ...] | None = None
 
 
 class _Integration(Entity):
     name: Text
     type: Text
     enabled: bool | None = True
-    ownerTeam: Reference | None = None  # noqa: N815 - the export's name
+    ownerTeam: Reference | None = None
 
 
 class _IntegrationFile(Entity):

@@ -18,21 +18,21 @@ _MOST_REPEATS, _LONGEST_DELAY = 9, 1_000_000
 
 
 class _Delay(Entity):
-    timeAmount: int = 0  # noqa: N815 - the export's name
-    timeUnit: Text = ""  # noqa: N815 - the export's name
+    timeAmount: int = 0
+    timeUnit: Text = ""
 
 
 class _Rule(Entity):
     condition: Text = ""
-    notifyType: Text = ""  # noqa: N815 - the export's name
+    notifyType: Text = ""
     delay: _Delay | None = None
     recipient: Reference | None = None
 
 
 class _Repeat(Entity):
-    waitInterval: int | None = 0  # noqa: N815 - the export's name
+    waitInterval: int | None = 0
     count: int | None = 0
-    closeAlertAfterAll: bool | None = False  # noqa: N815 - the export's name
+    closeAlertAfterAll: bool | None = False
 
 
 class Escalation(Entity):
@@ -40,7 +40,7 @@ class Escalation(Entity):
 
     id: Text
     name: Text
-    ownerTeam: Reference | None = None  # noqa: N815 - the export's name
+    ownerTeam: Reference | None = None
     rules: tuple[_Rule, ...] | None = None
     repeat: _Repeat | None = None
 

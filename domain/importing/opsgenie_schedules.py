@@ -49,12 +49,12 @@ class Reference(Entity):
 
 
 class _WeekTime(Entity):
-    startDay: Text = ""  # noqa: N815 - the export's name
-    endDay: Text = ""  # noqa: N815 - the export's name
-    startHour: int = 0  # noqa: N815 - the export's name
-    startMin: int = 0  # noqa: N815 - the export's name
-    endHour: int = 0  # noqa: N815 - the export's name
-    endMin: int = 0  # noqa: N815 - the export's name
+    startDay: Text = ""
+    endDay: Text = ""
+    startHour: int = 0
+    startMin: int = 0
+    endHour: int = 0
+    endMin: int = 0
 
 
 class _TimeRestriction(Entity):
@@ -67,16 +67,16 @@ class _Rotation(Entity):
     name: Text = ""
     type: Text
     length: int | None = 1
-    startDate: _Moment  # noqa: N815 - the export's name
-    endDate: _Moment | None = None  # noqa: N815 - the export's name
+    startDate: _Moment
+    endDate: _Moment | None = None
     participants: tuple[Reference, ...] | None = None
-    timeRestriction: _TimeRestriction | None = None  # noqa: N815 - the export's name
+    timeRestriction: _TimeRestriction | None = None
 
 
 class _Override(Entity):
     user: Reference | None = None
-    startDate: _Moment  # noqa: N815 - the export's name
-    endDate: _Moment  # noqa: N815 - the export's name
+    startDate: _Moment
+    endDate: _Moment
     rotations: tuple[Reference, ...] | None = None
 
 
@@ -86,7 +86,7 @@ class _Schedule(Entity):
     description: Text = ""
     timezone: Text = ""
     enabled: bool | None = True
-    ownerTeam: Reference | None = None  # noqa: N815 - the export's name
+    ownerTeam: Reference | None = None
     rotations: tuple[_Rotation, ...] | None = None
 
 
@@ -94,7 +94,7 @@ class ScheduleFile(Entity):
     """A file of the folder `schedules`."""
 
     schedule: _Schedule
-    scheduleOverrideList: tuple[_Override, ...] | None = None  # noqa: N815 - the export's name
+    scheduleOverrideList: tuple[_Override, ...] | None = None
 
 
 def schedule_of(file: ScheduleFile, left_out: list[LeftOut], *, now: datetime) -> ImportedSchedule:

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import delete, update
 
-from domain.webhooks.incidents import has_due_incidents
+from domain.webhooks.incidents import has_due_incidents, take_incident_changes
 from models import Incident
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
@@ -74,3 +74,14 @@ def test_a_project_without_webhooks_stores_no_changes_of_incidents(webhooks: Web
     open_incident(webhooks, 1)
     with webhooks.session() as session:
         assert not has_due_incidents(session=session, now=webhooks.now)
+
+
+@pytest.mark.one_database("postgres")  # SQLite has one writer at a time
+def test_two_workers_do_not_share_the_changes_of_an_incident(webhooks: Webhooks) -> None:
+    webhooks.add("http://127.0.0.1:1/")
+    open_incident(webhooks, 1)
+    set_incident(webhooks, 1, "resolved")
+    with webhooks.session() as one, webhooks.session() as other:
+        (first,) = take_incident_changes(session=one, now=webhooks.now, limit=10)
+        assert first.kind == "opened"
+        assert not take_incident_changes(session=other, now=webhooks.now, limit=10)
