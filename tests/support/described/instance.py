@@ -153,6 +153,10 @@ def _fill(session: requests.Session, made: DescribedInstance) -> None:
         session.post(f"{api}/silences", json={"matchers": "a=b", "duration": "2h"})
         window = {"name": "upgrade", "starts_at": "2030-01-01T02:00", "duration": "2h"}
         session.post(f"{api}/maintenance_windows", json={**window, "rule": "FREQ=WEEKLY"})
+        steps = [{"targets": [{"type": "user", "id": made.user_id}]}]
+        policy = {"name": f"policy {number}", "steps": steps}
+        session.post(f"{api}/escalation_policies", json=policy)
+        session.post(f"{api}/alert_routes", json={"name": f"route {number}"})
         channel = {"type": "email", "address": f"team{number}@example.org"}
         session.post(f"{api}/notification_channels", json=channel)
         contact = {"type": "email", "address": f"me{number}@example.org"}

@@ -1,0 +1,69 @@
+"""The page of an alert says who was paged, who is next, or why nobody is."""
+
+import pytest
+
+from domain.escalations.explanation import EscalationView, explain
+from domain.escalations.state import State
+from models import User
+from tests.support.notifications.escalations import Escalated
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def shown(shop: Escalated, alert_id: int) -> EscalationView:
+    with shop.session() as session:
+        return explain(shop.project_id, alert_id, session=session)
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("J1")
+def test_it_says_who_was_paged_and_who_is_next(shop: Escalated) -> None:
+    night = shop.policy("0s user:alice", "5m user:bob", repeats=1, is_default=False)
+    shop.route(night, "Urgent", severities=["critical"])
+    alert = shop.alert()
+    begun = shop.now
+    shop.pass_time()
+    view = shown(shop, alert)
+    assert (view.policy, view.reason) == ("Night", "chosen by the route Urgent")
+    assert (view.next_step, view.round) == (2, 1)
+    assert view.next_at is not None
+    assert (view.next_at - begun).total_seconds() == 300
+    (page,) = view.pages
+    assert (page.at, page.name, page.round, page.step) == (begun, "@alice", 1, 1)
+    shop.pass_time(minutes=5)
+    view = shown(shop, alert)
+    assert (view.next_step, view.round) == (1, 2)
+    assert [page.name for page in view.pages] == ["@bob", "@alice"]
+    shop.act(alert, "acknowledged", by=shop.bob)
+    shop.pass_time(minutes=1)
+    view = shown(shop, alert)
+    assert (view.state, view.next_at) == (State.STOPPED, None)
+    assert view.sentence.startswith("Paging stopped when the alert was acknowledged")
+
+
+def test_it_says_why_nobody_is_paged(shop: Escalated) -> None:
+    before = shop.alert()
+    assert shown(shop, before).sentence.startswith("This project has no escalation policy")
+    night = shop.policy("0s user:alice", is_default=False)
+    assert "opened before" in shown(shop, before).sentence
+    shop.route(None, "Tests", environments=["test"])
+    shop.route(night, environments=["prod"])
+    test, other = shop.alert(environment="test"), shop.alert(environment="lab")
+    shop.silence('environment="prod"', hours=1)
+    silent = shop.alert(environment="prod")
+    shop.pass_time()
+    assert shown(shop, test).reason == "chosen by the route Tests"
+    assert shown(shop, other).reason == "no route fits, and no policy is the default"
+    assert shown(shop, other).sentence == "Nobody is paged for this alert."
+    held = shown(shop, silent)
+    assert held.sentence == "Nobody is paged now until 2026-03-01 21:00 UTC: silence deploy."
+    assert held.policy == "Night"
+
+
+def test_who_is_deleted_is_not_named(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    alert = shop.alert()
+    shop.pass_time()
+    with shop.session() as session:
+        session.get_one(User, shop.alice.id).kind = "erased"
+    assert [page.name for page in shown(shop, alert).pages] == ["a deleted user"]
