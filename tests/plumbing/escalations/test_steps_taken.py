@@ -71,7 +71,10 @@ def test_an_alert_that_is_over_before_its_page_left_pages_nobody(
     shop.policy("0s user:alice")
     alert = shop.alert()
     shop.follow()
+    assert len(shop.waiting_pages()) == 1
     shop.resolve([alert])
+    shop.follow()
+    assert shop.waiting_pages() == []
     shop.pass_time(seconds=1)
     assert mailbox.messages == []
 
