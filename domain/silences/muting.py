@@ -71,6 +71,7 @@ class _Rules:
         for silence in self.silences.get(alert.project_id, ()):
             if matches(silence.matchers, alert.labels):
                 yield _of_silence(silence, at)
+                break  # it is the one that ends last
         for window, occurrence in self.windows.get(alert.project_id, ()):
             if meets(window.conditions, alert):
                 yield _of_window(window, occurrence, at)
