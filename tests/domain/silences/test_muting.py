@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, update
 
 from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.matching.parser import parse_matchers
@@ -13,6 +13,7 @@ from domain.silences.muting import MuteKind, muted
 from domain.silences.preview import preview
 from domain.silences.silences import NewSilence, SilenceState, create_silence, expire_silence
 from domain.silences.windows import NewWindow, create_window
+from models import Alert
 from tests.domain.silences.conftest import READING, YEAR, Quiet
 from tests.support.accounts.people import database_of, now
 
@@ -79,6 +80,17 @@ def test_a_window_holds_back_what_meets_its_conditions(quiet: Quiet) -> None:
     assert quiet.muted(now() + 5 * HOUR) == {}
 
 
+def test_of_a_silence_and_a_window_the_one_that_ends_last_is_told(quiet: Quiet) -> None:
+    iid = quiet.fire(service="web")
+    begin = now().replace(tzinfo=None)
+    quiet.silence('service="web"', length=2 * HOUR)
+    for hours, kind in ((1, MuteKind.SILENCE), (3, MuteKind.MAINTENANCE)):
+        wanted = NewWindow(name="Upgrade", local_start=begin, length=hours * HOUR, time_zone="UTC")
+        with database_of(quiet.gatebell) as session:
+            create_window(quiet.project_id, wanted, by=None, session=session, now=now())
+        assert quiet.muted()[iid].kind is kind
+
+
 def flap(quiet: Quiet, times: int) -> int:
     for _ in range(times - 1):
         quiet.fire()
@@ -101,6 +113,20 @@ def test_a_flapping_alert_pages_once_more_and_then_when_it_stays_open(quiet: Qui
     )
     assert timedelta() < mute.until - now() <= 10 * MINUTE
     assert quiet.muted(mute.until) == {}
+
+
+def test_openings_of_long_ago_do_not_count(quiet: Quiet) -> None:
+    settings = FlapSettings(openings=2, within_minutes=30, hold_minutes=10, reopen_minutes=0)
+    quiet.configure(settings)
+    last = flap(quiet, 4)
+    assert set(quiet.muted()) == {last}
+    with database_of(quiet.gatebell) as session:
+        session.execute(
+            update(Alert)
+            .where(Alert.project_id == quiet.project_id, Alert.iid < last)
+            .values(created_at=now() - 40 * MINUTE)
+        )
+    assert quiet.muted() == {}
 
 
 def test_flap_detection_can_be_turned_off(quiet: Quiet) -> None:
