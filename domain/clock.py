@@ -24,3 +24,8 @@ def start_stopwatch() -> Stopwatch:
     """Return a function that returns the seconds since this call."""
     started = perf_counter_ns()
     return lambda: (perf_counter_ns() - started) // 1_000
+
+
+def date_and_time(moment: datetime) -> str:
+    """Return a moment as messages and pages write it: `3 March 2026, 09:05 UTC`."""
+    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.matching.labels import labels_of
 from domain.alerts.reading.formats import Reading
+from domain.clock import date_and_time
 from domain.errors import InvalidError
 from domain.escalations.choosing import read_routing
 from domain.escalations.policies import PolicyView, all_policies
@@ -210,7 +211,7 @@ class _World:
                 for each in found
             ]
             if not found:
-                moment = f"{taken.at:%Y-%m-%d %H:%M} UTC"
+                moment = date_and_time(taken.at)
                 notes.append(f"Step {taken.number} would have reached nobody at {moment}.")
         return FoundAlert(
             iid=row.iid,

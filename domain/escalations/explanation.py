@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.clock import date_and_time
 from domain.escalations.state import State
 from domain.escalations.steps import Target, TargetKind
 from domain.escalations.targets import names_of
@@ -84,7 +85,7 @@ def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
     if state is State.EXHAUSTED and not was_paged:
         return "All steps were taken, and none of them reached anybody."
     if state is State.HELD:
-        until = f" until {row.held_until:%Y-%m-%d %H:%M} UTC" if row.held_until else ""
+        until = f" until {date_and_time(row.held_until)}" if row.held_until else ""
         return f"Nobody is paged now{until}: {row.held_by}."
     if state is State.NO_POLICY:
         return "Nobody is paged for this alert."

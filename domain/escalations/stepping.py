@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import NewEntry, NoteKind, add_entries
 from domain.alerts.matching.labels import AlertLabels
+from domain.clock import date_and_time
 from domain.escalations.alerts import AlertInBrief, Surroundings
 from domain.escalations.notices import tell_maintainers
 from domain.escalations.policies import plan_of
@@ -117,7 +118,7 @@ class _Stepping:
     def _hold(self, mute: Mute) -> None:
         row, words = self._row, mute_words(mute)
         if row.held_by != words:
-            self._note(f"Paging is held back until {mute.until:%Y-%m-%d %H:%M} UTC: {words}.")
+            self._note(f"Paging is held back until {date_and_time(mute.until)}: {words}.")
         row.state, row.held_by, row.held_until = State.HELD.value, words, mute.until
         row.held_since = row.held_since or self._now
         row.next_at = mute.look_again_at

@@ -9,6 +9,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
+from domain.clock import date_and_time
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.follow_ups import FollowUp, follow_ups_of
 from domain.notifications.links import AcknowledgementLink, seal_link
@@ -138,7 +139,7 @@ def _firing_text(firing: _Firing, policy: PagingPolicy) -> str:
 
 
 def _one_alert_text(line: _Line, policy: PagingPolicy) -> str:
-    at = f"{line.started_at.day} {line.started_at:%B %Y, %H:%M} UTC"
+    at = date_and_time(line.started_at)
     shown = (
         ("Severity", line.severity),
         ("Project", line.path),

@@ -25,9 +25,8 @@ class AlertRouteBody(ConditionsBody):
     """A new route."""
 
     name: RequiredText
-    escalation_policy_id: Id | None = Field(
-        default=None, description="null: alerts that fit page nobody."
-    )
+    #: Without a default: a misspelt name must not make a route that pages nobody.
+    escalation_policy_id: Id | None = Field(description="null: alerts that fit page nobody.")
     position: _Position | None = Field(default=None, description="The last one if it is left out.")
 
 
