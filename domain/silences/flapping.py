@@ -35,7 +35,8 @@ class FlapSettings:
     openings: int = 5
     within_minutes: int = 30
     hold_minutes: int = 10
-    reopen_minutes: int = 5
+    #: 0: an alert that opens again after it was acknowledged and ended pages at once.
+    reopen_minutes: int = 0
 
 
 USUAL = FlapSettings()

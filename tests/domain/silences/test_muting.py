@@ -8,7 +8,7 @@ from sqlalchemy import event, update
 from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.matching.parser import parse_matchers
 from domain.errors import ConflictError, InvalidError
-from domain.silences.flapping import FlapSettings
+from domain.silences.flapping import FlapSettings, store_settings
 from domain.silences.muting import MuteKind, muted
 from domain.silences.preview import preview
 from domain.silences.silences import NewSilence, SilenceState, create_silence, expire_silence
@@ -135,11 +135,19 @@ def test_flap_detection_can_be_turned_off(quiet: Quiet) -> None:
     assert quiet.muted() == {}
 
 
+def wait_before_reopened_alerts_page(quiet: Quiet) -> None:
+    with database_of(quiet.gatebell) as session:
+        store_settings(quiet.project_id, FlapSettings(reopen_minutes=5), session=session)
+
+
 def test_an_alert_that_opens_after_an_acknowledged_one_waits_for_a_while(quiet: Quiet) -> None:
     first = quiet.fire()
     quiet.set_status(first, "acknowledged")
     quiet.resolve()
     second = quiet.fire()
+    assert quiet.muted() == {}  # unless the project wants it
+
+    wait_before_reopened_alerts_page(quiet)
     mute = quiet.muted()[second]
     assert (mute.kind, mute.continues_iid, mute.by) == (
         MuteKind.REOPENED,
@@ -158,6 +166,7 @@ def test_an_alert_that_opens_after_an_acknowledged_one_waits_for_a_while(quiet: 
 def test_one_after_an_alert_that_was_closed_or_not_acknowledged_pages(
     quiet: Quiet, status: str
 ) -> None:
+    wait_before_reopened_alerts_page(quiet)
     first = quiet.fire()
     if status:
         quiet.set_status(first, "acknowledged")
