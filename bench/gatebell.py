@@ -13,7 +13,7 @@ from bench.oauth_shots import Paths, Seed, oauth_shots
 from bench.seed_counts import Counts
 from bench.shots import HOLE, Magazine, Mode, Shot
 from bench.workloads import METRICS_ALERTS, Work
-from tests.support.accounts.people import make_project, settings_of
+from tests.support.accounts.people import Person, make_project, settings_of
 from tests.support.alerts.senders import JSON, Endpoint, connect
 from tests.support.service.live import LiveGatebell
 from web.database.schema import migrate
@@ -61,6 +61,7 @@ def running_gatebell(
     project = make_project(live, alice)
     generic = connect(live, project)
     metrics = connect(live, project, kind="prometheus", name="Metrics")
+    paged = connect(live, _paging_project(live, alice))
     if history:
         store_history(directory, database_url, history)
     began = perf_counter()
@@ -70,7 +71,7 @@ def running_gatebell(
         shots = {
             **oauth_shots(_PATHS, seed),
             **bearer_shots(seed),
-            **alert_shots(generic, metrics),
+            **alert_shots(generic, metrics, paged),
         }
         yield RunningGatebell(live=live, shots=shots, metrics=metrics, start_seconds=took)
     finally:
@@ -92,11 +93,21 @@ def bearer_shots(seed: Seed) -> Mapping[Work, Shot]:
     }
 
 
-def alert_shots(generic: Endpoint, metrics: Endpoint) -> Mapping[Work, Shot]:
+def _paging_project(live: LiveGatebell, person: Person) -> str:
+    """Make a project whose alerts page somebody, step by step, by the worker beside the servers."""
+    project = make_project(live, person)
+    steps = [f"{delay} user:{person.username}" for delay in ("0s", "5m")]
+    words = [word for step in steps for word in ("--step", step)]
+    live.cli("escalations", "create", project, "--name", "all", *words, "--default")
+    return project
+
+
+def alert_shots(generic: Endpoint, metrics: Endpoint, paged: Endpoint) -> Mapping[Work, Shot]:
     """Return the requests that bring alerts."""
     hundred = metrics_webhook(METRICS_ALERTS, HOLE)
     return {
         Work.INTAKE: _post(generic, generic_alert(f"Disk full {HOLE}"), Mode.COUNT),
+        Work.PAGED: _post(paged, generic_alert(f"Disk full {HOLE}"), Mode.COUNT),
         Work.DUPLICATES: _post(generic, generic_alert("Disk full"), Mode.SAME),
         Work.METRICS: _post(metrics, hundred, Mode.COUNT),
     }

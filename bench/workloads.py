@@ -14,6 +14,7 @@ class Work(StrEnum):
     DEVICE = "device"
     POLL = "poll"
     INTAKE = "intake"
+    PAGED = "paged"
     DUPLICATES = "duplicates"
     METRICS = "metrics"
     LARGE = "large"
@@ -48,6 +49,7 @@ _LABELS = {
     Work.DEVICE: "Device authorization",
     Work.POLL: "Device poll",
     Work.INTAKE: "Generic intake, all new",
+    Work.PAGED: "Generic intake, all new, in a project that pages",
     Work.DUPLICATES: "Generic intake, duplicates",
     Work.METRICS: "Metrics webhook of 100 alerts",
     Work.LARGE: "One webhook of 5,000 alerts",
