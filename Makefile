@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
+# One more than processors, four at the most: many tests wait for a program, a browser or a pause.
+TEST_PROCESSES := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
 
 # Programs start hundreds of times in the tests: from bytecode, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -23,7 +25,7 @@ test: $(VENV)/development $(BIN)/gatebell lint ## Check and test everything, on 
 	@scripts/ensure-monitoring
 	@scripts/ensure-registry
 	@scripts/ensure-git-clients
-	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
+	@$(PYTEST) --numprocesses $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
 faults: $(VENV)/development ## Break what can break, at full size, and give an account (takes minutes)
 	@$(PYTEST) --capture=no -m "faults_full or not faults_full" tests/faults $(PYTEST_ARGS)

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -41,7 +42,8 @@ def test_a_script_is_told_what_breaks_and_not_asked(gatebell: LiveGatebell) -> N
 
     reset = gatebell.run_cli("settings", "reset", "release")
     assert "From release 17.0 to 18.0: " in reset.stderr
-    assert "No recorded call is concerned." in reset.stderr
+    # Other tests have called what is ahead, unless this is the first one.
+    assert re.search(r"No recorded call is concerned\.|, last 20", reset.stderr)
     assert json.loads(reset.stdout)["rehearsal"]["release"] == "18.0"
     wrong = gatebell.run_cli("settings", "set", "release", "soon")
     assert (wrong.returncode, wrong.stdout) == (1, "")

@@ -24,7 +24,7 @@ from tests.support.wire.html_forms import form_to, form_with, submit
 KEPT = pytest.mark.parametrize("proxy", ["kept"], indirect=True)
 TAKEN_AWAY = pytest.mark.parametrize("proxy", ["taken away"], indirect=True)
 #: Enough for every kind of page; the same page of another thing is opened once.
-_MOST_PAGES = 150
+_MOST_PAGES = 250
 #: What makes no other kind of page: numbers, and the values of parameters.
 _ONE_OF_MANY = re.compile(r"\d+|(?<==)[^&]+")
 

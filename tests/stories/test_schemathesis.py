@@ -21,7 +21,7 @@ pytestmark = pytest.mark.hypothesis
 
 #: The same few requests each time.
 _SMALL = {
-    "sqlite": Budget(phases=("fuzzing",), examples=2),
+    "sqlite": Budget(phases=("fuzzing",), examples=1),
     "postgres": Budget(phases=("fuzzing",), examples=1),
 }
 #: So many operations in a hundred have to have done something.

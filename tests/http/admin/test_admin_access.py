@@ -34,6 +34,7 @@ def administrations(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
         "section": "feature-flags",
         "name": "tier",
         "extension": "csv",
+        "contact_id": 1,
         "stream_id": gatebell.cli("audit-streams", "create", "--url", "http://127.0.0.1:1")["id"],
     }
     found = [

@@ -195,8 +195,13 @@ def _expected_there(call: Call, caller: Role | str | None, visibility: str) -> s
 
 
 def cases(call: Call) -> Sequence[tuple[Role | str | None, str]]:
-    visibilities = ("private",) if call.is_of_instance else VISIBILITIES
-    return list(product(CALLERS, visibilities))
+    everywhere = [(caller, "private") for caller in CALLERS]
+    if call.is_of_instance:
+        return everywhere
+    # Where a project is visible differs for those without a role alone; the rest is its border.
+    below = [role for role in Role if call.least is not None and role < call.least]
+    near = (None, *([max(below)] if below else []), *([call.least] if call.least else []))
+    return everywhere + list(product(near, ("internal", "public")))
 
 
 @pytest.mark.spec("G5")
