@@ -24,7 +24,12 @@ def escalation_pages(service: LiveGatebell, person: Person, path: str) -> list[s
         "escalation_policy_id": made["id"],
     }
     first = call.done("POST", "/alert_routes", status=201, json=route)
-    call.done("POST", "/alert_routes", status=201, json={"name": "Nobody", "severities": ["low"]})
+    call.done(
+        "POST",
+        "/alert_routes",
+        status=201,
+        json={"name": "Nobody", "severities": ["low"], "escalation_policy_id": None},
+    )
     default = {"name": "Day", "steps": steps, "default": True}
     call.done("POST", "/escalation_policies", status=201, json=default)
     at = f"/{path}/-/on_call"
