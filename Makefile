@@ -5,14 +5,14 @@ BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
-# One more than processors, four at the most: many tests wait for a program, a browser or a pause.
-TEST_PROCESSES := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
+# More than processors, four at the most: many tests wait for a program, a browser or a pause.
+TEST_PROCESSES := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 2 ? 2 : 4)))
 
 # Programs start hundreds of times in the tests: from bytecode, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test faults fuzz lint fmt migrate migration docs coverage bench bench-alerts bench-scale bench-cost pins sbom clean
+.PHONY: help run test test-both faults fuzz lint fmt migrate migration docs coverage bench bench-alerts bench-scale bench-cost pins sbom clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: $(VENV)/development $(BIN)/gatebell lint ## Check and test everything, on 
 	@scripts/ensure-registry
 	@scripts/ensure-git-clients
 	@$(PYTEST) --numprocesses $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
+
+test-both: ## As `make test`, with every test on both databases
+	@$(MAKE) test PYTEST_ARGS="--every-database $(PYTEST_ARGS)"
 
 faults: $(VENV)/development ## Break what can break, at full size, and give an account (takes minutes)
 	@$(PYTEST) --capture=no -m "faults_full or not faults_full" tests/faults $(PYTEST_ARGS)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from zlib import crc32
 
 import hypothesis
 import pytest
@@ -30,6 +31,18 @@ from web.database.schema import migrate
 from web.settings.reader import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")
+#: Where each test runs on one database, a half of them on each, unless it asks for both.
+#: `make test-both` runs all on both.
+_IN_TURN = tuple(
+    f"tests/{room}"
+    for room in (
+        *("cli/", "stories/test_schemathesis.py", "stories/test_on_call.py"),
+        *("plumbing/escalations/", "plumbing/jobs/", "plumbing/paging/", "plumbing/releases/"),
+        *("http/account/", "http/admin/", "http/api/", "http/escalations/", "http/heartbeats/"),
+        *("http/incidents/", "http/integrations/", "http/notifications/", "http/pages/"),
+        *("http/projects/", "http/silences/"),
+    )
+)
 #: `make fuzz` tries so many values where `make test` tries a few (tests/support/wire/garbage.py).
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES)
 
@@ -69,17 +82,40 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Ask one service where `one_database` says that the database has no part in it."""
-    items[:] = [item for item in items if _is_wanted(item)]
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `make test-both`."""
+    parser.addoption(
+        "--every-database", action="store_true", help="run each test on both databases"
+    )
 
 
-def _is_wanted(item: pytest.Item) -> bool:
-    one, both = (item.get_closest_marker(word) for word in ("one_database", "both_databases"))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the database of each test: one, in turn, or both."""
+    is_in_turn = not config.getoption("--every-database")
+    items[:] = [item for item in items if _is_wanted(item, is_in_turn=is_in_turn)]
+
+
+def _is_wanted(item: pytest.Item, *, is_in_turn: bool) -> bool:
     case = getattr(item, "callspec", None)
-    if one is None or both is not None or case is None:
+    wanted = None if case is None else _only_kind(item, is_in_turn=is_in_turn)
+    if case is None or wanted is None:
         return True
-    return not any(value in KINDS and value != one.args[0] for value in case.params.values())
+    return not any(value in KINDS and value != wanted for value in case.params.values())
+
+
+def _only_kind(item: pytest.Item, *, is_in_turn: bool) -> str | None:
+    """Return the only database that a test runs on; None for both.
+
+    In the rooms `_IN_TURN` one half of the tests runs on each.
+    """
+    if item.get_closest_marker("both_databases"):
+        return None
+    if one := item.get_closest_marker("one_database"):
+        return str(one.args[0])
+    if not (is_in_turn and item.nodeid.startswith(_IN_TURN)):
+        return None
+    name = item.nodeid.partition("[")[0]
+    return KINDS[crc32(name.encode()) % len(KINDS)]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -133,6 +133,9 @@ def test_the_worker_checks_and_administrators_see_it(gatebell: LiveGatebell, pro
         while "stored in" not in (page := browser.get(f"{gatebell.url}/admin").text):
             assert monotonic() < deadline, page
             sleep(0.2)
-        metrics = gatebell.http().get(f"{gatebell.url}/metrics").text
-        assert "gatebell_self_monitor_up 1.0" in metrics
+        while "gatebell_self_monitor_up 1.0" not in (
+            metrics := gatebell.http().get(f"{gatebell.url}/metrics").text
+        ):
+            assert monotonic() < deadline, metrics
+            sleep(0.2)
         assert "gatebell_self_monitor_stored_seconds" in metrics

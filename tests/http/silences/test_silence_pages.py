@@ -156,6 +156,7 @@ def test_an_alert_says_that_it_flaps_or_continues_another(
         assert isinstance(iid, int)
         return iid
 
+    project.caller(Role.MAINTAINER).done("PUT", "/flap_settings", json={"reopen_minutes": 5})
     first = fire()
     page = browser.get(f"{project.url}/alerts/{first}")
     submit(browser, page, form_to(page, f"/{first}/status"), status="acknowledged")
