@@ -5,8 +5,6 @@ BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 PIP    := $(PY) -m pip --disable-pip-version-check --quiet install
 PYTEST := $(PY) -m pytest
-# More than processors, four at the most: many tests wait for a program, a browser or a pause.
-TEST_PROCESSES := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 2 ? 2 : 4)))
 
 # Programs start hundreds of times in the tests: from bytecode, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -25,13 +23,13 @@ test: $(VENV)/development $(BIN)/gatebell lint ## Check and test everything, on 
 	@scripts/ensure-monitoring
 	@scripts/ensure-registry
 	@scripts/ensure-git-clients
-	@$(PYTEST) --numprocesses $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
+	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 
 test-both: ## As `make test`, with every test on both databases
 	@$(MAKE) test PYTEST_ARGS="--every-database $(PYTEST_ARGS)"
 
 faults: $(VENV)/development ## Break what can break, at full size, and give an account (takes minutes)
-	@$(PYTEST) --capture=no -m "faults_full or not faults_full" tests/faults $(PYTEST_ARGS)
+	@$(PYTEST) --every-database --capture=no -m "faults_full or not faults_full" tests/faults $(PYTEST_ARGS)
 
 fuzz: $(VENV)/development ## Send many values that nobody thought of, for an hour or so
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)
