@@ -32,13 +32,6 @@ SELECT id, application_id, user_id, sha256(convert_to('access ' || id, 'UTF8')),
 FROM grants
 """
 )
-_COUNTERS = text(
-    """
-UPDATE alert_counters SET last_iid = (
-  SELECT coalesce(max(iid), 0) FROM alerts WHERE alerts.project_id = alert_counters.project_id
-)
-"""
-)
 _NUMBERS = text(
     """
 SELECT setval(('alert_iids_' || project_id)::regclass, max(iid)) FROM alerts
@@ -59,7 +52,6 @@ def store_history(directory: Path, database_url: str, rows: int) -> None:
     try:
         with app.app_context():
             fill(rows)
-            db.session.execute(_COUNTERS)
             db.session.execute(_NUMBERS)
             _store_tokens(rows)
             db.session.commit()
