@@ -86,9 +86,7 @@ def parse_document(text: str) -> DocumentNode:
         raise UnreadableContentError("The GraphQL document is nested too deeply") from None
 
 
-def check_graphql(
-    text: str, variables: Mapping[str, Any] | None = None, line: int = 1
-) -> Iterator[Found]:
+def check(text: str, variables: Mapping[str, Any] | None, line: int) -> Iterator[Found]:
     """Yield what changes for a document that begins at a line; raise UnreadableContentError."""
     document = parse_document(text)
     for definition in document.definitions:
