@@ -134,10 +134,14 @@ function listAddress() {
   return address;
 }
 
-// Times go by on their own (page.js); they are no difference.
+// Times go by on their own, and show what was chosen (page.js); they are no difference.
 function gist(part) {
   const copy = part.cloneNode(true);
-  for (const time of copy.querySelectorAll("time")) time.textContent = "";
+  for (const time of copy.querySelectorAll("time")) {
+    time.textContent = "";
+    time.removeAttribute("class");
+    time.removeAttribute("data-exact");
+  }
   for (const row of copy.querySelectorAll("[data-current]")) row.removeAttribute("data-current");
   return copy.innerHTML;
 }

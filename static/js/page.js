@@ -1,37 +1,52 @@
-// What every page may have: the theme switch, copy buttons, fresh times, menus that close.
+// What every page may have: switches of theme and times, copy buttons, menus that close.
 "use strict";
 
 // Theme: what the user chose, or nothing, and then the system decides.
 
 const themeSwitch = document.querySelector("[data-theme-switch]");
 
-function showTheme(theme) {
-  for (const button of themeSwitch.querySelectorAll("button")) {
-    button.setAttribute("aria-pressed", String(button.value === theme));
+function keep(name, value) {
+  try {
+    if (value) localStorage.setItem(name, value);
+    else localStorage.removeItem(name);
+  } catch {
+    // Not remembered, but shown.
   }
+}
+
+function kept(name) {
+  try {
+    return localStorage.getItem(name) || "";
+  } catch {
+    return "";
+  }
+}
+
+// Buttons of which one is pressed; `choose` gets the value of a button.
+function setUpSwitch(group, value, choose) {
+  const show = (pressed) => {
+    for (const button of group.querySelectorAll("button")) {
+      button.setAttribute("aria-pressed", String(button.value === pressed));
+    }
+  };
+  group.hidden = false;
+  show(value);
+  group.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    show(button.value);
+    choose(button.value);
+  });
 }
 
 function chooseTheme(theme) {
   const root = document.documentElement;
   if (theme) root.dataset.theme = theme;
   else delete root.dataset.theme;
-  try {
-    if (theme) localStorage.setItem("theme", theme);
-    else localStorage.removeItem("theme");
-  } catch {
-    // Not remembered, but shown.
-  }
-  showTheme(theme);
+  keep("theme", theme);
 }
 
-if (themeSwitch) {
-  themeSwitch.hidden = false;
-  showTheme(document.documentElement.dataset.theme || "");
-  themeSwitch.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (button) chooseTheme(button.value);
-  });
-}
+if (themeSwitch) setUpSwitch(themeSwitch, document.documentElement.dataset.theme || "", chooseTheme);
 
 // Tabs that do not fit lie in one line: the present one is moved into view.
 
@@ -108,16 +123,46 @@ function relative(seconds) {
 const madeAt = Date.parse(document.documentElement.dataset.now);
 const loadedAt = Date.now();
 
+// Exact times instead: all of them by the switch in the footer, a single one by a tap. A time
+// without a title has the exact one beside it.
+let allExact = kept("times") === "exact";
+
+function wordsOf(time, now) {
+  const isExact = Boolean(time.title) && (allExact || "exact" in time.dataset);
+  time.classList.toggle("is-exact", isExact);
+  return isExact ? time.title : relative((now - Date.parse(time.dateTime)) / 1000);
+}
+
 function refreshTimes() {
   if (document.hidden || Number.isNaN(madeAt)) return;
   const now = madeAt + Date.now() - loadedAt;
   for (const time of document.querySelectorAll("time[data-relative]")) {
-    time.textContent = relative((now - Date.parse(time.dateTime)) / 1000);
+    const words = wordsOf(time, now);
+    if (time.textContent !== words) time.textContent = words;
   }
 }
 
+const timesSwitch = document.querySelector("[data-times-switch]");
+if (timesSwitch) {
+  setUpSwitch(timesSwitch, allExact ? "exact" : "", (value) => {
+    allExact = value === "exact";
+    keep("times", value);
+    refreshTimes();
+  });
+}
+
+document.addEventListener("click", (event) => {
+  const time = event.target.closest("time[title]");
+  if (!time || event.target.closest("a, button, summary, label")) return;
+  time.toggleAttribute("data-exact");
+  refreshTimes();
+});
+
+if (allExact) refreshTimes();
 setInterval(refreshTimes, 20000);
 document.addEventListener("visibilitychange", refreshTimes);
+// Rows that a script puts in place are as the server wrote them.
+new MutationObserver(refreshTimes).observe(document.getElementById("main"), { childList: true, subtree: true });
 
 // Menus close on Escape and when the focus or the pointer goes elsewhere.
 
@@ -131,6 +176,34 @@ for (const menu of document.querySelectorAll("details.menu")) {
     menu.querySelector("summary").focus();
   });
 }
+
+// What a change did is read, and then in the way.
+
+for (const button of document.querySelectorAll("[data-dismiss]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const row = button.closest(".flashes");
+    button.closest(".notice").remove();
+    if (!row.children.length) row.remove();
+    document.getElementById("main").focus({ preventScroll: true });
+  });
+}
+
+// Questions close without a reload, and the focus returns to the button that opened them.
+
+function closeQuestion(event) {
+  const question = event.target.closest("details.confirm[open]");
+  if (!question) return;
+  event.preventDefault();
+  question.open = false;
+  question.querySelector("summary").focus();
+}
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-cancel]")) closeQuestion(event);
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") closeQuestion(event);
+});
 
 // A second click while the first one is under way would do things twice.
 
