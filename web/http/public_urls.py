@@ -36,6 +36,12 @@ def current_path() -> str:
     return f"{request.script_root}{request.full_path}".rstrip("?")
 
 
+def page_url() -> str | None:
+    """Return the URL that shows this page again; None if it is the answer to a form alone."""
+    rule = request.url_rule
+    return current_path() if rule and "GET" in (rule.methods or ()) else None
+
+
 class BasePathMiddleware:
     """WSGI middleware that sets SCRIPT_NAME (PEP 3333) to the base path."""
 

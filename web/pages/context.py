@@ -7,6 +7,7 @@ from flask import Flask, g, request, url_for
 from flask_login import current_user
 
 from web.http.public_urls import current_path
+from web.pages.filters import init_app as register_filters
 from web.services import now, settings
 
 
@@ -44,7 +45,8 @@ _ADMINISTRATOR = ("Administration", "admin.overview.index", ("admin.", "audit.")
 
 
 def give_pages_their_context(app: Flask) -> None:
-    """Register the context processor."""
+    """Register filters, tests, globals and the context processor of templates."""
+    register_filters(app)
     app.context_processor(_context)
 
 

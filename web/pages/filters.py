@@ -18,6 +18,7 @@ from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
 from domain.text_links import is_web_url, link_parts
 from domain.time_zones import zone
+from web.http.public_urls import page_url
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
@@ -186,3 +187,4 @@ def init_app(app: Flask) -> None:
     app.jinja_env.tests["web_link"] = is_web_url
     app.jinja_env.tests["with_files"] = may_read
     app.jinja_env.globals["asset"] = asset
+    app.jinja_env.globals["page_url"] = page_url
