@@ -7,6 +7,7 @@ from domain.clock import Clock, system_clock
 from web.access.rate_limits import start_limits
 from web.audit_log_lines import log_audit_events
 from web.commands import register_commands
+from web.http.compression import compress_pages_and_files
 from web.http.cors import allow_cross_origin
 from web.http.endpoints import cross_origin_policies
 from web.http.errors import render_errors
@@ -16,7 +17,6 @@ from web.http.security_headers import protect_answers
 from web.http.synchronous import SynchronousFlask
 from web.http.transactions import commit_returned_responses
 from web.pages.context import give_pages_their_context
-from web.pages.filters import init_app as register_filters
 from web.server.request_body import discard_unread_bodies
 from web.settings.reader import Settings, settings_from_environment
 from web.setup import check_requests, configure, start_extensions
@@ -35,12 +35,12 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     commit_returned_responses(app)
     start_extensions(app, settings, clock=clock)
     render_errors(app)
-    register_filters(app)
     give_pages_their_context(app)
     add_path_converters(app)
     register_blueprints(app)
     allow_cross_origin(app, cross_origin_policies(app))
     check_requests(app)
+    compress_pages_and_files(app)
     start_limits(app)
     require_own_passwords(app)
     register_commands(app)

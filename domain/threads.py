@@ -79,5 +79,5 @@ hashing = ThreadExecutor(threads=2, niceness=10)
 rendering = ThreadExecutor(threads=1, niceness=10)
 #: For the release checker, which anybody may hand files of megabytes.
 checking = ThreadExecutor(threads=1, niceness=10)
-#: For parsing and decompressing long texts, and judging passwords.
+#: For parsing, decompressing and compressing long texts, and judging passwords.
 reading = ThreadExecutor(threads=2)

@@ -21,7 +21,8 @@ View = TypeVar("View", bound=Callable[..., Any])
 Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _EXTENSION = "gatebell_endpoints"
-_STATIC_FILES = "static"  # Flask's own view
+#: Flask's own view.
+STATIC_FILES = "static"
 
 
 class ErrorFormat(Enum):
@@ -177,7 +178,7 @@ def describe_endpoints(app: Flask) -> None:
     by_name = {
         name: _describe(app, name, view)
         for name, view in app.view_functions.items()
-        if name != _STATIC_FILES
+        if name != STATIC_FILES
     }
     app.extensions[_EXTENSION] = Endpoints(by_name=by_name, beginnings=_beginnings(app, by_name))
 
