@@ -8,15 +8,17 @@ from domain.releases.version import Release, parse_release
 from forms.instance_settings import SettingsForm, form_for
 from web.access.marks import administrator
 from web.admin.setting_changes import forget_setting, settings_now, store_setting, stored_settings
-from web.admin.setting_views import SectionView, section_views, title_of
+from web.admin.setting_views import SectionView, matching, section_views, title_of
 from web.extensions import db
 from web.http.public_urls import current_path
+from web.pages.list_query import list_query
 from web.releases.rehearsal import rehearse
 from web.services import now, services
 from web.settings.reader import SettingsError
 
 instance_settings = Blueprint("settings", __name__, url_prefix="/settings")
 _RELEASE = "release"
+_LONGEST_SEARCH = 200
 #: The field of the page that asks whether the running release shall change.
 _CONFIRMED = "confirmed_release"
 
@@ -24,8 +26,10 @@ _CONFIRMED = "confirmed_release"
 @instance_settings.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """Show all settings by section."""
-    return render_template("admin/settings/index.html", sections=_sections())
+    """Show all settings by section, or those that a search finds."""
+    search = list_query("search").get("search", "").strip()[:_LONGEST_SEARCH]
+    sections = matching(_sections(), search)
+    return render_template("admin/settings/index.html", sections=sections, search=search)
 
 
 @instance_settings.route("/<section>", methods=["GET", "POST"])

@@ -1,8 +1,8 @@
 """Views of settings for the administrators' page, without secrets."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import Field, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -117,6 +117,27 @@ def section_views(environment: Settings, stored: Mapping[str, str]) -> tuple[Sec
         found.append(SectionView(key=section.key, title=section.title, settings=others))
     key = _FLAGS_TITLE.lower().replace(" ", "-")
     return (SectionView(key=key, title=_FLAGS_TITLE, settings=tuple(flags)), *found)
+
+
+def matching(found: Iterable[SectionView], search: str) -> tuple[SectionView, ...]:
+    """Return the settings whose name, title, explanation or section has every word of a search."""
+    words = search.casefold().split()
+    kept = (
+        replace(
+            section,
+            settings=tuple(
+                each
+                for each in section.settings
+                if all(word in _searched(section, each) for word in words)
+            ),
+        )
+        for section in found
+    )
+    return tuple(section for section in kept if section.settings)
+
+
+def _searched(section: SectionView, setting: SettingView) -> str:
+    return f"{section.title} {setting.title} {setting.variable} {setting.doc}".casefold()
 
 
 def _view(
