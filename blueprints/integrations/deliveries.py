@@ -7,6 +7,7 @@ from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.deliveries import log as domain
 from domain.alerts.deliveries.warnings import warnings_of
+from domain.alerts.handling.occurrences import MOST_TOUCHED, only_alerts, touched_alerts
 from domain.projects.views import ProjectView
 from web.access.marks import get_current_user, project_member
 from web.alerts.integration_context import integration_of
@@ -34,6 +35,8 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         show=domain.read_selection(given.get("show")),
         status_code=domain.read_status(given.get("status")),
     )
+    page = domain.list_deliveries(wanted, asked_slice(), session=db.session())
+    with_one = [each.id for each in page.items if each.changed == 1]
     return render_template(
         "integrations/deliveries.html",
         project=project,
@@ -43,7 +46,8 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         refusals=domain.count_refusals(integration_id, session=db.session()),
         warnings=warnings_of(integration_id, session=db.session()),
         recent=domain.RECENT,
-        page=page_links(domain.list_deliveries(wanted, asked_slice(), session=db.session())),
+        page=page_links(page),
+        only_alerts=only_alerts(with_one, session=db.session()),
     )
 
 
@@ -57,6 +61,8 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
         project=project,
         integration=integration,
         delivery=domain.get_delivery(integration_id, delivery_id, session=db.session()),
+        alerts=touched_alerts(delivery_id, session=db.session()),
+        most_alerts=MOST_TOUCHED,
     )
 
 

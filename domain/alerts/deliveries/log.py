@@ -97,6 +97,11 @@ class DeliveryView:
         """`accepted` or `refused`."""
         return outcome_of(self.status_code)
 
+    @property
+    def changed(self) -> int:
+        """The number of alerts that it opened, joined or resolved."""
+        return self.created + self.grouped + self.resolved
+
 
 @dataclass(frozen=True, kw_only=True)
 class Refusals:

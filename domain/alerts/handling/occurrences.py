@@ -1,5 +1,6 @@
 """Lists the reports of an alert: each item of a delivery that opened or changed it."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,6 +13,7 @@ from domain.errors import QueryError
 from models import Alert, Delivery, Occurrence
 
 _ACTIONS = tuple(Action)
+_CHANGES = tuple(each.rank for each in (Action.OPENED, Action.JOINED, Action.RESOLVED))
 #: The most alerts that are named for one delivery; a webhook may have thousands.
 MOST_TOUCHED = 200
 #: The id of a delivery, and the index of an item in it.
@@ -61,6 +63,25 @@ def touched_alerts(delivery_id: int, *, session: Session) -> tuple[TouchedAlert,
         for row in rows
     )
     return tuple(sorted(found, key=lambda each: each.item))
+
+
+def only_alerts(delivery_ids: Collection[int], *, session: Session) -> Mapping[int, TouchedAlert]:
+    """Return the one alert that each of these deliveries changed, by the delivery's id.
+
+    The caller names deliveries that opened, joined or resolved no more than one.
+    """
+    rows = session.execute(
+        select(Occurrence, Alert.iid, Alert.title)
+        .join(Alert, Alert.id == Occurrence.alert_id)
+        .where(Occurrence.delivery_id.in_(delivery_ids), Occurrence.action.in_(_CHANGES))
+        .limit(len(delivery_ids))
+    )
+    return {
+        row[0].delivery_id: TouchedAlert(
+            iid=row.iid, title=row.title, action=_action(row[0]), item=row[0].item_index + 1
+        )
+        for row in rows
+    }
 
 
 def _action(occurrence: Occurrence) -> Action:
