@@ -42,7 +42,7 @@ def test_a_destination_is_added_tried_rotated_paused_and_deleted(
     browser = signed_in(gatebell, admin)
     page = add(gatebell, browser, f"{receiver.url}?key=hidden")
     secret = secret_on(page)
-    assert "not encrypted" in page.text
+    assert "unencrypted" in page.text
     # It is shown once.
     assert "whsec_" not in browser.get(page.url).text
 
@@ -55,7 +55,7 @@ def test_a_destination_is_added_tried_rotated_paused_and_deleted(
     assert "Paused" in page.text
     page = press(browser, page, "/rotate_secret")
     assert secret_on(page) != secret
-    assert "signs as well until" in page.text
+    assert "also signs until" in page.text
     page = press(browser, page, "/resume")
     assert "Events that wait are being sent." in page.text
 

@@ -50,7 +50,7 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     assert made["summary"].startswith(f"At once: @{me}. After 10 min: @{bob.username}.")
     listed = browser.get(at)
     assert f"After 10 min: @{bob.username}." in words(listed)
-    assert "No policy is the default" in words(listed)
+    assert "There is no default policy" in words(listed)
 
     page = browser.get(f"{at}/{made['id']}")
     answer = submit(browser, page, form_with(page, "name"), do="remove_step:0")
@@ -128,7 +128,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
     assert "Route Tests deleted." in words(gone)
     assert [each["name"] for each in call.done("GET", "/alert_routes")] == ["Db"]
     ran = browser.get(f"{at}/dry_run?days=30")
-    assert "No alerts in this time" in words(ran)
+    assert "No alerts in this period" in words(ran)
     assert browser.get(f"{at}/dry_run?days=8").status_code == 400
     deleting = browser.post(
         f"{gatebell.url}/{path}/-/on_call/policies/{policy['id']}/delete",

@@ -37,7 +37,7 @@ def test_a_maintainer_creates_one_and_pastes_its_snippet(
     page = browser.get(at(gatebell, project, "/new"))
     made = submit(browser, page, form_with(page, "grace"), name="backup", every="5m", grace="1m")
     shown = browser.get(gatebell.url + made.headers["Location"])
-    assert "Nothing is expected before its first ping." in shown.text
+    assert "Monitoring starts with the first ping." in shown.text
     key = shown.text.partition("/-/ping/")[2][:36]
     SECRETS.remember(key)
     job = Job(0, project, f"{gatebell.url}/-/ping/{key}")
@@ -82,7 +82,7 @@ def test_it_is_changed_paused_resumed_and_deleted(
     assert "Europe/Berlin" in page.text
     submit(browser, page, form_to(page, "/pause"))
     page = browser.get(one)
-    assert "nothing is expected" in page.text
+    assert "no alert opens" in page.text
     submit(browser, page, form_to(page, "/resume"))
     page = browser.get(one)
     submit(browser, page, form_to(page, "/reset_url"), overlap="1h")

@@ -269,7 +269,7 @@ def test_administrators_see_the_queue_and_metrics_count_it(post: Post) -> None:
     root = make_user(gatebell, name="root", admin=True)
     page = signed_in(gatebell, root).get(f"{gatebell.url}/admin/notifications")
     assert page.status_code == 200
-    assert "Nothing waits to be sent." in page.text
+    assert "Nothing is waiting to be sent." in page.text
     text = gatebell.http().get(f"{gatebell.url}/metrics").text
     assert 'gatebell_page_queue_messages{channel="email"} 0.0' in text
     assert re.search(r'gatebell_page_messages_total\{channel="email",outcome="sent"\} [1-9]', text)

@@ -97,7 +97,7 @@ def test_an_address_ends_when_it_is_reset_and_when_its_owner_leaves(
     subscriber: Subscriber,
 ) -> None:
     gatebell, former = subscriber.gatebell, subscriber.subscribe()
-    assert "You have an address" in subscriber.browser.get(subscriber.page).text
+    assert "You have a calendar address" in subscriber.browser.get(subscriber.page).text
     assert former not in subscriber.browser.get(subscriber.page).text
     address = subscriber.subscribe()
     assert [read(each).status_code for each in (former, address)] == [404, 200]
@@ -128,7 +128,7 @@ def test_each_member_has_an_address_of_their_own(subscriber: Subscriber) -> None
     address = subscriber.subscribe()
     other = signed_in(subscriber.gatebell, subscriber.owner)
     page = other.get(subscriber.page)
-    assert "You have an address" not in page.text
+    assert "You have a calendar address" not in page.text
     submit(other, page, form_to(page, "/calendar"))
     assert read(address).status_code == 200
     # Nobody else makes one, and nothing makes one without a form of the page.

@@ -69,7 +69,7 @@ def test_a_webhook_is_added_tried_rotated_paused_and_deleted(
 ) -> None:
     page = shop.add(f"{receiver.url}?key=hidden")
     secret = secret_on(page)
-    assert "not encrypted" in page.text
+    assert "unencrypted" in page.text
     # It is shown once.
     assert "whsec_" not in shop.browser.get(page.url).text
 
@@ -80,7 +80,7 @@ def test_a_webhook_is_added_tried_rotated_paused_and_deleted(
     assert "Nothing is sent until you resume." in page.text
     page = shop.press(page, "/rotate_secret")
     assert secret_on(page) != secret
-    assert "signs as well until" in page.text
+    assert "also signs until" in page.text
     page = shop.press(page, "/resume")
     assert "Events are sent from now on." in page.text
     page = shop.press(page, "/delete")
