@@ -10,9 +10,9 @@ function show(words) {
   let count = 0;
   for (const section of sections) {
     let inSection = 0;
-    for (const row of section.querySelectorAll("[data-setting]")) {
-      const heading = row.querySelector("th").textContent;
-      const text = `${section.dataset.settings} ${heading} ${row.dataset.setting}`.toLowerCase();
+    for (const heading of section.querySelectorAll("[data-setting]")) {
+      const row = heading.closest("tr");
+      const text = [section.dataset.settings, heading.textContent, heading.dataset.setting].join(" ").toLowerCase();
       row.hidden = !words.every((word) => text.includes(word));
       if (!row.hidden) inSection += 1;
     }

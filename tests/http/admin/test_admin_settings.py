@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from time import monotonic, sleep
+from urllib.parse import urlencode
 
 import pytest
 import requests
@@ -278,3 +279,15 @@ def test_a_name_is_shown_as_it_was_written(gatebell: LiveGatebell) -> None:
     page = page_of(gatebell)
     assert "<b>{{7*7}}" not in page
     assert "&lt;b&gt;{{7*7}}&lt;/b&gt;" in row_of(page, "Instance name")
+
+
+def test_settings_are_found_by_words_of_name_variable_and_explanation(
+    gatebell: LiveGatebell,
+) -> None:
+    for search, title in (("device flow", "OAuth device grant flow"), ("PAGE_SIZE", "Page size")):
+        page = page_of(gatebell, f"{PAGES}?{urlencode({'search': search})}")
+        assert row_of(page, title)
+        assert f'rowheader">{title_of("secret_key")}' not in page
+    assert "No matching settings" in page_of(gatebell, f"{PAGES}?search=nosuchword")
+    refused = at_work(gatebell).get(f"{gatebell.url}{PAGES}?find=page")
+    assert refused.status_code == 400

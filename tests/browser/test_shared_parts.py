@@ -1,0 +1,90 @@
+"""What every page has: exact times, results that stay in view, questions with a way out."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.doors import have_signed_in
+from tests.support.accounts.people import alice, make_user
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+RELATIVE = re.compile(r"ago|just now")
+
+
+@pytest.fixture
+def endpoint(gatebell: LiveGatebell) -> Endpoint:
+    """A project with more alerts than fit on a screen."""
+    made = connect(gatebell)
+    for number in range(15):
+        made.accepted(title=f"alert {number}")
+    return made
+
+
+def test_exact_times_need_no_mouse(gatebell: LiveGatebell, page: Page, endpoint: Endpoint) -> None:
+    have_signed_in(page, gatebell, alice(gatebell))
+    page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts")
+    first, second = (page.locator(".when time").nth(number) for number in (0, 1))
+    exact = first.get_attribute("title") or ""
+    expect(first).to_have_text(RELATIVE)
+    first.click()  # what a finger does
+    expect(first).to_have_text(exact)
+    expect(second).to_have_text(RELATIVE)
+    page.get_by_role("button", name="Exact").focus()
+    page.keyboard.press("Enter")
+    expect(second).to_have_text(second.get_attribute("title") or "")
+    page.reload()
+    expect(second).to_have_text(second.get_attribute("title") or "")
+    page.get_by_role("button", name="Relative").click()
+    expect(second).to_have_text(RELATIVE)
+
+
+def test_without_scripts_the_exact_time_is_in_the_text(
+    gatebell: LiveGatebell, plain_page: Page, endpoint: Endpoint
+) -> None:
+    have_signed_in(plain_page, gatebell, alice(gatebell))
+    plain_page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts")
+    time = plain_page.locator(".when time").first
+    shown = time.evaluate("time => getComputedStyle(time, '::after').content")
+    assert (time.get_attribute("title") or "-") in shown
+
+
+def test_the_result_of_a_key_is_in_view_and_can_be_dismissed(
+    gatebell: LiveGatebell, page: Page, endpoint: Endpoint
+) -> None:
+    have_signed_in(page, gatebell, alice(gatebell))
+    page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts")
+    rows = page.locator("[data-alert-row]")
+    rows.last.get_by_role("link").focus()
+    page.keyboard.press("a")
+    told = page.locator(".flashes")
+    expect(told).to_contain_text("1 alert is acknowledged now.")
+    expect(rows.last.get_by_role("link")).to_be_focused()
+    expect(told).to_be_in_viewport(ratio=1)
+    expect(rows.last).to_be_in_viewport()
+    told.get_by_role("button", name="Dismiss").click()
+    expect(told).to_have_count(0)
+
+
+def test_a_question_stays_where_it_was_asked_and_has_a_way_out(
+    gatebell: LiveGatebell, page: Page
+) -> None:
+    have_signed_in(page, gatebell, make_user(gatebell, name="boss", admin=True))
+    page.goto(f"{gatebell.url}/admin/users?search={alice(gatebell).username}")
+    page.get_by_role("link", name=alice(gatebell).username).click()
+    opener = page.locator("summary", has_text="Lock account")
+    opener.scroll_into_view_if_needed()
+    before = opener.bounding_box()
+    opener.click()
+    assert opener.bounding_box() == before
+    question = page.get_by_text("loses access immediately")
+    expect(question).to_be_visible()
+    page.get_by_role("link", name="Cancel").click()
+    expect(question).to_be_hidden()
+    expect(opener).to_be_focused()
+    opener.click()
+    page.keyboard.press("Escape")
+    expect(page.locator("details.confirm[open]")).to_have_count(0)
