@@ -55,8 +55,10 @@ from blueprints.on_call.routes import alert_routes
 from blueprints.on_call.schedules import on_call_schedules
 from blueprints.projects.environments import environments
 from blueprints.projects.files import files
+from blueprints.projects.group_places import group_places
 from blueprints.projects.groups import groups
 from blueprints.projects.invitations import invitations
+from blueprints.projects.project_places import project_places
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry.notifications import registry_notifications
@@ -97,6 +99,8 @@ BLUEPRINTS = (
     channels,  # /<project>/-/settings/channels…
     acknowledgement,  # /-/acknowledge/…
     invitations,  # /-/invitations/…
+    group_places,  # /groups/<group>/-/{settings,path,transfer,delete}
+    project_places,  # /<project>/-/settings/{path,transfer,delete}
     groups,  # /groups/new  /groups/<group>/-/members
     integrations,  # /<project>/-/settings/integrations…
     integration_settings,  # …/integrations/<id>/{configure,mapping}

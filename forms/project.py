@@ -12,6 +12,7 @@ from domain.projects.features import AccessLevel, Feature
 from domain.projects.grants import VISIBILITIES
 from domain.projects.views import ProjectView
 from forms.base import Form, objections_beside_the_field, without_edges
+from forms.places import with_plain_breaks
 
 _NO_RESERVED_WORDS: frozenset[str] = frozenset()
 _LEVELS = [
@@ -32,11 +33,6 @@ class _VisibilityForm(Form):
     )
 
 
-def _with_plain_breaks(value: Any) -> Any:
-    """Return a text with the line breaks that it was stored with: browsers send others."""
-    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value
-
-
 class ProjectSettingsForm(_VisibilityForm):
     """Name, description and visibility of a project, and which of its parts are on."""
 
@@ -50,7 +46,7 @@ class ProjectSettingsForm(_VisibilityForm):
     )
     description = TextAreaField(
         "Description",
-        filters=[_with_plain_breaks],
+        filters=[with_plain_breaks],
         validators=[
             Length(
                 max=LONGEST_DESCRIPTION,

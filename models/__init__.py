@@ -32,7 +32,7 @@ from models.instance_setting import InstanceSetting
 from models.integration import Integration
 from models.mail import Mail
 from models.member import Invitation, Member, MemberRole
-from models.namespace import Group, Project
+from models.namespace import FormerPath, Group, Project
 from models.notifications import (
     Contact,
     Page,
@@ -101,6 +101,7 @@ __all__ = [
     "EscalationPage",
     "EscalationPolicy",
     "FlapSetting",
+    "FormerPath",
     "Group",
     "Heartbeat",
     "HeartbeatPing",

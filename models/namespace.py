@@ -1,8 +1,8 @@
-"""Groups and projects, which share the namespace of full paths."""
+"""Groups and projects, which share the namespace of full paths, present and former ones."""
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, String, Text, false, func, true
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, false, func, true
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -96,3 +96,26 @@ class Project(Base):
 
 keep_folded(Project.path, Project.path_key)
 keep_folded(Project.name, Project.name_key)
+
+
+class FormerPath(Base):
+    """A path that a group or project had: its URLs still lead there, and nobody else gets it."""
+
+    __tablename__ = "former_paths"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    path: Mapped[str] = mapped_column(String(1024))
+    #: Folded: receivers look for it.
+    path_key: Mapped[str] = mapped_column(Text)
+    group_id: Mapped[int | None] = mapped_column(
+        ForeignKey("groups.id", ondelete="CASCADE"), index=True
+    )
+    project_id: Mapped[int | None] = mapped_column(
+        ForeignKey("projects.id", ondelete="CASCADE"), index=True
+    )
+    created_at: Mapped[datetime]
+
+    __table_args__ = (
+        Index("uq_former_paths_path_key", path_key, unique=True),
+        CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
+    )

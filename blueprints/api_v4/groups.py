@@ -1,22 +1,33 @@
 """/api/v4/groups: groups, the groups below them, and their projects."""
 
+from dataclasses import replace
+
 from flask import Blueprint
 
-from blueprints.api_v4.projects import check_path_stays, checked_segment, present_projects
+from blueprints.api_v4.projects import checked_segment, present_path, present_projects
 from domain.accounts.roles import Role
 from domain.errors import ForbiddenError
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.projects import creation, deletion
+from domain.projects import creation, deletion, moving
 from domain.projects.access import get_group, get_group_for
 from domain.projects.changes import created, deleted, edited
-from domain.projects.editing import edit_group
+from domain.projects.editing import Changes, edit_group
 from domain.projects.listing import GroupFilter, details_of_group, list_groups, list_projects
 from domain.projects.references import group_path
+from domain.projects.transfers import keep_owned
 from domain.projects.views import GroupView, Viewer
 from web.access.api_limits import Family
 from web.api.description.described import refuses_with
 from web.api.operations import Found, operation
-from web.api.schemas.groups import Accepted, Group, GroupBody, GroupChangeBody, GroupQuery
+from web.api.schemas.groups import (
+    Accepted,
+    Group,
+    GroupBody,
+    GroupChangeBody,
+    GroupQuery,
+    GroupTransferBody,
+    TransferQuery,
+)
 from web.api.schemas.projects import GroupProjectQuery, Project
 from web.extensions import db
 from web.http.audit_events import record_event
@@ -64,13 +75,43 @@ def show(group: GroupView) -> Group:
 @groups.put("/<string:reference>")
 @operation("groups.change", body=GroupChangeBody, returns=Group)
 def change(group: GroupView, viewer: Viewer, body: GroupChangeBody) -> Group:
-    """Change the name or the description of a group."""
-    check_path_stays(group.path, body.path)
-    changes = edit_group(group.id, body.edit, session=db.session())
-    if changes:
-        record_event(edited(group.namespace, changes))
-    db.session.flush()  # the new values are read
-    return _present(get_group(group.path, viewer, session=db.session()))
+    """Change the name or the description of a group, and the last part of its path."""
+    session = db.session()
+    moved = (
+        {}
+        if body.path is None
+        else moving.rename_group(
+            group.id, body.path, reserved=reserved_names(), session=session, now=now()
+        )
+    )
+    changes = {**moved, **edit_group(group.id, body.edit, session=session)}
+    return _changed(group, changes, viewer)
+
+
+@groups.post("/<string:reference>/transfer")
+@refuses_with(404)
+@operation("groups.transfer", body=GroupTransferBody, returns=Group, status=201)
+def transfer(group: GroupView, bearer: Bearer, viewer: Viewer, body: GroupTransferBody) -> Group:
+    """Move a group into another one in which the caller is a maintainer, or to the top level."""
+    session = db.session()
+    above = _parent(body.group_id, bearer, viewer)
+    moved = moving.transfer_group(
+        group.id,
+        above.path if above else None,
+        reserved=reserved_names(),
+        session=session,
+        now=now(),
+    )
+    place = replace(group.namespace, path=present_path(group.path, moved))
+    keep_owned(place, bearer.user_id, session=session, now=now())
+    return _changed(group, moved, viewer)
+
+
+@groups.get("/<string:reference>/transfer_locations")
+@operation("groups.transfer_locations", query=TransferQuery, returns=Group, limit=Family.GROUPS)
+def transfer_locations(group: GroupView, viewer: Viewer, query: TransferQuery) -> Found[Group]:
+    """List the groups that the caller can move a group into."""
+    return _list(query, query.wanted(without=(group.id,)), viewer)
 
 
 @groups.delete("/<string:reference>")
@@ -105,7 +146,15 @@ def projects(group: GroupView, viewer: Viewer, query: GroupProjectQuery) -> Foun
     return present_projects(found, query)
 
 
-def _list(query: GroupQuery, wanted: GroupFilter, viewer: Viewer) -> Found[Group]:
+def _changed(group: GroupView, changes: Changes, viewer: Viewer) -> Group:
+    path = present_path(group.path, changes)
+    if changes:
+        record_event(edited(replace(group.namespace, path=path), changes))
+    db.session.flush()  # the new values are read
+    return _present(get_group(path, viewer, session=db.session()))
+
+
+def _list(query: GroupQuery | TransferQuery, wanted: GroupFilter, viewer: Viewer) -> Found[Group]:
     found = list_groups(wanted, query.part, viewer, session=db.session())
     base_url = settings().base_url
     return Found.of(found, lambda each: Group.of(each, base_url))

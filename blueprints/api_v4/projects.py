@@ -1,5 +1,7 @@
 """/api/v4/projects: projects, their settings, archive and deletion."""
 
+from dataclasses import replace
+
 from flask import Blueprint
 
 from domain.accounts.names import as_segment
@@ -7,18 +9,30 @@ from domain.accounts.roles import Role
 from domain.database.paging import Listed
 from domain.errors import InvalidError
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.projects import creation, deletion, editing
+from domain.projects import creation, deletion, editing, moving
 from domain.projects.access import get_group_for, get_project
 from domain.projects.changes import archived, created, deleted, edited, unarchived
-from domain.projects.listing import ProjectDetails, details_of_project, list_projects
+from domain.projects.editing import Changes
+from domain.projects.listing import (
+    ProjectDetails,
+    details_of_project,
+    list_groups,
+    list_projects,
+)
 from domain.projects.references import group_path
 from domain.projects.views import ProjectView, Viewer
 from web.access.api_limits import Family
 from web.api.description.described import refuses_with
 from web.api.operations import Found, operation
 from web.api.repositories import repository_of
-from web.api.schemas.groups import Accepted
-from web.api.schemas.projects import Project, ProjectBody, ProjectChangeBody, ProjectQuery
+from web.api.schemas.groups import Accepted, Group, TransferQuery
+from web.api.schemas.projects import (
+    Project,
+    ProjectBody,
+    ProjectChangeBody,
+    ProjectQuery,
+    ProjectTransferBody,
+)
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.routes import reserved_names
@@ -69,13 +83,41 @@ def show(project: ProjectView, viewer: Viewer) -> Project:
 @projects.put("/<string:reference>")
 @operation("projects.change", body=ProjectChangeBody, returns=Project)
 def change(project: ProjectView, viewer: Viewer, body: ProjectChangeBody) -> Project:
-    """Change the settings of a project."""
-    check_path_stays(project.path, body.path)
-    edit = body.edit()
-    changes = editing.edit_project(project.id, edit, session=db.session())
+    """Change the settings of a project, and the last part of its path."""
+    session = db.session()
+    moved = (
+        {}
+        if body.path is None
+        else moving.rename_project(project.id, body.path, session=session, now=now())
+    )
+    changes = {**moved, **editing.edit_project(project.id, body.edit(), session=session)}
+    path = present_path(project.path, moved)
     if changes:
-        record_event(edited(project.namespace, changes))
-    return _reread(project.path, viewer)
+        record_event(edited(replace(project.namespace, path=path), changes))
+    return _reread(path, viewer)
+
+
+@projects.put("/<string:reference>/transfer")
+@refuses_with(404)
+@operation("projects.transfer", body=ProjectTransferBody, returns=Project)
+def transfer(project: ProjectView, viewer: Viewer, body: ProjectTransferBody) -> Project:
+    """Move a project into another group, in which the caller is a maintainer."""
+    session = db.session()
+    target = group_path(str(body.namespace), session=session)
+    group = get_group_for(target, viewer, at_least=Role.MAINTAINER, session=session)
+    moved = moving.transfer_project(project.id, group.path, session=session, now=now())
+    path = present_path(project.path, moved)
+    record_event(edited(replace(project.namespace, path=path), moved))
+    return _reread(path, viewer)
+
+
+@projects.get("/<string:reference>/transfer_locations")
+@operation("projects.transfer_locations", query=TransferQuery, returns=Group, limit=Family.GROUPS)
+def transfer_locations(project: ProjectView, viewer: Viewer, query: TransferQuery) -> Found[Group]:
+    """List the groups that the caller can move a project into."""
+    wanted = query.wanted(without=(project.group_id,))
+    found = list_groups(wanted, query.part, viewer, session=db.session())
+    return Found.of(found, lambda each: Group.of(each, settings().base_url))
 
 
 @projects.delete("/<string:reference>")
@@ -118,11 +160,9 @@ def checked_segment(path: str) -> str:
     return path
 
 
-def check_path_stays(path: str, given: str | None) -> None:
-    """Raise InvalidError for another last part of a path."""
-    if given is not None and given != path.rpartition("/")[2]:
-        message = "path cannot be changed; the name can."
-        raise InvalidError(message, field="path")
+def present_path(path: str, moved: Changes) -> str:
+    """Return the path after a move, or the same without one."""
+    return moved["path"][1] if "path" in moved else path
 
 
 def _segment_of(name: str) -> str:

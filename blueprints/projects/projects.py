@@ -14,11 +14,12 @@ from domain.alerts.listing.watched_projects import only
 from domain.errors import InvalidError, NotFoundError
 from domain.on_call.shown import on_call_in_project
 from domain.projects import editing
-from domain.projects.access import get_group, get_project
+from domain.projects.access import follow_to_project, get_group, get_project
 from domain.projects.changes import archived, created, edited, unarchived
 from domain.projects.creation import create_project, make_owner
 from domain.projects.editing import edit_project
 from domain.projects.features import Feature
+from domain.projects.former_paths import MovedError
 from domain.projects.listing import ProjectFilter
 from domain.projects.overview import groups_to_create_in, search_projects, with_subgroups
 from domain.projects.views import GroupView, ProjectView
@@ -82,6 +83,8 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
     """Show the group or project of a full path."""
     try:
         return _show(full_path)
+    except MovedError:
+        raise
     except NotFoundError:
         if page := lead_on(full_path, sees_project=_sees):
             return page
@@ -93,7 +96,7 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
 
 def _sees(project_path: str) -> bool:
     try:
-        get_project(project_path, viewer(), session=db.session())
+        follow_to_project(project_path, viewer(), session=db.session())
     except NotFoundError:
         return False
     return True
@@ -102,6 +105,8 @@ def _sees(project_path: str) -> bool:
 def _show(full_path: str) -> ResponseReturnValue:
     try:
         project = get_project(full_path, viewer(), session=db.session())
+    except MovedError:
+        raise
     except NotFoundError:
         return _show_group(get_group(full_path, viewer(), session=db.session()))
     is_inside = project.shows_alerts

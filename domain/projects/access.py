@@ -11,6 +11,7 @@ from domain.accounts.abilities import Ability, known_abilities
 from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.features import AccessLevel, Feature
+from domain.projects.former_paths import MovedError, find_moved_group, find_moved_project
 from domain.projects.grants import (
     INTERNAL,
     PRIVATE,
@@ -177,16 +178,30 @@ def _access_levels(project: Project) -> Mapping[Feature, AccessLevel]:
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
-    """Return the project of a full path, or raise NotFoundError if the viewer may not see it."""
-    project = session.scalar(
+    """Return the project of a full path, or raise NotFoundError if the viewer may not see it.
+
+    Raises MovedError for a former path of a project that the viewer may see.
+    """
+    present = session.scalar(
         select(Project).where(Project.path_key == fold(path), Project.deleted_at.is_(None))
     )
+    project = present or find_moved_project(path, session=session)
     if project is not None:
         permissions = Permissions(viewer, [namespace_of(project)], session=session)
         if permissions.sees_project(project):
+            if present is None:
+                raise MovedError(path, namespace_of(project))
             return permissions.project(project)
     message = "Project not found, or you do not have access."
     raise NotFoundError(message)
+
+
+def follow_to_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
+    """As `get_project`, and return the project at a former path as well."""
+    try:
+        return get_project(path, viewer, session=session)
+    except MovedError as moved:
+        return get_project(moved.place.path, viewer, session=session)
 
 
 def namespace_of(row: Group | Project) -> Namespace:
@@ -235,13 +250,19 @@ def check_takes_changes(project: ProjectView) -> None:
 
 
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
-    """Return a group without what is in it, or raise NotFoundError if the viewer sees nothing."""
-    group = session.scalar(
+    """Return a group without what is in it, or raise NotFoundError if the viewer sees nothing.
+
+    Raises MovedError for a former path of a group that the viewer may see.
+    """
+    present = session.scalar(
         select(Group).where(Group.path_key == fold(path), Group.deleted_at.is_(None))
     )
+    group = present or find_moved_group(path, session=session)
     if group is not None:
         view = Permissions(viewer, [namespace_of(group)], session=session).group(group)
         if view.role is not None or _holds_seen(group.id, viewer, session=session):
+            if present is None:
+                raise MovedError(path, namespace_of(group))
             return view
     message = "Group not found, or you do not have access."
     raise NotFoundError(message)

@@ -30,6 +30,12 @@ def edited(namespace: Namespace, changes: Changes) -> Event:
     return Event(kind=_KINDS[namespace.resource_type][1], subject=namespace.path, details=details)
 
 
+def path_released(namespace: Namespace, path: str) -> Event:
+    """Return the audit event for a former path that others can have now."""
+    details = {"changed": "former paths", "released": path}
+    return Event(kind=_KINDS[namespace.resource_type][1], subject=namespace.path, details=details)
+
+
 def deleted(namespace: Namespace, *, projects: int | None = None) -> Event:
     """Return the audit event for a deleted project, or a group with its number of projects."""
     details = {} if projects is None else {"projects": projects}

@@ -14,7 +14,7 @@ from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.editing import checked_name, checked_visibility
 from domain.projects.paths import ancestors, parent
 from domain.projects.views import Namespace
-from models import AlertCounter, Group, Member, Project
+from models import AlertCounter, FormerPath, Group, Member, Project
 from models.folding import fold
 
 #: Until the transaction ends; the prefix keeps it apart from locks of other words.
@@ -30,15 +30,19 @@ class NamespaceWords:
     description: str = ""
 
 
-def _check_path(path: str, *, reserved: frozenset[str]) -> None:
+def check_valid(path: str, *, reserved: frozenset[str]) -> None:
+    """Raise InvalidError for a path that no group or project can have."""
     try:
         check_path(path, reserved=reserved)
     except ValueError as error:
         raise InvalidError(str(error), field="path") from error
 
 
-def _check_free(path: str, *, session: Session) -> None:
-    """Raise ConflictError for a path that a group or a project has, or gets at this moment."""
+def check_free(path: str, *, session: Session, own: Namespace | None = None) -> None:
+    """Raise ConflictError for a path that a group or a project has, had, or gets at this moment.
+
+    Its own former path is free for `own`.
+    """
     if session.get_bind().dialect.name == "postgresql":
         # Two tables, and a unique index of each. SQLite has one writer.
         session.execute(_CLAIM, {"key": f"path {fold(path)}"})
@@ -47,9 +51,29 @@ def _check_free(path: str, *, session: Session) -> None:
         if session.scalar(taken) is not None:
             message = f"“{path}” already exists."
             raise ConflictError(message, field="path")
+    former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold(path)))
+    if former is not None and not is_former_of(former, own):
+        raise former_path_taken(path)
 
 
-def _get_parent(path: str, *, session: Session) -> Group:
+def is_former_of(former: FormerPath, own: Namespace | None) -> bool:
+    """Return whether a former path is that of one's own group or project."""
+    return own is not None and (former.group_id, former.project_id) == (
+        own.group_id,
+        own.project_id,
+    )
+
+
+def former_path_taken(path: str) -> ConflictError:
+    """Return the error for a path that leads to another group or project."""
+    message = (
+        f"“{path}” is a former path of another group or project, whose old URLs still lead there. "
+        "Its owner can release it."
+    )
+    return ConflictError(message, field="path")
+
+
+def get_parent(path: str, *, session: Session) -> Group:
     """Return the group of a full path, or raise NotFoundError.
 
     It cannot be deleted, nor any group above it, before the caller commits.
@@ -80,9 +104,9 @@ def create_group(
     """Store a group; the groups above it must exist."""
     clean, words = path.strip("/"), words or NamespaceWords()
     above, last = parent(clean), clean.rpartition("/")[2]
-    _check_path(clean, reserved=reserved)
-    holder = _get_parent(above, session=session) if above else None
-    _check_free(clean, session=session)
+    check_valid(clean, reserved=reserved)
+    holder = get_parent(above, session=session) if above else None
+    check_free(clean, session=session)
     group = Group(
         parent_id=holder.id if holder else None,
         name=checked_name(words.name or last),
@@ -110,9 +134,9 @@ def create_project(
     if above is None:
         message = "A project lives in a group: write GROUP/NAME."
         raise InvalidError(message, field="path")
-    _check_path(clean, reserved=reserved)
-    group = _get_parent(above, session=session)
-    _check_free(clean, session=session)
+    check_valid(clean, reserved=reserved)
+    group = get_parent(above, session=session)
+    check_free(clean, session=session)
     last = clean.rpartition("/")[2]
     project = Project(
         group_id=group.id,

@@ -1,4 +1,4 @@
-"""Marks groups and projects as deleted: gone for everybody at once, their path free again.
+"""Marks groups and projects as deleted: gone for everybody at once, their paths free again.
 
 What belongs to them may be a million rows, so the worker removes it afterwards in small slices.
 """
@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, delete, insert, literal, null, select, upd
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFoundError
+from domain.projects.former_paths import forget_former_paths
 from domain.projects.grants import subtree
 from domain.projects.views import Namespace
 from models import (
@@ -81,6 +82,7 @@ def _mark_projects(projects: Sequence[Project], *, session: Session, now: dateti
         project.visibility = "private"
         project.deleted_at = now
     _queue_images(ids, session=session, now=now)
+    forget_former_paths(project_ids=ids, session=session)
     _end_access(
         members=Member.project_id.in_(ids),
         bots=Bot.project_id.in_(ids),
@@ -95,6 +97,7 @@ def _mark_groups(groups: Sequence[Group], *, session: Session, now: datetime) ->
     for group in groups:
         group.path = _path_of_deleted(group)
         group.deleted_at = now
+    forget_former_paths(group_ids=ids, session=session)
     _end_access(
         members=Member.group_id.in_(ids),
         bots=Bot.group_id.in_(ids),

@@ -13,8 +13,9 @@ from domain.accounts.roles import Role
 from domain.accounts.users import ACTIVE, BOT, ERASED, UserView, get_user, view_of
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.projects.access import role_in_namespace
+from domain.projects.access import namespace_of, role_in_namespace
 from domain.projects.changes import RoleChange
+from domain.projects.former_paths import find_moved_group, find_moved_project
 from domain.projects.member_roles import (
     MemberRoleView,
     assign_member_role,
@@ -29,18 +30,21 @@ OPERATOR = Viewer(user_id=None, is_admin=True)
 
 
 def get_namespace(path: str, *, session: Session) -> Namespace:
-    """Return the group or project of a full path, or raise NotFoundError."""
+    """Return the group or project of a present or former full path, or raise NotFoundError."""
     wanted = fold(path.strip("/"))
     group = session.scalar(
         select(Group).where(Group.path_key == wanted, Group.deleted_at.is_(None))
     )
     if group is not None:
-        return Namespace(group_id=group.id, path=group.path)
+        return namespace_of(group)
     project = session.scalar(
         select(Project).where(Project.path_key == wanted, Project.deleted_at.is_(None))
     )
     if project is not None:
-        return Namespace(project_id=project.id, path=project.path)
+        return namespace_of(project)
+    moved = find_moved_group(wanted, session=session) or find_moved_project(wanted, session=session)
+    if moved is not None:
+        return namespace_of(moved)
     message = f"There is no group or project “{path}”."
     raise NotFoundError(message)
 
@@ -275,12 +279,12 @@ def keep_an_owner(namespace: Namespace, member: Member, *, session: Session) -> 
     """Raise InvalidError if no other active owner is left, here or in a group above."""
     if namespace.group_id is None or member.role < Role.OWNER:
         return
-    if not _has_owner(namespace.path, Member.id != member.id, session=session):
+    if not has_owner(namespace.path, Member.id != member.id, session=session):
         message = "A group needs an owner: give the role to somebody else first."
         raise InvalidError(message, field="member")
 
 
-def _has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) -> bool:
+def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) -> bool:
     """Return whether a group has an owner who can sign in, there or above."""
     owners = (
         select(Member.id)
@@ -313,4 +317,4 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
     )
     paths = session.scalars(mine).all()
     others = Member.user_id != user_id
-    return tuple(path for path in paths if not _has_owner(path, others, session=session))
+    return tuple(path for path in paths if not has_owner(path, others, session=session))

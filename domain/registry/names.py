@@ -2,10 +2,10 @@
 
 import re
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models import Project, RegistryRepository
+from models import FormerPath, Project, RegistryRepository
 from models.folding import fold
 
 #: As Docker's registry checks them (github.com/distribution/reference).
@@ -45,12 +45,23 @@ def is_of_deleted_project(name: str, *, session: Session) -> bool:
 def find_project(name: str, *, session: Session) -> Project | None:
     """Return the project that a repository belongs to, or None.
 
-    No group or project lies in a project, so that at most one beginning of the name is one.
+    Images keep their names when a project moves, so that a former path of a project counts as well.
+    No group or project lies in a project; of a present path and a former one the longer counts.
     """
     if not is_repository_name(name):
         return None
     parts = name.split("/")
     beginnings = [fold("/".join(parts[:end])) for end in range(_FEWEST_PARTS, len(parts) + 1)]
+    present = select(Project.id, Project.path_key).where(
+        Project.path_key.in_(beginnings), Project.deleted_at.is_(None)
+    )
+    former = select(FormerPath.project_id, FormerPath.path_key).where(
+        FormerPath.path_key.in_(beginnings), FormerPath.project_id.is_not(None)
+    )
+    found = present.union_all(former).subquery()
     return session.scalar(
-        select(Project).where(Project.path_key.in_(beginnings), Project.deleted_at.is_(None))
+        select(Project)
+        .join(found, found.c.id == Project.id)
+        .order_by(func.length(found.c.path_key).desc())
+        .limit(1)
     )

@@ -48,8 +48,14 @@ class RepositoryView:
 
     @property
     def name(self) -> str:
-        """The name below the project's path; empty if it has that path itself."""
-        return self.path[len(self.project_path) :].lstrip("/")
+        """The name below the project's path; empty if it has that path itself.
+
+        The whole name if it begins with a former path of the project.
+        """
+        root = self.project_path.lower()
+        if self.path != root and not self.path.startswith(f"{root}/"):
+            return self.path
+        return self.path[len(root) :].lstrip("/")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.abilities import LEAST_ROLES, Ability
 from domain.accounts.roles import Role
 from domain.errors import ForbiddenError, NotFoundError
-from domain.projects.access import PRIVATE, PUBLIC, get_project
+from domain.projects.access import PRIVATE, PUBLIC, follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from domain.repositories.errors import CredentialsNeededError
 
@@ -76,7 +76,7 @@ def get_project_for_git(
     """
     if viewer.user_id is None:
         return _get_public(path, service, viewer, session=session)
-    project = get_project(path, viewer, session=session)
+    project = follow_to_project(path, viewer, session=session)
     if service is GitService.RECEIVE_PACK:
         check_may_push(project)
     else:
@@ -87,7 +87,7 @@ def get_project_for_git(
 def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Session) -> ProjectView:
     needed = "Give an access token as the password; any user name will do."
     try:
-        project = get_project(path, viewer, session=session)
+        project = follow_to_project(path, viewer, session=session)
     except NotFoundError as error:
         raise CredentialsNeededError(needed) from error
     if service is GitService.RECEIVE_PACK or project.visibility != PUBLIC:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import orjson
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import delete, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.integration_type import IntegrationType
@@ -15,6 +15,7 @@ from models import (
     Alert,
     Escalation,
     EscalationPolicy,
+    FormerPath,
     Integration,
     Page,
     PageMessage,
@@ -43,11 +44,13 @@ class Target:
 
 def find_target(project_path: str, *, session: Session, keyring: Keyring) -> Target:
     """Return the oldest active HTTP endpoint of a project; raise SelfMonitorError without one."""
+    wanted = fold(project_path)
+    moved = select(FormerPath.project_id).where(FormerPath.path_key == wanted)
     row = session.execute(
         select(Integration, Project.path)
         .join(Project, Project.id == Integration.project_id)
         .where(
-            Project.path_key == fold(project_path),
+            or_(Project.path_key == wanted, Project.id.in_(moved)),
             Integration.type == IntegrationType.HTTP.value,
             Integration.active.is_(True),
         )

@@ -89,6 +89,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         f"/{path}/-/container_registry",
         f"/{path}/-/container_registry/{of_registry.json()[0]['id']}",
         *(f"{settings}/general", f"{settings}/members"),
+        *place_pages(path, other=make_project(live_sqlite, alice)),
         *(f"{settings}/integrations", f"{settings}/integrations/new"),
         *(f"{integration}/{tab}" for tab in ("credentials", "test", "deliveries")),
         f"{integration}/delete",
@@ -114,6 +115,17 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         f"/oauth/authorize?{urlencode(asked)}",
         "/oauth/authorize?client_id=unknown",
         "/oauth/logout",
+    ]
+
+
+def place_pages(path: str, *, other: str) -> list[str]:
+    """Return the pages that move and delete a project and its group."""
+    target, group = other.partition("/")[0], path.partition("/")[0]
+    pages = ("path", "transfer", f"transfer?to={target}", "delete")
+    return [
+        f"/groups/{group}/-/settings",
+        *(f"/{path}/-/settings/{page}" for page in pages),
+        *(f"/groups/{group}/-/{page}" for page in pages),
     ]
 
 

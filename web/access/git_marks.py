@@ -17,6 +17,7 @@ from domain.oauth.presented_tokens.bearer import (
     record_use,
 )
 from domain.projects.access import get_project
+from domain.projects.former_paths import MovedError
 from domain.projects.views import ProjectView, Viewer
 from domain.repositories.access import (
     ACCEPTED_SCOPES,
@@ -38,6 +39,8 @@ def _for_file_readers(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*, project_path: str, **kwargs: Any) -> Any:
         try:
             project = get_project(project_path, viewer(), session=db.session())
+        except MovedError:
+            raise
         except NotFoundError:
             if current_user.is_authenticated:
                 raise

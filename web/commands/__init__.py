@@ -15,6 +15,7 @@ from web.commands.imports import imports
 from web.commands.incidents import incidents
 from web.commands.integrations import integrations
 from web.commands.keys import keys
+from web.commands.places import GROUP_COMMANDS, PROJECT_COMMANDS
 from web.commands.projects import groups, members, projects
 from web.commands.prune import prune_command
 from web.commands.registry import registry
@@ -62,5 +63,9 @@ _COMMANDS = (
 
 def register_commands(app: Flask) -> None:
     """Add our commands to `flask`."""
+    for command in GROUP_COMMANDS:
+        groups.add_command(command)
+    for command in PROJECT_COMMANDS:
+        projects.add_command(command)
     for command in _COMMANDS:
         app.cli.add_command(command)

@@ -12,7 +12,7 @@ from domain.escalations import policies as policy_store
 from domain.escalations import routes as route_store
 from domain.escalations.routes import RouteDraft
 from domain.escalations.steps import parse_step
-from domain.projects.access import get_project
+from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from web.alerts.escalations import (
     WrittenPlan,
@@ -35,7 +35,7 @@ routes = AppGroup("alert-routes", help="Which alerts go to which escalation poli
 
 
 def _project(path: str) -> ProjectView:
-    return get_project(path, _OPERATOR, session=db.session())
+    return follow_to_project(path, _OPERATOR, session=db.session())
 
 
 @escalations.command("create")

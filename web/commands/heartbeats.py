@@ -12,7 +12,7 @@ from domain.grace_period import GracePeriod
 from domain.heartbeats import heartbeats as domain
 from domain.heartbeats.heartbeats import MOST, SEVERITIES, HeartbeatDetails, HeartbeatView
 from domain.heartbeats.schedules import Schedule
-from domain.projects.access import get_project
+from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -108,7 +108,7 @@ def delete_command(*, project: str, heartbeat_id: int) -> dict[str, Any]:
 
 
 def _project(path: str) -> ProjectView:
-    return get_project(path, _OPERATOR, session=db.session())
+    return follow_to_project(path, _OPERATOR, session=db.session())
 
 
 def _as_json(view: HeartbeatView) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from domain.importing.files import Document, read_documents
 from domain.importing.grafana_oncall import read_grafana_oncall
 from domain.importing.opsgenie import read_opsgenie
 from domain.importing.plan import ImportPlan
-from domain.projects.access import get_project
+from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -118,4 +118,4 @@ def _of_team(text: str, plan: ImportPlan) -> tuple[str, ProjectView]:
 
 
 def _project(path: str) -> ProjectView:
-    return get_project(path, _OPERATOR, session=db.session())
+    return follow_to_project(path, _OPERATOR, session=db.session())

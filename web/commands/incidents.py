@@ -23,7 +23,7 @@ from domain.incidents.opening import Composer, NewIncident, create_incident
 from domain.incidents.rows import get_incident
 from domain.incidents.status import change_status
 from domain.incidents.views import STATUSES, IncidentView
-from domain.projects.access import check_takes_changes, get_project
+from domain.projects.access import check_takes_changes, follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -137,7 +137,7 @@ def update_incident_command(*, project: str, iid: int, **given: Any) -> dict[str
 
 
 def _project(path: str) -> ProjectView:
-    return get_project(path, _OPERATOR, session=db.session())
+    return follow_to_project(path, _OPERATOR, session=db.session())
 
 
 def _severity(word: str | None) -> Severity | None:

@@ -9,7 +9,7 @@ from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import integrations as alert_integrations
 from domain.alerts.integrations.integrations import PLACEHOLDER_API_URL, IntegrationDetails
 from domain.audit.events import Event, EventKind
-from domain.projects.access import get_project
+from domain.projects.access import follow_to_project
 from domain.projects.views import Viewer
 from web.alerts.integration_context import integration_context
 from web.commands.transaction import one_transaction
@@ -41,7 +41,7 @@ def create_integration_command(
     *, project: str, kind: str, name: str, api_url: str | None, inactive: bool
 ) -> dict[str, Any]:
     """Create an integration in PROJECT and print its URL and key."""
-    context = integration_context(get_project(project, _OPERATOR, session=db.session()))
+    context = integration_context(follow_to_project(project, _OPERATOR, session=db.session()))
     created, key = alert_integrations.create_integration(
         context,
         IntegrationType(kind),

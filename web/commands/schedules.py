@@ -19,7 +19,7 @@ from domain.on_call.schedules import (
     get_schedule,
 )
 from domain.on_call.shown import Shift, schedules_now
-from domain.projects.access import get_project
+from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -107,7 +107,7 @@ def _names(shift: Shift) -> list[str]:
 
 
 def _project(path: str) -> ProjectView:
-    return get_project(path, _OPERATOR, session=db.session())
+    return follow_to_project(path, _OPERATOR, session=db.session())
 
 
 def _schedule(project: ProjectView, named: str) -> ScheduleView:

@@ -12,7 +12,7 @@ from domain.audit.events import EventKind
 from domain.database.paging import ListPart
 from domain.durations import parse_duration
 from domain.errors import InvalidError
-from domain.projects.access import get_project
+from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from domain.silences import flapping
 from domain.silences import silences as domain
@@ -52,7 +52,7 @@ flap_settings = AppGroup("flap-settings", help="What becomes of alerts that open
 
 
 def _project(path: str) -> ProjectView:
-    return get_project(path, _OPERATOR, session=db.session())
+    return follow_to_project(path, _OPERATOR, session=db.session())
 
 
 def _shown(project: ProjectView, view: SilenceView) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from flask.cli import AppGroup
 
 from domain.alerts.matching.conditions import conditions_from
 from domain.grace_period import GracePeriod
-from domain.projects.access import get_project
+from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from domain.webhooks.endpoints import EndpointDetails, EndpointView, list_endpoints
 from domain.webhooks.events import ALL, WebhookEvent
@@ -115,7 +115,7 @@ def delete_command(*, project: str, webhook_id: int) -> dict[str, Any]:
 
 
 def _project(path: str) -> ProjectView:
-    return get_project(path, _OPERATOR, session=db.session())
+    return follow_to_project(path, _OPERATOR, session=db.session())
 
 
 def _as_json(webhook: EndpointView) -> dict[str, Any]:

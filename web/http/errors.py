@@ -43,6 +43,7 @@ from domain.errors import (
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
+from domain.projects.former_paths import MovedError
 from domain.registry.access import RegistryCredentialsError
 from domain.registry.client import RegistryRefusedError, RegistryUnavailableError
 from domain.registry.notifications import NotificationSecretError
@@ -57,6 +58,7 @@ from domain.repositories.errors import (
 )
 from web.http.endpoints import ErrorFormat, error_format
 from web.http.error_bodies import as_sentence, for_event, for_registry, written_json
+from web.http.moved import moved_answer
 from web.http.oauth_errors import advice, explained
 from web.http.public_urls import with_base_path
 from web.http.routes import existing_methods
@@ -160,6 +162,7 @@ def render_errors(app: Flask) -> None:
     """Register the error handlers of the application."""
     for kind in (DomainError, BearerRefusedError, InsufficientScopeError):
         app.register_error_handler(kind, _answer_known)
+    app.register_error_handler(MovedError, _answer_moved)
     app.register_error_handler(HTTPException, _answer_http)
     app.register_error_handler(SQLAlchemyError, _answer_database)
     app.register_error_handler(OAuth2Error, _answer_protocol)
@@ -183,6 +186,11 @@ def _answer_known(error: Exception) -> Response:
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
         return _page(400, str(error), headers, words=_UNKNOWN_QUERY)
     return _answer(status_of(error), str(error), headers, extra=_details_of(error))
+
+
+def _answer_moved(error: MovedError) -> Response:
+    roll_back()
+    return moved_answer(error) or _answer_known(error)
 
 
 def _headers_of(error: Exception) -> dict[str, str]:

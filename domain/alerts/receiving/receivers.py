@@ -1,4 +1,7 @@
-"""Finds the integration that a request is addressed to with one query, and checks its key."""
+"""Finds the integration that a request is addressed to with one query, and checks its key.
+
+A second one looks for a project that had the path.
+"""
 
 import base64
 import binascii
@@ -16,7 +19,7 @@ from domain.database.statements import KeptConnection, Row
 from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.projects.features import AccessLevel
-from models import Integration, Project
+from models import FormerPath, Integration, Project
 from models.folding import fold
 
 _TYPES = {integration_type.value: integration_type for integration_type in IntegrationType}
@@ -137,6 +140,20 @@ _OLDEST_OF_TYPE = (
     .limit(1)
 )
 
+#: Senders do not follow redirects, so a former path of the project receives as the present one
+#: does. It is looked for only where nothing has the path now.
+_AT_FORMER_PATH = INTEGRATION.join(
+    FormerPath, FormerPath.project_id == Integration.project_id
+).where(FormerPath.path_key == bindparam("path"))
+
+_FORMER_BY_IDENTIFIER = _AT_FORMER_PATH.where(
+    Integration.endpoint_identifier == bindparam("identifier")
+)
+
+_FORMER_OLDEST_OF_TYPE = (
+    _AT_FORMER_PATH.where(Integration.type == bindparam("type")).order_by(Integration.id).limit(1)
+)
+
 #: Of HTTP endpoints: no other type reads events.
 _BY_KEY = INTEGRATION.where(
     or_(
@@ -174,7 +191,8 @@ def find_receiver(
 ) -> Receiver:
     """Return the receiver with this endpoint identifier, or raise UnknownReceiverError."""
     parameters = {"identifier": identifier, "path": fold(project_path)}
-    return _receiver(connection.first(_BY_IDENTIFIER, parameters), now)
+    found = connection.first(_BY_IDENTIFIER, parameters)
+    return _receiver(found or connection.first(_FORMER_BY_IDENTIFIER, parameters), now)
 
 
 def find_oldest_receiver(
@@ -186,7 +204,8 @@ def find_oldest_receiver(
 ) -> Receiver:
     """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
     parameters = {"type": integration_type.value, "path": fold(project_path)}
-    return _receiver(connection.first(_OLDEST_OF_TYPE, parameters), now)
+    found = connection.first(_OLDEST_OF_TYPE, parameters)
+    return _receiver(found or connection.first(_FORMER_OLDEST_OF_TYPE, parameters), now)
 
 
 def find_receiver_by_key(

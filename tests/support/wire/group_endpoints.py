@@ -29,6 +29,7 @@ LEVELS = tuple(
     )
 )
 PROJECT = ("name", "path", "visibility", "description", *LEVELS)
+LOCATIONS = (*PAGES, "search")
 GROUPS_AT = "/api/v4/groups"
 GROUP_AT = "/api/v4/{namespace}"
 MEMBERS_AT = f"{GROUP_AT}/members"
@@ -43,6 +44,8 @@ GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.groups.show", "GET", f"{GROUPS_AT}/{{id}}", TOKEN),
     ("api_v4.groups.change", "PUT", GROUP_AT, ("name", "path", "description")),
     ("api_v4.groups.delete", "DELETE", f"{GROUPS_AT}/{{id}}", TOKEN),
+    ("api_v4.groups.transfer", "POST", f"{GROUP_AT}/transfer", ("group_id",)),
+    ("api_v4.groups.transfer_locations", "GET", f"{GROUP_AT}/transfer_locations", LOCATIONS),
     ("api_v4.groups.subgroups", "GET", f"{GROUP_AT}/subgroups", GROUPS),
     ("api_v4.groups.descendant_groups", "GET", f"{GROUP_AT}/descendant_groups", GROUPS),
     ("api_v4.groups.projects", "GET", f"{GROUP_AT}/projects", (*PROJECTS, "include_subgroups")),
@@ -62,6 +65,13 @@ GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.projects.show", "GET", f"{PROJECTS_AT}/{{id}}", TOKEN),
     ("api_v4.projects.change", "PUT", "/api/v4/{project}", PROJECT),
     ("api_v4.projects.delete", "DELETE", f"{PROJECTS_AT}/{{id}}", TOKEN),
+    ("api_v4.projects.transfer", "PUT", "/api/v4/{project}/transfer", ("namespace",)),
+    (
+        "api_v4.projects.transfer_locations",
+        "GET",
+        "/api/v4/{project}/transfer_locations",
+        LOCATIONS,
+    ),
     ("api_v4.projects.archive", "POST", f"{PROJECTS_AT}/{{id}}/archive", TOKEN),
     ("api_v4.projects.unarchive", "POST", f"{PROJECTS_AT}/{{id}}/unarchive", TOKEN),
 )

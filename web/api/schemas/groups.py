@@ -65,7 +65,7 @@ class GroupChangeBody(Body):
     """New values of a group."""
 
     name: Name | None = None
-    #: Only the present one: groups are not renamed.
+    #: The last part of the full path; URLs with the former one still lead here.
     path: Name | None = None
     description: Description | None = None
 
@@ -73,6 +73,26 @@ class GroupChangeBody(Body):
     def edit(self) -> GroupEdit:
         """The new values."""
         return GroupEdit(name=self.name, description=self.description)
+
+
+class GroupTransferBody(Body):
+    """Where a group moves to."""
+
+    #: The id of a group; without one, the group moves to the top level.
+    group_id: Id | None = None
+
+
+class TransferQuery(PagedQuery):
+    """Which of the groups that take a transfer a list has."""
+
+    #: Of names and paths.
+    search: Search = ""
+    order_by: Literal["name", "path", "id"] = "name"
+    sort: Literal["asc", "desc"] = "asc"
+
+    def wanted(self, *, without: tuple[int, ...] = ()) -> GroupFilter:
+        """Return the filter: the caller can create projects and groups there."""
+        return GroupFilter(least=Role.MAINTAINER, search=self.search, without=without)
 
 
 class Group(Resource):

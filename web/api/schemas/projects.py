@@ -101,7 +101,7 @@ class ProjectChangeBody(_LevelsBody):
     """New values of a project."""
 
     name: Name | None = None
-    #: Only the present one: projects are not renamed.
+    #: The last part of the full path; URLs with the former one still lead here.
     path: Name | None = None
     visibility: Visibility | None = None
     description: Description | None = None
@@ -115,6 +115,13 @@ class ProjectChangeBody(_LevelsBody):
             access_levels=self.levels(),
             outbound_job_tokens=self.ci_job_token_scope_enabled,
         )
+
+
+class ProjectTransferBody(Body):
+    """Where a project moves to."""
+
+    #: The id or the full path of a group.
+    namespace: Id | Name
 
 
 class ProjectNamespace(Resource):

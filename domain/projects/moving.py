@@ -1,0 +1,250 @@
+"""Moves groups and projects: to another path, and into another group.
+
+All that lies below a group moves with it. Moves are made one after the other. Each former path
+stays with what had it (`domain/projects/former_paths.py`), so that its URLs still lead there.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from sqlalchemy import ColumnElement, delete, exists, func, insert, literal, select, update
+from sqlalchemy.orm import Session
+
+from domain.accounts.names import LONGEST_PATH
+from domain.database.advisory_locks import AdvisoryLock
+from domain.errors import InvalidError, NotFoundError
+from domain.projects.creation import check_free, check_valid, former_path_taken, get_parent
+from domain.projects.editing import Changes
+from domain.projects.grants import subtree
+from domain.projects.paths import parent
+from domain.projects.views import Namespace
+from models import FormerPath, Group, Project
+from models.folding import fold
+
+Row = TypeVar("Row", Group, Project)
+Table = type[Group] | type[Project]
+#: The first part of a project's path is that of a group, which exists.
+_NONE_RESERVED: frozenset[str] = frozenset()
+
+
+def rename_project(project_id: int, segment: str, *, session: Session, now: datetime) -> Changes:
+    """Change the last part of a project's path; raise InvalidError or ConflictError."""
+    _one_at_a_time(session)
+    group_path = parent(_get(Project, project_id, session=session).path) or ""
+    return _move_project(project_id, group_path, segment, session=session, now=now)
+
+
+def transfer_project(
+    project_id: int, group_path: str, *, session: Session, now: datetime
+) -> Changes:
+    """Move a project into another group; raise InvalidError, NotFoundError or ConflictError."""
+    _one_at_a_time(session)
+    project = _get(Project, project_id, session=session)
+    if fold(parent(project.path) or "") == fold(group_path):
+        message = f"The project is in {group_path} already."
+        raise InvalidError(message, field="namespace")
+    segment = _last(project.path)
+    return _move_project(project_id, group_path, segment, session=session, now=now)
+
+
+def rename_group(
+    group_id: int, segment: str, *, reserved: frozenset[str], session: Session, now: datetime
+) -> Changes:
+    """Change the last part of a group's path; raise InvalidError or ConflictError."""
+    _one_at_a_time(session)
+    above = parent(_get(Group, group_id, session=session).path)
+    return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
+
+
+def transfer_group(
+    group_id: int,
+    parent_path: str | None,
+    *,
+    reserved: frozenset[str],
+    session: Session,
+    now: datetime,
+) -> Changes:
+    """Move a group into another one, or to the top if that is None.
+
+    Raises InvalidError, NotFoundError or ConflictError.
+    """
+    _one_at_a_time(session)
+    path = _get(Group, group_id, session=session).path
+    if fold(parent(path) or "") == fold(parent_path or ""):
+        there = f"in {parent_path}" if parent_path else "at the top level"
+        message = f"The group is {there} already."
+        raise InvalidError(message, field="group_id")
+    if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
+        message = "A group cannot be moved into itself."
+        raise InvalidError(message, field="group_id")
+    return _move_group(
+        group_id, parent_path, _last(path), reserved=reserved, session=session, now=now
+    )
+
+
+def _move_project(
+    project_id: int, group_path: str, segment: str, *, session: Session, now: datetime
+) -> Changes:
+    _check_segment(segment)
+    group = get_parent(group_path, session=session)
+    project = _locked(Project, Project.id == project_id, session=session)[0]
+    place = Namespace(project_id=project.id, path=project.path)
+    before, path = project.path, f"{group.path}/{segment}"
+    if path == before:
+        return {}
+    check_valid(path, reserved=_NONE_RESERVED)
+    if fold(path) != fold(before):
+        check_free(path, session=session, own=place)
+        _keep_former(Project, Project.id == project.id, session=session, now=now)
+    project.path, project.group_id = path, group.id
+    session.flush()
+    _settle(Project, Project.id == project.id, session=session)
+    return {"path": (before, path)}
+
+
+def _move_group(
+    group_id: int,
+    parent_path: str | None,
+    segment: str,
+    *,
+    reserved: frozenset[str],
+    session: Session,
+    now: datetime,
+) -> Changes:
+    _check_segment(segment)
+    groups, projects = _below(group_id)
+    group = next(each for each in _locked(Group, groups, session=session) if each.id == group_id)
+    holder = get_parent(parent_path, session=session) if parent_path else None
+    before, path = group.path, f"{holder.path}/{segment}" if holder else segment
+    if path == before:
+        return {}
+    check_valid(path, reserved=reserved)
+    _check_lengths(before, path, groups, projects, session=session)
+    if fold(path) != fold(before):
+        check_free(path, session=session, own=Namespace(group_id=group.id, path=before))
+        _keep_former(Group, groups, session=session, now=now)
+        _keep_former(Project, projects, session=session, now=now)
+    group.parent_id = holder.id if holder else None
+    session.flush()
+    tables: tuple[tuple[Table, ColumnElement[bool]], ...] = ((Group, groups), (Project, projects))
+    for table, inside in tables:
+        _set_beginning(table, inside, before, path, session=session)
+        _settle(table, inside, session=session)
+    session.expire_all()  # their paths were changed by statements
+    return {"path": (before, path)}
+
+
+def _below(group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the conditions for a group with those below it, and for their projects."""
+    ids = subtree(select(Group.id).where(Group.id == group_id))
+    return (
+        Group.id.in_(ids) & Group.deleted_at.is_(None),
+        Project.group_id.in_(ids) & Project.deleted_at.is_(None),
+    )
+
+
+def _keep_former(
+    table: Table, inside: ColumnElement[bool], *, session: Session, now: datetime
+) -> None:
+    """Store the present paths as former ones."""
+    rows = select(table.path, _key(table), table.id, literal(now)).where(inside)
+    columns = ["path", "path_key", _holder(table), "created_at"]
+    session.execute(
+        insert(FormerPath).from_select(columns, rows).execution_options(synchronize_session=False)
+    )
+
+
+def _set_beginning(
+    table: Table, inside: ColumnElement[bool], before: str, path: str, *, session: Session
+) -> None:
+    # Paths are ASCII (`domain/accounts/names.py`), so that a folded one is as long.
+    rest = len(before) + 1
+    values = {
+        "path": literal(path) + func.substr(table.path, rest),
+        "path_key": literal(fold(path)) + func.substr(_key(table), rest),
+    }
+    session.execute(
+        update(table).where(inside).values(values).execution_options(synchronize_session=False)
+    )
+
+
+def _settle(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
+    """Remove former paths that are present ones again; raise ConflictError for those of others."""
+    holder = getattr(FormerPath, _holder(table))
+    is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
+    session.execute(delete(FormerPath).where(is_again).execution_options(synchronize_session=False))
+    taken = select(table.path).join(FormerPath, FormerPath.path_key == table.path_key)
+    of_another = session.scalar(taken.where(inside).limit(1))
+    if of_another is not None:
+        raise former_path_taken(of_another)
+
+
+def _check_lengths(
+    before: str,
+    path: str,
+    groups: ColumnElement[bool],
+    projects: ColumnElement[bool],
+    *,
+    session: Session,
+) -> None:
+    longest = max(
+        session.scalar(select(func.max(func.length(table.path))).where(inside)) or 0
+        for table, inside in ((Group, groups), (Project, projects))
+    )
+    if longest - len(before) + len(path) > LONGEST_PATH:
+        message = f"A path below the group would have more than {LONGEST_PATH} characters."
+        raise InvalidError(message, field="path")
+
+
+def _check_segment(segment: str) -> None:
+    if "/" in segment:
+        message = "path is one name; the group that it is in is changed by a transfer."
+        raise InvalidError(message, field="path")
+
+
+def _one_at_a_time(session: Session) -> None:
+    """Wait for other moves, so that no two can block each other; SQLite has one writer."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(AdvisoryLock.MOVES.value)))
+
+
+def _get(table: type[Row], row_id: int, *, session: Session) -> Row:
+    found = session.scalar(
+        select(table)
+        .where(table.id == row_id, table.deleted_at.is_(None))
+        .execution_options(populate_existing=True)
+    )
+    if found is None:
+        raise _gone()
+    return found
+
+
+def _locked(table: type[Row], inside: ColumnElement[bool], *, session: Session) -> Sequence[Row]:
+    """Lock rows: nothing is created in a group, and no alert arrives, until the commit."""
+    found = session.scalars(
+        select(table)
+        .where(inside, table.deleted_at.is_(None))
+        .order_by(table.id)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    ).all()
+    if not found:
+        raise _gone()
+    return found
+
+
+def _gone() -> NotFoundError:
+    return NotFoundError("It was deleted meanwhile.")
+
+
+def _key(table: Table) -> ColumnElement[str]:
+    return func.coalesce(table.path_key, func.lower(table.path))
+
+
+def _holder(table: Table) -> str:
+    return "group_id" if table is Group else "project_id"
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]

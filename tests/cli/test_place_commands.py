@@ -1,0 +1,43 @@
+"""Commands that rename, move and delete groups and projects."""
+
+import pytest
+from flask import Flask
+
+from tests.support.service.commands import operate
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def test_groups_and_projects_are_moved_and_deleted(app: Flask) -> None:
+    operate(app, "users", "create", "alice", "--email", "alice@example.com")
+    for path in ("acme", "acme/eu", "corp"):
+        operate(app, "groups", "create", path, "--owner", "alice")
+    operate(app, "projects", "create", "acme/eu/shop")
+    changed = operate(app, "groups", "change", "acme", "--path", "acme-inc", "--name", "Acme")
+    assert (changed["path"], changed["changed"]) == ("acme-inc", ["path", "name"])
+    # The former path is understood.
+    changed = operate(app, "projects", "change", "acme/eu/shop", "--path", "store")
+    assert changed["path"] == "acme-inc/eu/store"
+    moved = operate(app, "projects", "transfer", "acme-inc/eu/store", "corp")
+    assert moved["path"] == "corp/store"
+    former = ["acme-inc/eu/store", "acme-inc/eu/shop", "acme/eu/shop"]
+    assert operate(app, "projects", "former-paths", "corp/store")["former_paths"] == former
+    operate(app, "projects", "release-path", "corp/store", "ACME-inc/eu/shop")
+    assert operate(app, "projects", "create", "acme-inc/eu/shop")["path"] == "acme-inc/eu/shop"
+    assert operate(app, "groups", "transfer", "acme-inc/eu")["path"] == "eu"
+    assert operate(app, "projects", "archive", "eu/shop")["archived"] is True
+    assert operate(app, "projects", "unarchive", "eu/shop")["archived"] is False
+    refused = app.test_cli_runner().invoke(args=["groups", "delete", "eu"])
+    assert refused.exit_code == 1
+    assert "eu has 1 project, 1 direct member. Add --yes to delete it." in refused.stderr
+    assert operate(app, "groups", "delete", "eu", "--yes")["contents"]["projects"] == 1
+    gone = app.test_cli_runner().invoke(args=["groups", "delete", "eu", "--yes"])
+    assert "There is no group or project “eu”." in gone.stderr
+
+
+def test_a_group_without_an_owner_of_its_own_does_not_come_to_the_top(app: Flask) -> None:
+    operate(app, "groups", "create", "acme")
+    operate(app, "groups", "create", "acme/eu")
+    refused = app.test_cli_runner().invoke(args=["groups", "transfer", "acme/eu"])
+    assert refused.exit_code == 1
+    assert "would have no owner" in refused.stderr

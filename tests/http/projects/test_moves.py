@@ -1,0 +1,238 @@
+"""Groups and projects that are renamed, transferred and deleted: what their old URLs do."""
+
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from domain.registry.names import find_project
+from tests.http.api.test_projects_api import made, path_of, script_of
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_project,
+    make_user,
+    signed_in,
+    unique,
+)
+from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
+from tests.support.accounts.team import give_role
+from tests.support.alerts.senders import connect
+from tests.support.database.audit_log import events_with_subject
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, forms_in, submit
+
+pytestmark = pytest.mark.one_database("postgres")
+_REFS = "info/refs?service=git-upload-pack"
+
+
+def renamed(gatebell: LiveGatebell, owner: Person, project: str, path: str) -> str:
+    """Rename a project on its page, and return the new path."""
+    browser = signed_in(gatebell, owner)
+    page = browser.get(f"{gatebell.url}/{project}/-/settings/path")
+    answer = submit(browser, page, form_with(page, "path"), path=path)
+    assert answer.status_code == 302, answer.text
+    return f"{project.rpartition('/')[0]}/{path}"
+
+
+@pytest.mark.both_databases
+def test_a_renamed_project_is_reached_under_its_former_path(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    old = make_project(gatebell, owner, visibility="public")
+    endpoint, browser = connect(gatebell, old), signed_in(gatebell, owner)
+    open_page = browser.get(f"{gatebell.url}/{old}/-/settings/general")
+    endpoint.accepted(title="before")
+    new = renamed(gatebell, owner, old, "store")
+    # Senders do not follow redirects: the alert is taken under the old URLs, short ones included.
+    endpoint.accepted(title="after")
+    short = endpoint.url.partition("/alerts/notify/")[0] + "/alerts/notify.json"
+    taken = requests.post(short, json={"title": "short"}, headers=endpoint.bearer, timeout=60)
+    assert taken.status_code == 200
+    # Pages redirect with their query, and a form that was open is sent on.
+    moved = browser.get(f"{gatebell.url}/{old}/-/alerts?search=after", allow_redirects=False)
+    assert (moved.status_code, moved.headers["Location"]) == (302, f"/{new}/-/alerts?search=after")
+    assert "<bdi>after</bdi>" in browser.get(f"{gatebell.url}/{old}/-/alerts").text
+    assert browser.get(f"{gatebell.url}/{old}").url == f"{gatebell.url}/{new}"
+    sent = submit(browser, open_page, form_with(open_page, "visibility"), name="Store")
+    assert sent.status_code == 307
+    assert sent.headers["Location"] == f"/{new}/-/settings/general"
+    # As GitLab's API: reading is redirected to the id, everything else is refused.
+    script = script_of(gatebell, owner)
+    answer = script.send("GET", f"{path_of(old)}/alert_management_alerts", allow_redirects=False)
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/api/v4/projects/")
+    assert len(script.send("GET", f"{path_of(old)}/alert_management_alerts").json()) == 3
+    refused = script.send("PUT", path_of(old), json={"name": "x"})
+    assert refused.status_code == 405
+    assert "moved projects" in refused.json()["message"]
+    assert browser.get(f"{gatebell.url}/{old}.git/{_REFS}").status_code == 200
+    event = events_with_subject(gatebell, new)[0]
+    assert (event.details["path_before"], event.details["path"]) == (old, new)
+
+
+def test_strangers_learn_nothing_of_a_former_path(gatebell: LiveGatebell) -> None:
+    owner, stranger = make_user(gatebell), signed_in(gatebell, make_user(gatebell, name="mallory"))
+    old = make_project(gatebell, owner)
+    renamed(gatebell, owner, old, "store")
+    anonymous = gatebell.http()
+    for path in (old, f"{old}/-/alerts"):
+        assert stranger.get(f"{gatebell.url}/{path}").status_code == 404
+        assert "/users/sign_in" in anonymous.get(f"{gatebell.url}/{path}").url
+    assert anonymous.get(f"{gatebell.url}/{old}.git/{_REFS}").status_code == 401
+
+
+@pytest.mark.both_databases
+def test_a_renamed_group_keeps_what_is_below_it_until_its_owner_releases_the_path(
+    gatebell: LiveGatebell,
+) -> None:
+    owner, other = make_user(gatebell), make_user(gatebell, name="bob")
+    script, project = script_of(gatebell, owner), make_project(gatebell, owner)
+    old = project.partition("/")[0]
+    below = made(
+        script.send(
+            "POST",
+            "/groups",
+            json={"path": "eu", "parent_id": namespace_of(gatebell, "groups", project).id},
+        )
+    )
+    body = {"name": "web", "namespace_id": below["id"]}
+    inner = made(script.send("POST", "/projects", json=body))["path_with_namespace"]
+    endpoint = connect(gatebell, inner)
+    new = unique("corp")
+    group = made(script.send("PUT", f"/groups/{old}", json={"path": new}), 200)
+    assert group["full_path"] == new
+    web = made(script.send("GET", path_of(f"{new}/eu/web")), 200)
+    assert web["namespace"]["full_path"] == f"{new}/eu"
+    endpoint.accepted(title="still there")
+    # Nobody else gets the path, neither as a group nor below it.
+    thief = script_of(gatebell, other)
+    taken = thief.send("POST", "/groups", json={"path": old})
+    assert taken.status_code == 409
+    assert "former path" in taken.json()["message"]
+    # Back again, and forth: a path of one's own is free.
+    assert made(script.send("PUT", f"/groups/{new}", json={"path": old}), 200)["full_path"] == old
+    assert script.send("GET", f"/groups/{new}").json()["full_path"] == old
+    made(script.send("PUT", f"/groups/{old}", json={"path": new}), 200)
+    browser = signed_in(gatebell, owner)
+    page = browser.get(f"{gatebell.url}/groups/{new}/-/path")
+    released = [form for form in forms_in(page.text) if form.action.endswith("/release")]
+    assert submit(browser, page, released[0]).status_code == 302
+    assert endpoint.post(b"{}").status_code == 404
+    made(thief.send("POST", "/groups", json={"path": old}))
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("a b", 400), ("a/b", 400), ("x" * 101, 400), ("", 400), ("shop.git", 400), ("\x00", 400)],
+)
+def test_bad_paths_are_refused_and_nothing_moves(
+    gatebell: LiveGatebell, path: str, status: int
+) -> None:
+    owner = make_user(gatebell)
+    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
+    answer = script.send("PUT", path_of(project), json={"path": path, "name": "changed"})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (status, "path")
+    assert made(script.send("GET", path_of(project)), 200)["name"] == "shop"
+
+
+def test_a_group_cannot_take_the_name_of_a_route(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    group = make_project(gatebell, owner).partition("/")[0]
+    for word in ("oauth", "Admin", "-", "help", "api"):
+        answer = script_of(gatebell, owner).send("PUT", f"/groups/{group}", json={"path": word})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "path"), word
+
+
+@pytest.mark.both_databases
+def test_a_transfer_says_whose_roles_change_and_keeps_the_rest(gatebell: LiveGatebell) -> None:
+    owner, helper, newcomer = (
+        make_user(gatebell, name=name) for name in ("alice", "helper", "newcomer")
+    )
+    old, other = make_project(gatebell, owner), make_project(gatebell, owner)
+    source, target = old.partition("/")[0], other.partition("/")[0]
+    give_role(gatebell, source, helper, Role.DEVELOPER)
+    give_role(gatebell, target, newcomer, Role.REPORTER)
+    script = script_of(gatebell, owner)
+    bot = make_bot_token(script, namespace_of(gatebell, "projects", old))
+    made(script.send("PUT", path_of(old), json={"path": "web"}), 200)
+    old = f"{source}/web"
+    endpoint, browser = connect(gatebell, old), signed_in(gatebell, owner)
+    url = f"{gatebell.url}/{old}/-/settings/transfer"
+    explained = browser.get(url, params={"to": target})
+    rows = [row.partition("</tr>")[0] for row in explained.text.split('<tr role="row">')]
+    (lost,) = [row for row in rows if helper.username in row]
+    (gained,) = [row for row in rows if newcomer.username in row]
+    for row, words in ((lost, ("Developer", "No access")), (gained, ("No access", "Reporter"))):
+        assert re.findall(r'data-label="\w+">([^<]+)<', row) == list(words)
+    form = form_with(explained, "confirmation")
+    refused = submit(browser, explained, form, confirmation="something else")
+    assert refused.status_code == 422
+    answer = submit(browser, explained, form, confirmation=old)
+    new = f"{target}/web"
+    assert answer.headers["Location"] == f"/{new}/-/settings/general"
+    endpoint.accepted(title="under the old URL")
+    assert signed_in(gatebell, helper).get(f"{gatebell.url}/{new}").status_code == 404
+    assert signed_in(gatebell, newcomer).get(f"{gatebell.url}/{new}").status_code == 200
+    as_bot = {"PRIVATE-TOKEN": bot.clear}
+    seen = gatebell.http().get(f"{gatebell.url}/api/v4{path_of(new)}", headers=as_bot)
+    assert seen.status_code == 200
+    with database_of(gatebell) as session:  # images keep their names
+        found = find_project(f"{old}/app", session=session)
+        assert found is not None
+        assert found.path == new
+
+
+def test_a_transfer_needs_a_group_that_one_maintains(gatebell: LiveGatebell) -> None:
+    owner, stranger = make_user(gatebell), make_user(gatebell, name="bob")
+    project, foreign = make_project(gatebell, owner), make_project(gatebell, stranger)
+    script, group = script_of(gatebell, owner), foreign.partition("/")[0]
+    for target, status in ((group, 404), (project.partition("/")[0], 400), (2**40, 404)):
+        answer = script.send("PUT", f"{path_of(project)}/transfer", json={"namespace": target})
+        assert answer.status_code == status, answer.text
+    give_role(gatebell, group, owner, Role.DEVELOPER)
+    answer = script.send("PUT", f"{path_of(project)}/transfer", json={"namespace": group})
+    assert answer.status_code == 403
+    give_role(gatebell, group, owner, Role.MAINTAINER)
+    listed = script.send("GET", f"{path_of(project)}/transfer_locations").json()
+    assert [each["full_path"] for each in listed] == [group]
+    # What they have there already stands in the way.
+    answer = script.send("PUT", f"{path_of(project)}/transfer", json={"namespace": group})
+    assert answer.status_code == 409
+
+
+@pytest.mark.both_databases
+def test_a_group_moves_to_the_top_and_keeps_an_owner(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    script, project = script_of(gatebell, owner), make_project(gatebell, owner)
+    top, leaf = namespace_of(gatebell, "groups", project), unique("eu")
+    below = made(script.send("POST", "/groups", json={"path": leaf, "parent_id": top.id}))
+    own = f"/groups/{below['id']}/members/{script.send('GET', '/user').json()['id']}"
+    assert script.send("DELETE", own).status_code == 204
+    inside = script.send("POST", f"/groups/{top.id}/transfer", json={"group_id": below["id"]})
+    assert inside.status_code == 400
+    moved = made(script.send("POST", f"/groups/{below['id']}/transfer", json={}))
+    assert (moved["full_path"], moved["parent_id"]) == (leaf, None)
+    members = script.send("GET", f"/groups/{below['id']}/members").json()
+    assert [each["access_level"] for each in members] == [50]
+    old = quote(f"{project.partition('/')[0]}/{leaf}", safe="")
+    assert script.send("GET", f"/groups/{old}").json()["full_path"] == leaf
+
+
+def test_the_page_of_a_deletion_counts_what_goes_along(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    project, browser = make_project(gatebell, owner), signed_in(gatebell, owner)
+    endpoint = connect(gatebell, project)
+    for number in range(3):
+        endpoint.accepted(title=f"alert {number}")
+    group = project.partition("/")[0]
+    page = browser.get(f"{gatebell.url}/groups/{group}/-/delete")
+    for words in ("1 project<", "3 alerts<", "1 integration<"):
+        assert words in page.text
+    form = form_with(page, "confirmation")
+    assert submit(browser, page, form, confirmation="acme").status_code == 422
+    assert submit(browser, page, form, confirmation=group).status_code == 302
+    assert browser.get(f"{gatebell.url}/{project}").status_code == 404
+    assert endpoint.post(json.dumps({"title": "late"}).encode()).status_code == 404
