@@ -109,6 +109,10 @@ def _show(full_path: str) -> ResponseReturnValue:
         raise
     except NotFoundError:
         return _show_group(get_group(full_path, viewer(), session=db.session()))
+    return _show_project(project)
+
+
+def _show_project(project: ProjectView) -> ResponseReturnValue:
     is_inside = project.shows_alerts
     sees_integrations = project.has(Feature.MONITOR) and (
         project.can_develop or project.can_integrate

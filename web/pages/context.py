@@ -26,7 +26,8 @@ _SIGNED_IN = (
         "Projects",
         "home.groups_and_projects",
         (
-            *("home.groups", "groups.", "projects.", "resource_tokens.", "alerts.", "on_call"),
+            *("home.groups", "groups.", "group_places.", "projects.", "project_places."),
+            *("resource_tokens.", "alerts.", "on_call"),
             *("incidents.", "incident_"),
             *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
             *("deliveries.", "test_alerts.", "heartbeats.", "webhooks.", "webhook_deliveries."),
