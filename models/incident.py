@@ -13,6 +13,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
+    true,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -42,6 +43,8 @@ class IncidentRule(Base):
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
     #: Whether its incidents are closed when all of their alerts are resolved.
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: One that is not opens nothing.
+    is_active: Mapped[bool] = mapped_column(default=True, server_default=true())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 

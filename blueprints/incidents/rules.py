@@ -89,6 +89,22 @@ def change(project: ProjectView, rule_id: int) -> ResponseReturnValue:
     return _to_list(project)
 
 
+@incident_rules.post(f"{_ONE}/<any(turn_on, turn_off):action>")
+@project_member(at_least=Role.MAINTAINER)
+def switch(project: ProjectView, rule_id: int, action: str) -> ResponseReturnValue:
+    """Turn a rule on or off."""
+    rule = domain.switch_rule(
+        project.id, rule_id, is_active=action == "turn_on", session=db.session(), now=now()
+    )
+    record_event(rule_event(EventKind.INCIDENT_RULE_CHANGED, rule, project.path))
+    flash(
+        f"The rule “{rule.name}” was turned on. It applies to alerts from now on."
+        if rule.is_active
+        else f"The rule “{rule.name}” was turned off. Incidents that it opened stay as they are."
+    )
+    return _to_list(project)
+
+
 @incident_rules.post(f"{_ONE}/delete")
 @project_member(at_least=Role.MAINTAINER)
 def delete(project: ProjectView, rule_id: int) -> ResponseReturnValue:

@@ -137,7 +137,7 @@ class _InProject:
 
     def _rules_of(self, alert_ids: Sequence[int]) -> Mapping[int, RuleView]:
         """Return the first rule whose conditions each alert meets."""
-        rules = list_rules(self.id, session=self.session)
+        rules = [each for each in list_rules(self.id, session=self.session) if each.is_active]
         if not rules or not alert_ids:
             return {}
         labels = labels_of(alert_ids, session=self.session, reading=self.context.reading)

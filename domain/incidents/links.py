@@ -236,8 +236,10 @@ def _note(
 
 
 def stop_following(project_id: int, *, session: Session) -> None:
-    """Follow the alerts of a project no more if it has no rule and no open incident with alerts."""
-    has_rule = select(IncidentRule.id).where(IncidentRule.project_id == project_id)
+    """Follow no more if no rule of a project is active and no open incident has alerts."""
+    has_rule = select(IncidentRule.id).where(
+        IncidentRule.project_id == project_id, IncidentRule.is_active
+    )
     has_open = select(Incident.id).where(
         Incident.project_id == project_id, Incident.status.in_(OPEN_STATUSES), Incident.alerts > 0
     )

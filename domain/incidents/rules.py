@@ -28,6 +28,8 @@ class RuleView:
     conditions: Conditions
     #: Whether its incidents are closed when all of their alerts are resolved.
     closes_when_resolved: bool
+    #: One that is not opens nothing.
+    is_active: bool
     created_at: datetime
     updated_at: datetime
 
@@ -39,6 +41,8 @@ class RuleValues:
     name: str
     conditions: Conditions
     closes_when_resolved: bool = False
+    #: None: as it is; a new rule is active.
+    is_active: bool | None = None
 
 
 def list_rules(project_id: int, *, session: Session) -> tuple[RuleView, ...]:
@@ -68,9 +72,9 @@ def create_rule(
     if (session.scalar(count) or 0) >= MOST_RULES:
         message = f"A project can have at most {MOST_RULES} rules."
         raise InvalidError(message, field="name")
-    row = IncidentRule(project_id=project_id, created_at=now)
+    row = IncidentRule(project_id=project_id, is_active=True, created_at=now)
     _store(row, values, session=session, now=now)
-    follow(project_id, Follower.INCIDENTS, session=session)
+    _follow(project_id, session=session)
     return _view(row)
 
 
@@ -81,7 +85,26 @@ def change_rule(
     lock_incidents(project_id, session=session)
     row = _get(project_id, rule_id, session=session)
     _store(row, values, session=session, now=now)
+    _follow(project_id, session=session)
     return _view(row)
+
+
+def switch_rule(
+    project_id: int, rule_id: int, *, is_active: bool, session: Session, now: datetime
+) -> RuleView:
+    """Turn a rule on or off; incidents that it opened stay as they are."""
+    lock_incidents(project_id, session=session)
+    row = _get(project_id, rule_id, session=session)
+    row.is_active, row.updated_at = is_active, now
+    session.flush()
+    _follow(project_id, session=session)
+    return _view(row)
+
+
+def _follow(project_id: int, *, session: Session) -> None:
+    """Follow the alerts of a project for as long as a rule may open incidents."""
+    follow(project_id, Follower.INCIDENTS, session=session)
+    stop_following(project_id, session=session)
 
 
 def delete_rule(project_id: int, rule_id: int, *, session: Session) -> RuleView:
@@ -113,6 +136,7 @@ def _store(row: IncidentRule, values: RuleValues, *, session: Session, now: date
             row.name = name
             row.conditions = values.conditions.to_json()
             row.closes_when_resolved = values.closes_when_resolved
+            row.is_active = row.is_active if values.is_active is None else values.is_active
             row.updated_at = now
     except IntegrityError as error:
         message = f"There is a rule with the name “{name}” already."
@@ -133,6 +157,7 @@ def _view(row: IncidentRule) -> RuleView:
         name=row.name,
         conditions=conditions_from(row.conditions),
         closes_when_resolved=row.closes_when_resolved,
+        is_active=row.is_active,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )

@@ -157,5 +157,7 @@ def test_a_maintainer_makes_rules(gatebell: LiveGatebell) -> None:
     assert 'value="prod*, staging"' in pages.get(f"{rules}/{rule}")
     shown = pages.do(f"{rules}/{rule}", f"{rules}/{rule}", name="Live")
     assert "Live" in shown
+    assert "was turned off" in pages.do(rules, f"{rules}/{rule}/turn_off")
+    assert "was turned on" in pages.do(rules, f"{rules}/{rule}/turn_on")
     assert "was deleted" in pages.do(rules, f"{rules}/{rule}/delete")
     assert "No rules yet" in pages.get(rules)

@@ -55,6 +55,21 @@ def test_an_alert_that_meets_a_rule_opens_an_incident(project: IncidentProject) 
 
 
 @pytest.mark.spec("J2")
+def test_a_rule_that_is_off_opens_nothing_until_it_is_on_again(project: IncidentProject) -> None:
+    first, second = project.rule("first"), project.rule("second", active=False)
+    assert (first["active"], second["active"]) == (True, False)
+    rule = f"/incident_rules/{first['id']}"
+    assert project.api("PUT", rule, active=False)["active"] is False
+    assert project.api("PUT", rule, severities=["critical"])["active"] is False
+    project.fire("a")
+    assert project.incidents() == []
+    project.api("PUT", f"/incident_rules/{second['id']}", active=True)
+    project.fire("b")
+    (found,) = project.incidents()
+    assert (found["title"], found["rule_id"]) == ("b", second["id"])
+
+
+@pytest.mark.spec("J2")
 def test_gitlabs_spelling_of_the_markdown_is_read_as_well(project: IncidentProject) -> None:
     project.rule()
     project.send(item("a", annotations={"gitlab_incident_markdown": "Call *Bob*"}))

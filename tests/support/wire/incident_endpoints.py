@@ -12,7 +12,7 @@ INCIDENT = (
 )
 RULE = (
     *("name", "severities", "environments", "services", "labels", "close_when_resolved"),
-    *("severities[]", "environments[]"),
+    *("active", "severities[]", "environments[]"),
 )
 
 INCIDENT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (

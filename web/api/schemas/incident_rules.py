@@ -45,6 +45,10 @@ class _Fields(Body):
         description="Whether its incidents are closed when all of their alerts are resolved; "
         "false if it is left out of a new rule.",
     )
+    active: bool | None = Field(
+        default=None,
+        description="Whether it opens incidents; true if it is left out of a new rule.",
+    )
 
     def conditions(self, present: Mapping[str, object]) -> Conditions:
         """Return the conditions; those that are left out stay. Raise InvalidError."""
@@ -65,6 +69,7 @@ class IncidentRuleBody(_Fields):
             name=self.name,
             conditions=self.conditions({}),
             closes_when_resolved=bool(self.close_when_resolved),
+            is_active=self.active,
         )
 
 
@@ -80,6 +85,7 @@ class IncidentRuleChange(_Fields):
             name=rule.name if self.name is None else self.name,
             conditions=self.conditions(rule.conditions.to_json()),
             closes_when_resolved=rule.closes_when_resolved if closes is None else closes,
+            is_active=self.active,
         )
 
 
@@ -93,6 +99,7 @@ class IncidentRule(Resource):
     services: tuple[str, ...]
     labels: tuple[str, ...] = Field(description="Matchers, each as a text.")
     close_when_resolved: bool
+    active: bool = Field(description="Whether it opens incidents.")
     created_at: Time
     updated_at: Time
 
@@ -104,6 +111,7 @@ class IncidentRule(Resource):
             name=view.name,
             **{name: tuple(each) for name, each in view.conditions.to_json().items()},
             close_when_resolved=view.closes_when_resolved,
+            active=view.is_active,
             created_at=view.created_at,
             updated_at=view.updated_at,
         )
