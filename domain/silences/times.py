@@ -105,3 +105,20 @@ class WindowTimes:
         return Occurrence(
             starts_at=starts_at, ends_at=ends_at if ends_at > starts_at else starts_at + self.length
         )
+
+
+def wall_time_of(moment: datetime, time_zone: str) -> datetime:
+    """Return the wall time at which a window begins at a moment.
+
+    Raises InvalidError for the second pass of an hour that occurs twice, since the wall time alone
+    means the first, and OverflowError.
+    """
+    place = zone(time_zone)
+    local = wall_time(moment, place)
+    if instant(local, place) != moment:
+        message = (
+            f"{local:%H:%M} occurs twice in {time_zone} on that day, and a window begins at the "
+            "first of both: choose an earlier or a later start."
+        )
+        raise InvalidError(message, field="starts_at")
+    return local

@@ -133,7 +133,7 @@ def expire_silence_command(*, project: str, silence_id: int) -> dict[str, Any]:
 @maintenance_windows.command("create")
 @click.argument("project")
 @click.option("--name", required=True, help="What it is for.")
-@click.option("--starts", required=True, help="Local time, such as 2026-12-06T02:00.")
+@click.option("--starts", required=True, help="Local time, or one with an offset.")
 @click.option("--for", "length", required=True, help="How long: 90m, 2h.")
 @click.option("--time-zone", default="UTC", show_default=True, help="Such as Europe/Berlin.")
 @click.option("--repeat", type=click.Choice(_REPEATS), help="How often; by default once.")
@@ -153,7 +153,7 @@ def create_window_command(
     }
     wanted = NewWindow(
         name=name,
-        local_start=read_local_time(starts),
+        local_start=read_local_time(starts, time_zone),
         length=_length(length),
         time_zone=time_zone,
         recurrence=_recurrence(given["repeat"], given["rule"]),

@@ -85,11 +85,27 @@ def test_what_is_left_out_of_a_change_stays(maintainer: ApiCaller) -> None:
     assert [each["id"] for each in maintainer.done("GET", "/maintenance_windows")] == [made["id"]]
 
 
+def test_a_start_with_an_offset_is_converted_into_the_zone_of_the_window(
+    maintainer: ApiCaller,
+) -> None:
+    # A Sunday in winter; in summer the window is at the same local time.
+    made = create(maintainer, starts_at="2030-01-05T20:00-05:00", rule="FREQ=MONTHLY;INTERVAL=6")
+    assert made["starts_at"] == "2030-01-06T02:00"
+    begins = [each["starts_at"] for each in made["occurrences"][:2]]
+    assert begins == ["2030-01-06T01:00:00.000Z", "2030-07-06T00:00:00.000Z"]
+    at = f"/maintenance_windows/{made['id']}"
+    moved = {"starts_at": "2030-07-01T00:00:00Z", "time_zone": "Asia/Tokyo"}
+    assert maintainer.done("PUT", at, json=moved)["starts_at"] == "2030-07-01T09:00"
+
+
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": " "}, "name"),
     ({"name": "x" * 256}, "name"),
-    ({"starts_at": "tonight"}, "starts_at must be a local time"),
-    ({"starts_at": "2030-01-01T02:00Z"}, "starts_at must be a local time"),
+    ({"starts_at": "tonight"}, "starts_at must be a time"),
+    ({"starts_at": "0001-01-01T00:00+14:00"}, "starts_at must be a time"),
+    ({"starts_at": "2030-01-01T02:00Z", "time_zone": "Mars/Olympus"}, "time zone"),
+    # 02:30 for the second time; the wall time alone would mean the first.
+    ({"starts_at": "2030-10-27T02:30+01:00"}, "02:30 occurs twice in Europe/Berlin"),
     ({"starts_at": "2020-01-01T02:00", "rule": ""}, "over already"),
     ({"starts_at": "0001-01-01T00:00"}, "between the years"),
     ({"starts_at": "9999-12-31T23:59"}, "between the years"),

@@ -9,12 +9,19 @@ from domain.durations import duration_text, parse_duration
 from domain.errors import InvalidError
 from domain.silences.flapping import BOUNDS, FlapSettings
 from domain.silences.recurrence import parse_rule
+from domain.silences.times import wall_time_of
 from domain.silences.windows import LONGEST_NAME, NewWindow, WindowView
+from domain.time_zones import check_zone
 from web.api.schemas.alert_conditions import ConditionsBody, ConditionsResource
 from web.api.schemas.base import Body, OffsetQuery, Resource, Text, Time
 
 _LocalTime = Annotated[
-    Text, Field(description="A time in the time zone, without an offset: `2026-12-06T02:00`.")
+    Text,
+    Field(
+        description="A local time of the time zone, such as `2026-12-06T02:00`. A time with an "
+        "offset, such as `2026-12-06T01:00Z`, is converted into that zone, and the window recurs "
+        "at the local time that it is there."
+    ),
 ]
 _Length = Annotated[Text, Field(description="A length such as `90m` or `2h`, at most `7d`.")]
 _Rule = Annotated[
@@ -44,7 +51,7 @@ class WindowBody(ConditionsBody):
         """What the window is to be; raises InvalidError."""
         return NewWindow(
             name=self.name,
-            local_start=read_local_time(self.starts_at),
+            local_start=read_local_time(self.starts_at, self.time_zone),
             length=parse_duration(self.duration, field="duration"),
             time_zone=self.time_zone,
             recurrence=parse_rule(self.rule) if self.rule else None,
@@ -65,28 +72,30 @@ class WindowChange(ConditionsBody):
         """Return what becomes of a window; raise InvalidError."""
         times = window.times
         rule = window.rule if self.rule is None else self.rule
+        place, given = self.time_zone or times.time_zone, self.starts_at
         return NewWindow(
             name=self.name or window.name,
-            local_start=read_local_time(self.starts_at) if self.starts_at else times.local_start,
+            local_start=read_local_time(given, place) if given else times.local_start,
             length=(
                 parse_duration(self.duration, field="duration") if self.duration else times.length
             ),
-            time_zone=self.time_zone or times.time_zone,
+            time_zone=place,
             recurrence=parse_rule(rule) if rule else None,
             conditions=self.conditions(window.conditions),
         )
 
 
-def read_local_time(text: str) -> datetime:
-    """Return a local time without an offset, or raise InvalidError."""
+def read_local_time(text: str, time_zone: str) -> datetime:
+    """Return the wall time of a zone that a text means, or raise InvalidError."""
     try:
         found = datetime.fromisoformat(text.strip())
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is not None:
-        message = "starts_at must be a local time without an offset, such as 2026-12-06T02:00."
-        raise InvalidError(message, field="starts_at")
-    return found
+        return found if found.tzinfo is None else wall_time_of(found, check_zone(time_zone))
+    except (ValueError, OverflowError) as error:
+        message = (
+            "starts_at must be a time such as 2026-12-06T02:00, which is local time of the time "
+            "zone, or one with an offset, such as 2026-12-06T01:00Z."
+        )
+        raise InvalidError(message, field="starts_at") from error
 
 
 class WindowOccurrence(Resource):
