@@ -18,7 +18,7 @@ from domain.escalations.choosing import Choice, read_routing
 from domain.escalations.progress import beginning
 from domain.escalations.state import State
 from domain.escalations.stepping import take_steps
-from domain.notifications.paging import withdraw_pages
+from domain.notifications.paging import pages_became_critical, withdraw_pages
 from models import Escalation
 
 _OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
@@ -42,6 +42,23 @@ def handle_changes(
     opening.update(_without_policy(raised, session=session))
     stop_escalations(last.keys() - opening - set(raised), session=session, now=now)
     start_escalations(opening, session=session, now=now, around=around)
+    _let_critical_leave(set(raised) - opening, session=session, now=now)
+
+
+def _let_critical_leave(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
+    """Send what quiet hours hold back of alerts that have become critical."""
+    alerts = alerts_in_brief(alert_ids, session=session)
+    critical = [number for number, alert in alerts.items() if alert.is_critical]
+    if not critical:
+        return
+    # Who takes a step meanwhile queues pages of the former severity, so that is waited for.
+    session.execute(
+        select(Escalation.id)
+        .where(Escalation.alert_id.in_(critical))
+        .order_by(Escalation.id)
+        .with_for_update()
+    )
+    pages_became_critical(critical, session=session, now=now)
 
 
 def _without_policy(alert_ids: Collection[int], *, session: Session) -> Collection[int]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from sqlalchemy import exists, select, update
+from sqlalchemy import case, exists, select, update
 from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
@@ -108,6 +108,40 @@ def _withdraw(alert_ids: Sequence[int], *, session: Session, now: datetime) -> N
         if recipient in wanting
     ]
     _insert(follow_ups, PageKind.FOLLOW_UP, session=session, now=now)
+
+
+def pages_became_critical(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+    """Let go of pages that quiet hours hold back, of alerts that are critical now.
+
+    Nothing changes for recipients who want no pages in quiet hours at all.
+    """
+    for part in _slices(sorted(set(alert_ids))):
+        _raise(part, session=session, now=now)
+
+
+def _raise(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+    waiting = (
+        Page.alert_id.in_(alert_ids),
+        Page.kind == PageKind.FIRING.value,
+        Page.is_critical.is_(False),
+        Page.batch_id.is_(None),
+        Page.withdrawn_at.is_(None),
+    )
+    # Gathering locks recipients before pages as well.
+    has_waiting = exists().where(Page.recipient_id == PageRecipient.id, *waiting)
+    recipients = session.scalars(
+        select(PageRecipient).where(has_waiting).order_by(PageRecipient.id).with_for_update()
+    ).all()
+    for recipient in recipients:
+        due = due_at(recipient, PageKind.FIRING, is_critical=True, now=now)
+        earlier = case((Page.due_at > due, due), else_=Page.due_at)
+        session.execute(
+            update(Page)
+            .where(Page.recipient_id == recipient.id, *waiting)
+            .values(is_critical=True, due_at=earlier)
+            .execution_options(synchronize_session=False)
+        )
+        wake_recipient(recipient.id, due, session=session)
 
 
 class _NewRow(NamedTuple):

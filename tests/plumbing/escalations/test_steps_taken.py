@@ -23,7 +23,7 @@ from models import (
 )
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
-from tests.support.notifications.paging import Person
+from tests.support.notifications.paging import Person, subjects
 from web.jobs.maintenance import prune_database
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -264,6 +264,33 @@ def test_quiet_hours_delay_nobody_else(shop: Escalated, mailbox: Mailbox) -> Non
     # Her page waits, and nobody waits for her.
     assert shop.paged(other) == [("alice", 1, 1), ("bob", 1, 2)]
     assert sorted(addressees(mailbox)) == ["alice", "bob"]
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("lets_critical_through", [True, False])
+def test_what_quiet_hours_hold_back_leaves_when_its_alert_becomes_critical(
+    shop: Escalated, mailbox: Mailbox, *, lets_critical_through: bool
+) -> None:
+    night = QuietHours(
+        time_zone="UTC", starts=0, ends=1439, lets_critical_through=lets_critical_through
+    )
+    with shop.session() as session:
+        change_preferences(
+            shop.alice.id, PagingPreferences(quiet_hours=night), session=session, now=shop.now
+        )
+    shop.policy("0s user:alice")
+    raised, other = shop.alerts(2, severity=2)
+    shop.pass_time()
+    shop.raise_severity(raised, 1)
+    shop.raise_severity(other, 1)
+    shop.pass_time(minutes=1)
+    assert mailbox.messages == []
+    shop.raise_severity(raised, 0)
+    shop.pass_time()
+    expected = ["[critical] Disk full 1 (acme/shop #1)"] if lets_critical_through else []
+    assert subjects(mailbox) == expected
+    waiting = {page.alert_id for page in shop.waiting_pages()}
+    assert waiting == ({other} if lets_critical_through else {raised, other})
 
 
 @pytest.mark.both_databases
