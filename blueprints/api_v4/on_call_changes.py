@@ -5,7 +5,7 @@ from flask import Blueprint
 from blueprints.api_v4.on_call_schedules import AT, ONE
 from domain.database.paging import LARGEST_ID
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.on_call import overrides, swaps
+from domain.on_call import notices, overrides, swaps
 from domain.on_call.changers import Changer
 from domain.on_call.schedules import ScheduleView, get_schedule
 from domain.projects.views import ProjectView
@@ -19,6 +19,7 @@ from web.api.schemas.on_call_schedules import (
 )
 from web.extensions import db
 from web.on_call.audit import record_override_change, record_swap_change
+from web.on_call.notices import tell_users
 from web.services import now
 
 on_call_overrides = Blueprint("on_call_overrides", __name__, url_prefix=f"{AT}{ONE}/overrides")
@@ -58,6 +59,7 @@ def create_override(
         now=now(),
     )
     record_override_change("created", project, schedule, made)
+    tell_users(notices.tell_of_override, made, project, schedule, by_id=bearer.user_id)
     return OnCallOverride.of(made)
 
 
@@ -84,6 +86,7 @@ def delete_override(
         now=now(),
     )
     record_override_change("deleted", project, schedule, ended)
+    tell_users(notices.tell_of_ended_override, ended, project, schedule, by_id=bearer.user_id)
 
 
 @on_call_swaps.get("", endpoint="index")
@@ -116,6 +119,7 @@ def create_swap(
         now=now(),
     )
     record_swap_change("created", project, schedule, made)
+    tell_users(notices.tell_of_swap, made, project, schedule, by_id=bearer.user_id)
     return OnCallSwap.of(made)
 
 
@@ -136,6 +140,7 @@ def delete_swap(project: ProjectView, schedule_id: int, swap_id: int, bearer: Be
         schedule.id, swap_id, by=_changer(project, bearer), session=db.session(), now=now()
     )
     record_swap_change("deleted", project, schedule, undone)
+    tell_users(notices.tell_of_undone_swap, undone, project, schedule, by_id=bearer.user_id)
 
 
 def _schedule(project: ProjectView, schedule_id: int) -> ScheduleView:

@@ -7,7 +7,7 @@ from flask_login import current_user
 from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.errors import DomainError, ForbiddenError, InvalidError
-from domain.on_call import overrides, swaps
+from domain.on_call import notices, overrides, swaps
 from domain.on_call.schedules import ScheduleView, get_schedule
 from domain.projects.views import ProjectView
 from forms.on_call import OverrideForm, SwapForm
@@ -15,6 +15,7 @@ from web.access.marks import project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.on_call.audit import record_override_change, record_swap_change
+from web.on_call.notices import tell_users
 from web.on_call.schedule_page import changer, names_to_choose, shifts_to_swap
 from web.services import now
 
@@ -55,6 +56,7 @@ def _override(project: ProjectView, schedule: ScheduleView, form: OverrideForm) 
         form.object_to(getattr(error, "field", ""), str(error))
         return False
     record_override_change("created", project, schedule, made)
+    tell_users(notices.tell_of_override, made, project, schedule, by_id=current_user.id)
     return True
 
 
@@ -73,6 +75,7 @@ def delete_override(
         flash(str(error), "error")
         return _to_schedule(project, schedule_id)
     record_override_change("deleted", project, schedule, ended)
+    tell_users(notices.tell_of_ended_override, ended, project, schedule, by_id=current_user.id)
     flash("Override removed.")
     return _to_schedule(project, schedule_id)
 
@@ -109,6 +112,7 @@ def _swap(project: ProjectView, schedule: ScheduleView, form: SwapForm) -> bool:
         form.object_to(fields.get(field, "other_shift" if field else ""), str(error))
         return False
     record_swap_change("created", project, schedule, made)
+    tell_users(notices.tell_of_swap, made, project, schedule, by_id=current_user.id)
     return True
 
 
@@ -125,6 +129,7 @@ def delete_swap(project: ProjectView, schedule_id: int, swap_id: int) -> Respons
         flash(str(error), "error")
         return _to_schedule(project, schedule_id)
     record_swap_change("deleted", project, schedule, undone)
+    tell_users(notices.tell_of_undone_swap, undone, project, schedule, by_id=current_user.id)
     flash("Swap undone.")
     return _to_schedule(project, schedule_id)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
@@ -16,7 +16,7 @@ from domain.on_call.reading import read_plans
 from domain.on_call.restrictions import Period
 from domain.on_call.spans import Source, spans
 from domain.projects.views import Namespace
-from models import OnCallSwap
+from models import OnCallSchedule, OnCallSwap
 
 #: Of a schedule, that are not over.
 MOST_SWAPS = 200
@@ -71,6 +71,24 @@ def swaps_ahead(schedule_id: int, *, session: Session, now: datetime) -> tuple[S
         .order_by(OnCallSwap.starts_at, OnCallSwap.id)
     ).all()
     return _views(rows, session=session)
+
+
+def swaps_of_user(
+    project_id: int, user_id: int, *, session: Session, now: datetime
+) -> tuple[tuple[str, SwapView], ...]:
+    """Return the swaps of a user in a project that are not over, with the schedules' time zones."""
+    rows = session.execute(
+        select(OnCallSwap, OnCallSchedule.time_zone)
+        .join(OnCallSchedule, OnCallSchedule.id == OnCallSwap.schedule_id)
+        .where(
+            or_(OnCallSwap.user_id == user_id, OnCallSwap.other_user_id == user_id),
+            OnCallSwap.over_at > now,
+            OnCallSchedule.project_id == project_id,
+        )
+        .order_by(OnCallSwap.starts_at, OnCallSwap.id)
+    ).all()
+    views = _views((row[0] for row in rows), session=session)
+    return tuple(zip((row[1] for row in rows), views, strict=True))
 
 
 def get_swap(schedule_id: int, swap_id: int, *, session: Session) -> SwapView:

@@ -80,6 +80,8 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     page.get_by_role("button", name="Swap shifts").click()
     expect(page.get_by_text("Shifts swapped.")).to_be_visible()
     expect(page.get_by_text("On call now:")).to_contain_text("On call now: Bob")
+    mine = page.locator(".notice").filter(has_text="swap shifts")
+    expect(mine).to_contain_text(f"{bob.username} swap shifts: you are on call from")
     page.get_by_role("link", name="Month", exact=True).click()
     expect(page.locator(".calendar .today")).to_contain_text(bob.username)
     page.get_by_role("link", name="Edit Rotation 1").click()

@@ -1,18 +1,22 @@
 """On-call schedules over weeks: hours that occur twice or not at all, swaps, and who leaves."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from flask import Flask
+from sqlalchemy import select
 
 from domain.errors import NotFoundError
 from domain.keyring import Keyring
 from domain.on_call.feeds import open_feed, renew_feed
 from domain.upkeep.pruning import Retention, prune
+from models import Mail
 from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
 from web.extensions import db
+from web.settings.reader import Settings
 
 Begin = Callable[[str], Nights]
 
@@ -264,3 +268,49 @@ def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Be
         opened = open_feed(token, session=session, keyring=Keyring("new"), now=night.now)
         assert opened.schedule.id == schedule
         session.rollback()
+
+
+def test_who_did_not_arrange_a_swap_is_told_by_mail(
+    settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    app = make_app(replace(settings, mail_url="smtp://127.0.0.1:1"))
+    night = Nights(app, berlin("2026-11-23 10:00"))
+    night.create("weekly alice,bob mon 09:00")
+    swap = {
+        "user": "alice",
+        "starts_at": wire(berlin("2026-12-07 09:00")),
+        "ends_at": wire(berlin("2026-12-08 09:00")),
+        "other_user": "bob",
+        "other_starts_at": wire(berlin("2026-11-30 09:00")),
+        "other_ends_at": wire(berlin("2026-12-01 09:00")),
+    }
+    made = night.call("alice", "POST", "/swaps", json=swap, status=201)
+    (told,) = mails(night)
+    assert (told.recipient, told.subject) == (
+        "bob@people.example",
+        "Shifts of yours were swapped: Primary of acme/shop",
+    )
+    assert "alice swapped shifts with you:" in told.text
+    theirs = "from Mon 7 December 2026, 09:00 until Tue 8 December 2026, 09:00"
+    assert f"- You are on call {theirs}, for alice." in told.text
+    assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
+    # Who maintains the project undoes it, and both are told.
+    night.call("olga", "DELETE", f"/swaps/{made['id']}", status=204)
+    assert sorted(each.recipient for each in mails(night)[1:]) == [
+        "alice@people.example",
+        "bob@people.example",
+    ]
+    override = {
+        "user": "carol",
+        "starts_at": swap["starts_at"],
+        "ends_at": swap["ends_at"],
+    }
+    night.call("olga", "POST", "/overrides", json=override, status=201)
+    assert mails(night)[3].recipient == "carol@people.example"
+
+
+def mails(night: Nights) -> list[Mail]:
+    with night.app.app_context():
+        found = list(db.session.scalars(select(Mail).order_by(Mail.id)))
+        db.session.rollback()
+    return found

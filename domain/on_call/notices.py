@@ -1,0 +1,203 @@
+"""Tells users by e-mail that somebody else changed their shifts: by a swap or an override."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import ACTIVE
+from domain.mail.outbox import NewMessage, queue_messages
+from domain.on_call.overrides import OverrideView
+from domain.on_call.people import PersonOnCall, people
+from domain.on_call.schedules import ScheduleView
+from domain.on_call.swaps import SwapView
+from domain.time_zones import zone
+from models import User
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShiftChange:
+    """Who changed shifts of which schedule, and what the messages name."""
+
+    schedule: ScheduleView
+    project_path: str
+    #: The user who made the change, and is not told.
+    by_id: int | None
+    #: Without a trailing slash.
+    base_url: str
+    instance_name: str
+
+    def period(self, start: datetime, end: datetime) -> str:
+        """Return a time as messages write it, by the clock of the schedule."""
+        return f"from {self._written(start)} until {self._written(end)}"
+
+    def _written(self, moment: datetime) -> str:
+        local = moment.astimezone(zone(self.schedule.time_zone))
+        return f"{local:%a} {local.day} {local:%B %Y, %H:%M}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Notice:
+    #: Identifies the message to one user.
+    key: str
+    subject: str
+    told: tuple[PersonOnCall, ...]
+    #: Returns the text to one of those who are told; takes the name of who made the change.
+    text: Callable[[PersonOnCall, str], str]
+
+
+def tell_of_swap(swap: SwapView, change: ShiftChange, *, session: Session, now: datetime) -> int:
+    """Queue a message to each user of a new swap who did not make it; return how many."""
+
+    def text(person: PersonOnCall, by: str) -> str:
+        own, other, others = _sides(person, swap, change)
+        made = (
+            f"{by} swapped shifts with you"
+            if other.id == change.by_id
+            else f"{by} swapped shifts of you and {_name(other)}"
+        )
+        return (
+            f"{made}:\n\n"
+            f"- You are on call {others}, for {_name(other)}.\n"
+            f"- {_name(other)} is on call {own}, for you."
+        )
+
+    notice = _Notice(
+        key=_swap_key(swap, "made"),
+        subject="Shifts of yours were swapped",
+        told=(swap.person, swap.other_person),
+        text=text,
+    )
+    return _tell(notice, change, session=session, now=now)
+
+
+def tell_of_undone_swap(
+    swap: SwapView, change: ShiftChange, *, session: Session, now: datetime
+) -> int:
+    """Queue a message to each user of a swap who did not undo it; return how many."""
+
+    def text(person: PersonOnCall, by: str) -> str:
+        own, other, others = _sides(person, swap, change)
+        return (
+            f"{by} undid the swap of shifts between you and {_name(other)}. From now on, each of "
+            f"you has their own again:\n\n- Yours is {own}.\n- That of {_name(other)} is {others}."
+        )
+
+    notice = _Notice(
+        key=_swap_key(swap, "undone"),
+        subject="A swap of your shifts was undone",
+        told=(swap.person, swap.other_person),
+        text=text,
+    )
+    return _tell(notice, change, session=session, now=now)
+
+
+def _swap_key(swap: SwapView, what: str) -> str:
+    # An id may be used again after a deletion.
+    return f"on-call swap {swap.id} of {swap.created_at.isoformat()} {what}"
+
+
+def _sides(
+    person: PersonOnCall, swap: SwapView, change: ShiftChange
+) -> tuple[str, PersonOnCall, str]:
+    """Return the shift that was a user's own, the other user, and the shift of that one."""
+    first = change.period(swap.starts_at, swap.ends_at)
+    second = change.period(swap.other_starts_at, swap.other_ends_at)
+    if person.id == swap.person.id:
+        return first, swap.other_person, second
+    return second, swap.person, first
+
+
+def tell_of_override(
+    override: OverrideView, change: ShiftChange, *, session: Session, now: datetime
+) -> int:
+    """Queue a message to a user whom somebody else put on call; return how many."""
+    when = change.period(override.starts_at, override.ends_at)
+    return _tell_overridden(
+        override,
+        change,
+        what=("made", "You were put on call"),
+        text=lambda _, by: f"{by} put you on call {when}, instead of everybody else.",
+        session=session,
+        now=now,
+    )
+
+
+def tell_of_ended_override(
+    override: OverrideView, change: ShiftChange, *, session: Session, now: datetime
+) -> int:
+    """Queue a message to a user whose override somebody else ended; return how many."""
+    when = change.period(override.starts_at, override.ends_at)
+    return _tell_overridden(
+        override,
+        change,
+        what=("ended", "An override of yours was removed"),
+        text=lambda _, by: (
+            f"{by} removed the override that put you on call {when}. From now on, the "
+            "rotations and swaps say who is on call."
+        ),
+        session=session,
+        now=now,
+    )
+
+
+def _tell_overridden(
+    override: OverrideView,
+    change: ShiftChange,
+    *,
+    what: tuple[str, str],
+    text: Callable[[PersonOnCall, str], str],
+    session: Session,
+    now: datetime,
+) -> int:
+    word, subject = what
+    key = f"on-call override {override.id} of {override.created_at.isoformat()} {word}"
+    notice = _Notice(key=key, subject=subject, told=(override.person,), text=text)
+    return _tell(notice, change, session=session, now=now)
+
+
+def _tell(notice: _Notice, change: ShiftChange, *, session: Session, now: datetime) -> int:
+    told = [each for each in notice.told if each.id != change.by_id]
+    addresses = _addresses((each.id for each in told), session=session)
+    by = _made_by(change, session=session)
+    messages = [
+        NewMessage(
+            key=f"{notice.key}, to {each.id}",
+            recipient=addresses[each.id],
+            subject=f"{notice.subject}: {change.schedule.name} of {change.project_path}",
+            text=_framed(notice.text(each, by), each, change),
+        )
+        for each in told
+        if each.id in addresses
+    ]
+    return queue_messages(messages, session=session, now=now)
+
+
+def _addresses(user_ids: Iterable[int], *, session: Session) -> dict[int, str]:
+    rows = session.execute(
+        select(User.id, User.email).where(User.id.in_(list(user_ids)), User.state == ACTIVE)
+    )
+    return {row.id: row.email for row in rows}
+
+
+def _made_by(change: ShiftChange, *, session: Session) -> str:
+    found = people([change.by_id] if change.by_id else [], session=session)
+    return _name(found[change.by_id]) if change.by_id in found else "Somebody"
+
+
+def _framed(text: str, person: PersonOnCall, change: ShiftChange) -> str:
+    url = f"{change.base_url}/{change.project_path}/-/on_call/schedules/{change.schedule.id}"
+    return (
+        f"Hello {_name(person)},\n\n{text}\n\n"
+        f"Schedule: {change.schedule.name} of {change.project_path}\n"
+        f"Times are those of {change.schedule.time_zone}.\n"
+        f"{url}\n\n"
+        f"-- \n{change.instance_name}, {change.base_url}\n"
+        "You receive this message because somebody else changed when you are on call.\n"
+    )
+
+
+def _name(person: PersonOnCall) -> str:
+    return person.name or person.username
