@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tests.support.mail.mail_server import Mailbox
+
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
@@ -37,3 +39,16 @@ class Account:
 def doubled_in(titles: Iterable[str]) -> int:
     """Return how many were stored more often than once."""
     return sum(count - 1 for count in Counter(titles).values())
+
+
+def assert_each_was_sent(mailbox: Mailbox, pages: int, *, kills: int) -> None:
+    """Check the account of what the mail server took: a kill may double one message.
+
+    A message about several alerts has their number in its subject.
+    """
+    first = {str(each["Message-ID"]): str(each["Subject"]) for each in mailbox.messages}
+    counts = [
+        int(subject.split()[1]) if " alerts: " in subject else 1 for subject in first.values()
+    ]
+    assert sum(counts) == pages
+    assert len(mailbox.messages) - len(first) <= kills

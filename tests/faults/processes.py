@@ -1,10 +1,12 @@
 """The processes of a running service."""
 
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic, sleep
 
-from tests.support.service.live import LiveGatebell
+from tests.support.service.live import ROOT, LiveGatebell
 
 _SECONDS = 60
 
@@ -30,3 +32,19 @@ def children(parent: int) -> list[tuple[int, str]]:
     # Its status is 1 where there are none.
     lines = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.splitlines()
     return sorted((int(line.split()[0]), line) for line in lines)
+
+
+def new_worker(service: LiveGatebell) -> "subprocess.Popen[bytes]":
+    """Start a background worker beside a service; whoever starts it ends it."""
+    command = [sys.executable, "-m", "web.jobs.worker"]
+    return subprocess.Popen(command, cwd=ROOT, env=service.environment)
+
+
+@contextmanager
+def running_worker(service: LiveGatebell) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a background worker, and kill it in the end."""
+    with new_worker(service) as worker:
+        try:
+            yield worker
+        finally:
+            worker.kill()

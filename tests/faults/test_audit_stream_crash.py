@@ -1,9 +1,5 @@
 """The worker is killed between an event and the note that it was delivered."""
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event
 
@@ -11,9 +7,9 @@ import pytest
 
 from domain.clock import system_clock
 from tests.conftest import KINDS
-from tests.faults.processes import wait_until
+from tests.faults.processes import running_worker, wait_until
 from tests.support.accounts.people import unique
-from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell, NewService
+from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.jobs.audit_streams import AuditStreaming
 from web.settings.reader import read_settings
@@ -57,13 +53,3 @@ def new_user(service: LiveGatebell) -> str:
     name = unique("carol")
     service.cli("users", "create", name, "--email", f"{name}@people.example")
     return name
-
-
-@contextmanager
-def running_worker(service: LiveGatebell) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "web.jobs.worker"]
-    with subprocess.Popen(command, cwd=ROOT, env=service.environment) as worker:
-        try:
-            yield worker
-        finally:
-            worker.kill()

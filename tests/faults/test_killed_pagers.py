@@ -1,7 +1,6 @@
 """Workers are killed while they page: each person is paged once for each alert and step."""
 
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +13,11 @@ from sqlalchemy import func, select
 
 from models import EscalationPage, Page, PageMessage
 from tests.conftest import KINDS
-from tests.faults.processes import wait_until
+from tests.faults.account import assert_each_was_sent
+from tests.faults.processes import new_worker, wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
-from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell, NewService
+from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 from web.settings.reader import read_settings
 
 _PEOPLE = 2
@@ -33,11 +33,6 @@ def running_workers(service: LiveGatebell, count: int) -> Iterator["list[subproc
         for worker in running:
             worker.kill()
             worker.wait()
-
-
-def new_worker(service: LiveGatebell) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "web.jobs.worker"]
-    return subprocess.Popen(command, cwd=ROOT, env=service.environment)
 
 
 def has_pages(shop: Escalated, least: int) -> bool:
@@ -89,15 +84,5 @@ def test_nobody_is_paged_twice_and_nobody_is_forgotten(
         assert len(paged) == expected
         assert set(paged.values()) == {1}
         if is_sent:
-            assert_each_was_sent(mailbox, expected, kills)
+            assert_each_was_sent(mailbox, expected, kills=kills)
         shop.engine.dispose()
-
-
-def assert_each_was_sent(mailbox: Mailbox, expected: int, kills: int) -> None:
-    """Check the account of what the mail server took: a kill may double one message."""
-    first = {str(each["Message-ID"]): str(each["Subject"]) for each in mailbox.messages}
-    counts = [
-        int(subject.split()[1]) if " alerts: " in subject else 1 for subject in first.values()
-    ]
-    assert sum(counts) == expected
-    assert len(mailbox.messages) - len(first) <= kills

@@ -1,11 +1,7 @@
 """The worker is killed while it sends pages: none is lost, and few come twice."""
 
 import asyncio
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,10 +12,10 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from domain.clock import system_clock
 from models import PageMessage
 from tests.conftest import KINDS
-from tests.faults.processes import wait_until
+from tests.faults.processes import running_worker, wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages
-from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell, NewService
+from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 from web.jobs.page_lanes import MOST_AT_ONCE
 from web.jobs.pages import Paging
 from web.settings.reader import read_settings
@@ -103,13 +99,3 @@ def check(pages: Pages, mailbox: Mailbox, *, people: int, alerts: int, kills: in
     assert doubled <= kills * MOST_AT_ONCE
     # A duplicate is known by its id.
     assert len({str(each["Message-ID"]) for each in mailbox.messages}) == people
-
-
-@contextmanager
-def running_worker(service: LiveGatebell) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "web.jobs.worker"]
-    with subprocess.Popen(command, cwd=ROOT, env=service.environment) as worker:
-        try:
-            yield worker
-        finally:
-            worker.kill()

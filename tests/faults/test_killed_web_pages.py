@@ -1,0 +1,84 @@
+"""Web processes and the supervisor are killed while alerts pour in that page somebody."""
+
+import os
+import signal
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+
+from domain.clock import system_clock
+from models import AlertChange, Escalation, EscalationPage
+from tests.conftest import KINDS
+from tests.faults.account import assert_each_was_sent
+from tests.faults.conftest import Start
+from tests.faults.load import assert_nothing_was_lost, load_on
+from tests.faults.processes import wait_until, web_processes
+from tests.support.accounts.people import alice, database_of
+from tests.support.alerts.senders import connect
+from tests.support.database.stored import alerts_of
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.live import LiveGatebell
+from web.jobs.pages import Paging
+from web.settings.reader import read_settings
+
+
+@pytest.mark.spec("J1")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("alerts", "kills"),
+    [(20, 2), pytest.param(500, 10, marks=pytest.mark.faults_full)],
+    ids=["small", "full"],
+)
+def test_each_alert_that_was_answered_is_paged_once(
+    start: Start, kind: str, alerts: int, kills: int
+) -> None:
+    mailbox = Mailbox()
+    with running_mail_server(mailbox) as port:
+        live = start(kind, MAIL_URL=f"smtp://127.0.0.1:{port}")
+        endpoint = connect(live)
+        step = f"0s user:{alice(live).username}"
+        named = ("--name", "Night", "--step", step, "--default")
+        live.cli("escalations", "create", endpoint.project, *named)
+        with load_on(endpoint) as answers:
+            for _ in range(kills):
+                answers.wait_for(alerts)
+                os.kill(web_processes(live)[0], signal.SIGKILL)
+            answers.wait_for(alerts)
+            os.kill(live.pid, signal.SIGKILL)
+            live.wait()
+            live.start()
+            answers.wait_for(alerts)
+        assert answers.statuses <= {200, 503}
+        wait_until(lambda: not waiting_changes(live), seconds=300)
+        live.stop()
+        send_what_waits(live)
+        assert_nothing_was_lost(live, endpoint, answers)
+        # Those whose sender got no answer are stored or not; if they are, they page as well.
+        stored = [each.id for each in alerts_of(live, endpoint.project)]
+        assert paged(live) == Counter(stored)
+        # The worker dies with the supervisor.
+        assert_each_was_sent(mailbox, len(stored), kills=1)
+
+
+def waiting_changes(live: LiveGatebell) -> int:
+    """Return how many changes of alerts, and steps of escalations, nobody has handled yet."""
+    due = select(func.count()).where(Escalation.next_at <= system_clock())
+    with database_of(live) as session:
+        changes = session.scalar(select(func.count()).select_from(AlertChange)) or 0
+        return changes + (session.scalar(due) or 0)
+
+
+def send_what_waits(live: LiveGatebell) -> None:
+    """Send the pages that wait for others, as the worker would half a minute later."""
+    later = timedelta(minutes=2)
+    settings = read_settings(live.environment)
+    with Paging(settings, clock=lambda: system_clock() + later) as paging:
+        paging.run_due()
+
+
+def paged(live: LiveGatebell) -> "Counter[int]":
+    """Return how often each alert paged somebody."""
+    with database_of(live) as session:
+        return Counter(session.scalars(select(EscalationPage.alert_id)))

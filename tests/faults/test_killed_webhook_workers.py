@@ -1,0 +1,121 @@
+"""Workers are killed while they deliver to webhooks: nothing is lost, and all comes in order."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import groupby
+from threading import Event
+
+import pytest
+
+from domain.clock import system_clock
+from tests.conftest import KINDS
+from tests.faults.processes import running_worker, wait_until
+from tests.support.database.webhooks import Webhooks
+from tests.support.service.live import SECRET_KEY, NewService
+from tests.support.service.receiver import Received, Receiver, running_receiver
+from web.jobs.alert_changes import AlertChanges
+from web.jobs.webhooks import WebhookDeliveries
+from web.settings.reader import read_settings
+
+STORY = ["alert.opened", "alert.acknowledged", "alert.resolved"]
+PATHS = ("/one", "/two")
+
+
+@dataclass
+class Holding:
+    """Takes messages, and keeps the answer to one of them back while its sender is killed."""
+
+    #: By the path of the webhook.
+    secrets: dict[str, str] = field(default_factory=dict)
+    came: list[Received] = field(default_factory=list)
+    _left: int = -1
+    _is_held: Event = field(default_factory=Event)
+    _goes_on: Event = field(default_factory=Event)
+
+    def answer(self, request: Received) -> tuple[int, Mapping[str, str]]:
+        """Verify a message; one that is forged is refused."""
+        request.verified_by(self.secrets[request.path])
+        self.came.append(request)
+        self._left -= 1
+        if self._left == 0:
+            self._is_held.set()
+            self._goes_on.wait(60)
+        return 204, {}
+
+    def hold_after(self, more: int) -> None:
+        """Keep the answer to one message back, after some others were taken."""
+        self._is_held.clear()
+        self._goes_on.clear()
+        self._left = more
+
+    def wait(self) -> None:
+        """Wait until that message has come."""
+        wait_until(self._is_held.is_set, seconds=180)
+
+    def go_on(self) -> None:
+        """Answer, though nobody listens any more."""
+        self._goes_on.set()
+
+
+@pytest.mark.spec("J1")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("alerts", "kills"),
+    [(8, 1), pytest.param(200, 5, marks=pytest.mark.faults_full)],
+    ids=["small", "full"],
+)
+def test_each_event_arrives_signed_and_in_order(
+    new_service: NewService, kind: str, alerts: int, kills: int
+) -> None:
+    service = new_service(kind, SECRET_KEY=SECRET_KEY)
+    holding = Holding()
+    with running_receiver(Receiver(answer=holding.answer)) as receiver:
+        shop = Webhooks(service.app(), read_settings(service.environment))
+        for path in PATHS:
+            url = receiver.url.replace("/events", path)
+            holding.secrets[path] = shop.add(url).secret
+        happen(shop, alerts)
+        for _ in range(kills):
+            holding.hold_after(len(PATHS) * alerts * len(STORY) // (kills + 1))
+            with running_worker(service) as worker:
+                holding.wait()
+                worker.kill()
+                worker.wait()
+            holding.go_on()
+        deliver_the_rest(shop)
+        shop.engine.dispose()
+    check(holding.came, alerts=alerts, kills=kills)
+
+
+def happen(shop: Webhooks, alerts: int) -> None:
+    """Open alerts, and acknowledge and resolve each."""
+    for number in range(1, alerts + 1):
+        shop.send(f"alert {number}")
+        for status in ("acknowledged", "resolved"):
+            shop.set_status(number, status)
+
+
+def deliver_the_rest(shop: Webhooks) -> None:
+    """Do what a worker does when the claims of the one that was killed have ended."""
+    later = timedelta(minutes=1)
+    with AlertChanges(shop.settings) as changes:
+        changes.run_due()
+    with WebhookDeliveries(shop.settings, clock=lambda: system_clock() + later) as next_worker:
+        next_worker.run_due()
+
+
+def check(came: list[Received], *, alerts: int, kills: int) -> None:
+    """Give an account: nothing lost, in order for each alert, twice only by a kill."""
+    types: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for each in came:
+        types[each.path, each.event["data"]["alert"]["iid"]].append(each.type)
+    assert len(types) == len(PATHS) * alerts
+    # What was sent and not noted comes again, before anything later about its alert.
+    assert [
+        found for found in types.values() if [each for each, _ in groupby(found)] != STORY
+    ] == []
+    different = {each.message_id for each in came}
+    assert len(different) == len(PATHS) * alerts * len(STORY)
+    assert len(came) - len(different) <= len(PATHS) * kills
