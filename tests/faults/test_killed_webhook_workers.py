@@ -1,13 +1,14 @@
 """Workers are killed while they deliver to webhooks: nothing is lost, and all comes in order."""
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import groupby
 from threading import Event
 
 import pytest
+from flask import Flask
 
 from domain.clock import system_clock
 from tests.conftest import KINDS
@@ -17,7 +18,7 @@ from tests.support.service.live import SECRET_KEY, NewService
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.webhooks import WebhookDeliveries
-from web.settings.reader import read_settings
+from web.settings.reader import Settings, read_settings
 
 STORY = ["alert.opened", "alert.acknowledged", "alert.resolved"]
 PATHS = ("/one", "/two")
@@ -30,6 +31,8 @@ class Holding:
     #: By the path of the webhook.
     secrets: dict[str, str] = field(default_factory=dict)
     came: list[Received] = field(default_factory=list)
+    #: The ids of those whose senders were killed before they heard the answer.
+    unanswered: list[str] = field(default_factory=list)
     _left: int = -1
     _is_held: Event = field(default_factory=Event)
     _goes_on: Event = field(default_factory=Event)
@@ -40,6 +43,7 @@ class Holding:
         self.came.append(request)
         self._left -= 1
         if self._left == 0:
+            self.unanswered.append(request.message_id)
             self._is_held.set()
             self._goes_on.wait(60)
         return 204, {}
@@ -67,12 +71,17 @@ class Holding:
     ids=["small", "full"],
 )
 def test_each_event_arrives_signed_and_in_order(
-    new_service: NewService, kind: str, alerts: int, kills: int
+    new_service: NewService,
+    make_app: Callable[[Settings], Flask],
+    kind: str,
+    alerts: int,
+    kills: int,
 ) -> None:
     service = new_service(kind, SECRET_KEY=SECRET_KEY)
     holding = Holding()
     with running_receiver(Receiver(answer=holding.answer)) as receiver:
-        shop = Webhooks(service.app(), read_settings(service.environment))
+        settings = read_settings(service.environment)
+        shop = Webhooks(make_app(settings), settings)
         for path in PATHS:
             url = receiver.url.replace("/events", path)
             holding.secrets[path] = shop.add(url).secret
@@ -87,6 +96,8 @@ def test_each_event_arrives_signed_and_in_order(
         deliver_the_rest(shop)
         shop.engine.dispose()
     check(holding.came, alerts=alerts, kills=kills)
+    ids = Counter(each.message_id for each in holding.came)
+    assert [ids[each] for each in holding.unanswered] == [2] * kills
 
 
 def happen(shop: Webhooks, alerts: int) -> None:

@@ -312,5 +312,6 @@ def test_who_did_not_arrange_a_swap_is_told_by_mail(
 def mails(night: Nights) -> list[Mail]:
     with night.app.app_context():
         found = list(db.session.scalars(select(Mail).order_by(Mail.id)))
+        db.session.expunge_all()
         db.session.rollback()
     return found
