@@ -52,7 +52,7 @@ class ReleaseDatesField(Field):
         for release in self._unknown:
             message = (
                 f"{release} is not on the release schedule, so nothing here has its date. "
-                "flask settings set release_dates takes dates of other releases."
+                "gatebell settings set release_dates takes dates of other releases."
             )
             raise ValidationError(message)
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from time import monotonic
 
 import pytest
@@ -81,8 +81,10 @@ def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -
 def test_credentials_of_clients_are_made_and_work(live_sqlite: LiveGatebell) -> None:
     owner = alice(live_sqlite).username
     token = live_sqlite.cli("tokens", "create", owner, "--name", "script", "--scopes", "read_user")
-    expires_at = datetime.fromisoformat(token["expires_at"])
-    assert timedelta(364) < expires_at - datetime.now(UTC) <= timedelta(365)
+    (listed,) = live_sqlite.cli("tokens", "list", owner)["tokens"][:1]
+    assert {**listed, "token": token["token"]} == token
+    expires_on = date.fromisoformat(token["expires_at"])
+    assert timedelta(364) <= expires_on - datetime.now(UTC).date() <= timedelta(365)
     answer = requests.get(
         f"{live_sqlite.url}/api/v4/user", headers={"PRIVATE-TOKEN": token["token"]}, timeout=30
     )

@@ -1,4 +1,4 @@
-"""`flask releases check`: what a consumer's CI runs."""
+"""`gatebell releases check`: what a consumer's CI runs."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`flask settings set release`: what it says, and whom it asks."""
+"""`gatebell settings set release`: what it says, and whom it asks."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_a_person_at_a_terminal_is_asked(
         os.write(ours, answer.encode())
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "flask", "settings", "set", "release", "17.0", *more],
+            [sys.executable, "gatebell.py", "settings", "set", "release", "17.0", *more],
             cwd=ROOT,
             env=gatebell.environment,
             stdin=theirs,

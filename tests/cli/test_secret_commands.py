@@ -1,4 +1,4 @@
-"""`flask secrets`: how far a change of the secret key has come, and what is brought over."""
+"""`gatebell secrets`: how far a change of the secret key has come, and what is brought over."""
 
 import json
 from collections.abc import Callable
@@ -146,7 +146,7 @@ def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
     see(app, "one web", NEW, OLD)
     assert next_step(app).startswith("Wait: other web must write with ")
     see(app, "other web", NEW, OLD)
-    assert next_step(app) == "Run `flask secrets reencrypt`."
+    assert next_step(app) == "Run `gatebell secrets reencrypt`."
     assert operate(app, "secrets", "reencrypt")["reencrypted"]["integration_keys"] == 1
     assert next_step(app).startswith("Keep SECRET_KEY_FALLBACKS")
 

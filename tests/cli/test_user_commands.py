@@ -1,4 +1,4 @@
-"""`flask users …` and `flask settings …`: what the pages do, for an operator with a shell."""
+"""`gatebell users …` and `gatebell settings …`: what the pages do, for an operator with a shell."""
 
 import pytest
 import requests

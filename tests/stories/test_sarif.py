@@ -1,4 +1,4 @@
-"""What `flask releases check --format sarif` writes, against the schema of SARIF 2.1.0.
+"""What `gatebell releases check --format sarif` writes, against the schema of SARIF 2.1.0.
 
 The schema is that of Microsoft's package for Jest.
 """

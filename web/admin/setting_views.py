@@ -50,6 +50,7 @@ class SettingView:
     #: The value that applies without a stored one.
     words_without_change: str
     source: ValueSource
+    is_secret: bool
     is_live: bool
     may_be_empty: bool
     choices: tuple[str, ...]
@@ -158,6 +159,7 @@ def _view(
         text="" if is_secret else _as_written(value),
         words_without_change=_in_words(at_start, known),
         source=source if change is None else ValueSource.CHANGED_HERE,
+        is_secret=is_secret,
         is_live=known.source is Source.LIVE,
         may_be_empty=known.kind.may_be_empty or setting.default == "",
         choices=known.kind.choices,

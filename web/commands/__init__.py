@@ -1,71 +1,64 @@
-"""The command line for operators: `gatebell users create …`, or `flask users create …`.
+"""The command line for operators: `gatebell users create …`.
 
-Each command prints one JSON object, but `releases check`, whose output is for a consumer's CI.
+Each command prints one JSON object, or a table with `--output table`; `releases check` prints what
+a consumer's CI reads.
 """
 
 from flask import Flask
 
-from web.commands.applications import applications
-from web.commands.audit import audit
-from web.commands.audit_streams import audit_streams
-from web.commands.contacts import channels, contacts
-from web.commands.escalations import escalations, routes
-from web.commands.heartbeats import heartbeats
-from web.commands.imports import imports
-from web.commands.incidents import incidents
-from web.commands.integrations import integrations
-from web.commands.keys import keys
-from web.commands.places import GROUP_COMMANDS, PROJECT_COMMANDS
-from web.commands.projects import groups, members, projects
-from web.commands.prune import prune_command
-from web.commands.registry import registry
-from web.commands.releases import releases
-from web.commands.repositories import repositories
-from web.commands.schedules import schedules
-from web.commands.secrets import secrets
-from web.commands.settings import instance_settings
-from web.commands.silences import flap_settings, maintenance_windows, silences
-from web.commands.tokens import tokens
-from web.commands.users import users
-from web.commands.webhooks import webhooks
+from web.commands.program import Program
 
-_COMMANDS = (
-    users,
-    groups,
-    projects,
-    members,
-    applications,
-    incidents,
-    integrations,
-    heartbeats,
-    contacts,
-    channels,
-    webhooks,
-    imports,
-    schedules,
-    escalations,
-    routes,
-    silences,
-    maintenance_windows,
-    flap_settings,
-    tokens,
-    keys,
-    audit,
-    audit_streams,
-    registry,
-    releases,
-    repositories,
-    secrets,
-    instance_settings,
-    prune_command,
+#: Where each command is in this package, and what it is about. Commands are imported when they are
+#: used, so that neither web processes nor help and completion wait for them.
+_COMMANDS = {
+    "alert-routes": ("escalations:routes", "Which alerts go to which escalation policy."),
+    "applications": ("applications:applications", "OAuth clients."),
+    "audit": ("audit:audit", "The audit log."),
+    "audit-streams": (
+        "audit_streams:audit_streams",
+        "Destinations that get every audit event by HTTP.",
+    ),
+    "backup": ("backups.backup:backup", "Write a backup while the service runs."),
+    "channels": ("contacts:channels", "Where projects as a whole are told of alerts."),
+    "completion": ("completion:completion", "Print the completion script for a shell."),
+    "contacts": ("contacts:contacts", "Where people are told of alerts."),
+    "doctor": ("doctor:doctor", "Look for what is wrong with the installation."),
+    "escalations": ("escalations:escalations", "Escalation policies: whom alerts page, and when."),
+    "flap-settings": (
+        "silences:flap_settings",
+        "What becomes of alerts that open again and again.",
+    ),
+    "groups": ("projects:groups", "Groups of projects."),
+    "heartbeats": ("heartbeats:heartbeats", "Heartbeats: alerts when a job is not heard of."),
+    "import": ("imports:imports", "Take over users, schedules, policies and integrations."),
+    "incidents": ("incidents:incidents", "Incidents of projects."),
+    "integrations": ("integrations:integrations", "Alert integrations of projects."),
+    "keys": ("keys:keys", "Keys that sign ID tokens."),
+    "mail": ("mail:mail", "E-mail that the worker sends."),
+    "maintenance-windows": ("silences:maintenance_windows", "Times in which alerts page nobody."),
+    "members": ("projects:members", "Members of groups and projects."),
+    "projects": ("projects:projects", "Projects."),
+    "prune": ("prune:prune_command", "Remove now what has expired or was deleted."),
+    "registry": ("registry:registry", "The container registry."),
+    "releases": ("releases:releases", "The release schedule."),
+    "repositories": ("repositories:repositories", "Git repositories."),
+    "restore": ("backups.restore:restore", "Restore a backup, and check it."),
+    "schedules": ("schedules:schedules", "On-call schedules of projects."),
+    "secrets": ("secrets:secrets", "Rotation of the secret key."),
+    "settings": ("settings:instance_settings", "Settings, some of which can change while it runs."),
+    "silences": ("silences:silences", "Silences: alerts that page nobody for a time."),
+    "tokens": ("tokens:tokens", "Personal access tokens."),
+    "users": ("users:users", "User accounts."),
+    "webhooks": ("webhooks:webhooks", "Outgoing webhooks of projects."),
+}
+
+gatebell = Program(
+    name="gatebell",
+    help="Operate Gatebell. Every command acts on the database that the environment names.",
+    places=_COMMANDS,
 )
 
 
 def register_commands(app: Flask) -> None:
-    """Add our commands to `flask`."""
-    for command in GROUP_COMMANDS:
-        groups.add_command(command)
-    for command in PROJECT_COMMANDS:
-        projects.add_command(command)
-    for command in _COMMANDS:
-        app.cli.add_command(command)
+    """Make our commands those of the app, for `flask --app app` and for tests."""
+    app.cli = gatebell

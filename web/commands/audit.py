@@ -1,6 +1,5 @@
 """Commands about the audit log."""
 
-import json
 import sys
 
 import click
@@ -9,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.audit.seals import audit_key
 from domain.audit.verification import Head, verify
+from web.commands.output import print_answer
 from web.extensions import db
 from web.services import now, services, settings
 
@@ -52,10 +52,10 @@ def verify_command(*, head: Head | None) -> None:
         "head": str(verdict.head) if verdict.head else None,
     }
     if not verdict.faults:
-        click.echo(json.dumps(answer))
+        print_answer(answer)
         return
     faults = verdict.faults[:_MOST_SHOWN]
-    click.echo(json.dumps({**answer, "fault_count": len(verdict.faults), "faults": faults}))
+    print_answer({**answer, "fault_count": len(verdict.faults), "faults": faults})
     sys.exit(1)
 
 

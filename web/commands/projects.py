@@ -20,6 +20,7 @@ from domain.projects.members import (
     give_member_role,
     remove_member,
 )
+from web.commands.places import GROUP_COMMANDS, PROJECT_COMMANDS
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit_events import record_event
@@ -70,6 +71,11 @@ def create_project_command(*, path: str, visibility: str, owner: str | None) -> 
     record_event(created(project))
     return {"id": project.project_id, "path": project.path, "visibility": visibility}
 
+
+for _command in GROUP_COMMANDS:
+    groups.add_command(_command)
+for _command in PROJECT_COMMANDS:
+    projects.add_command(_command)
 
 members = AppGroup("members", help="Members of groups and projects.")
 

@@ -1,10 +1,9 @@
 """The command that prunes the database."""
 
-import json
-
 import click
 from flask.cli import with_appcontext
 
+from web.commands.output import print_answer
 from web.jobs.deletion import remove_from_database
 from web.jobs.maintenance import prune_database
 from web.services import services
@@ -15,4 +14,4 @@ from web.services import services
 def prune_command() -> None:
     """Remove what has expired or was deleted now, and print how many rows were removed."""
     settings = services().live_settings.environment
-    click.echo(json.dumps({**prune_database(settings), **remove_from_database(settings)}))
+    print_answer({**prune_database(settings), **remove_from_database(settings)})

@@ -85,7 +85,7 @@ def _next_step(seen: Rotation) -> str:
             "Every host knows every key: swap the new one and SECRET_KEY, host after host.",
         ),
         (writing, f"Wait: {', '.join(writing)} must write with {newest}."),
-        (any(seen.encrypted.values()), "Run `flask secrets reencrypt`."),
+        (any(seen.encrypted.values()), "Run `gatebell secrets reencrypt`."),
         (
             any(seen.hashed.values()),
             "Keep SECRET_KEY_FALLBACKS: without it what hashed_with_older counts would be void.",

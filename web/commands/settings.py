@@ -1,6 +1,7 @@
 """Commands about settings that can change while the service runs."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -12,14 +13,21 @@ from web.admin.setting_changes import (
     store_setting,
     stored_settings,
 )
+from web.admin.setting_views import SettingView, ValueSource, section_views
 from web.api.schemas.rehearsals import ReleaseRehearsal
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.releases.rehearsal import as_text, rehearse_change
 from web.services import now, services
-from web.settings.reader import changeable, read_change
+from web.settings.reader import SettingsError, changeable, read_change
 
-instance_settings = AppGroup("settings", help="Settings that can change while the service runs.")
+instance_settings = AppGroup("settings", help="Settings, some of which can change while it runs.")
+_CHANGED = "changed"
+_ORIGINS = {
+    ValueSource.DEFAULT: "default",
+    ValueSource.ENVIRONMENT: "environment",
+    ValueSource.CHANGED_HERE: _CHANGED,
+}
 _YES = click.option("--yes", is_flag=True, help="Do not ask before the running release is changed.")
 
 
@@ -53,10 +61,41 @@ def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
 
 
 @instance_settings.command("list")
+@click.option("--changed", is_flag=True, help="Only those that were changed while it ran.")
 @one_transaction
-def list_settings_command() -> dict[str, Any]:
-    """List the settings that were changed at run time."""
-    return {"changed": stored_settings(session=db.session())}
+def list_settings_command(*, changed: bool) -> dict[str, Any]:
+    """List all settings with their values and where these come from; secrets are not shown."""
+    listed = [_shown(section, view) for section, view in _views()]
+    return {"settings": [each for each in listed if not changed or each["origin"] == _CHANGED]}
+
+
+@instance_settings.command("show")
+@click.argument("name")
+@one_transaction
+def show_setting_command(*, name: str) -> dict[str, Any]:
+    """Show the setting NAME: its value, where it comes from, and what it is for."""
+    for section, view in _views():
+        if view.name == name.lower():
+            allowed, about = view.allowed_in_words, view.doc
+            return {**_shown(section, view), "allowed": allowed, "about": about}
+    raise SettingsError(f"{name} is not a setting; docs/settings.md lists them.")
+
+
+def _views() -> Iterator[tuple[str, SettingView]]:
+    stored = stored_settings(session=db.session())
+    for section in section_views(services().live_settings.environment, stored):
+        yield from ((section.title, view) for view in section.settings)
+
+
+def _shown(section: str, view: SettingView) -> dict[str, Any]:
+    return {
+        "name": view.name,
+        # Of a secret it is only said whether there is one.
+        "value": view.text if not view.is_secret else view.words.lower(),
+        "origin": _ORIGINS[view.source],
+        "changeable": view.is_live,
+        "section": section,
+    }
 
 
 def _tell_of_release(name: str, release: str, *, is_agreed: bool) -> dict[str, Any]:

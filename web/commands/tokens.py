@@ -8,7 +8,6 @@ from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
 from domain.audit.events import Event, EventKind
-from domain.clock import written
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView, list_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token, revoke_token
 from web.commands.transaction import one_transaction
@@ -44,8 +43,7 @@ def create_token_command(*, user: str, name: str, scopes: str, days: int | None)
         now=now(),
     )
     _record(EventKind.TOKEN_ISSUED, token.token)
-    ends = token.token.expires_at
-    return {"token": token.clear, "expires_at": None if ends is None else written(ends)}
+    return {**token.token.as_json(), "token": token.clear}
 
 
 @tokens.command("list")

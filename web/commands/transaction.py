@@ -12,6 +12,7 @@ from sqlalchemy.exc import DataError, DBAPIError
 
 from domain.errors import DomainError, InvalidError
 from domain.secret_keys import register_use
+from web.commands.output import print_answer
 from web.extensions import db
 from web.logging import without_secrets
 from web.services import now, services
@@ -65,6 +66,6 @@ def with_any_key(command: Command) -> Command:
             _refuse("A value is too long, or holds something that cannot be stored, such as NUL.")
         except (DomainError, SettingsError, ValueError) as error:
             _refuse(str(error))
-        click.echo(json.dumps(answer, ensure_ascii=False))
+        print_answer(answer)
 
     return cast("Command", run)

@@ -1,6 +1,6 @@
 """Maintenance jobs of the worker: pruning, daily alert counts, and audit seals.
 
-Pruning runs every ten minutes, and at once with `flask prune`; counts and seals every minute.
+Pruning runs every ten minutes, and at once with `gatebell prune`; counts and seals every minute.
 Pruning and counting also repair case-folded names.
 """
 

@@ -18,8 +18,8 @@ Generated from `web/settings/table.py` by `make docs`.
 A setting is an environment variable; an empty one counts as unset. A wrong value stops the start
 with a sentence that names it.
 
-- ↻ can also be changed while the service runs: `flask settings set NAME VALUE`. That value is kept
-  in the database, counts for every process and wins over the environment.
+- ↻ can also be changed while the service runs: `gatebell settings set NAME VALUE`. That value is
+  kept in the database, counts for every process and wins over the environment.
 - ⚿ is a secret: it is never shown, and `NAME_FILE` may name a file that holds it.
 """
 

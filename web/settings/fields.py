@@ -15,7 +15,7 @@ class Source(Enum):
     ENVIRONMENT = "environment"
     #: The environment or the file in NAME_FILE; never shown.
     SECRET = "secret"  # noqa: S105 - a word, not a secret
-    #: The environment, or `flask settings set` while the service runs.
+    #: The environment, or `gatebell settings set` while the service runs.
     LIVE = "live"
 
 

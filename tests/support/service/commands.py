@@ -6,7 +6,7 @@ from flask import Flask
 
 
 def operate(app: Flask, *arguments: str) -> dict[str, Any]:
-    """Do what `flask …` does and return the object that it prints."""
+    """Do what `gatebell …` does and return the object that it prints."""
     done = app.test_cli_runner().invoke(args=arguments)
     assert done.exit_code == 0, done.output
     made = app.json.loads(done.stdout)

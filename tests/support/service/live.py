@@ -47,7 +47,7 @@ class Done(NamedTuple):
 
 
 def _object_in(done: Done, arguments: tuple[str, ...]) -> dict[str, Any]:
-    assert done.returncode == 0, f"flask {' '.join(arguments)}: {done.stderr}"
+    assert done.returncode == 0, f"gatebell {' '.join(arguments)}: {done.stderr}"
     printed = json.loads(done.stdout)
     assert isinstance(printed, dict)
     return printed
@@ -187,7 +187,7 @@ class LiveGatebell:
         return session
 
     def cli(self, *arguments: str, stdin: str = "") -> dict[str, Any]:
-        """Do what `flask …` does, in this process, and return the object that it prints.
+        """Do what `gatebell …` does, in this process, and return the object that it prints.
 
         A program of its own takes seconds to start: `printed` and `run_program` show that it does
         the same.
@@ -195,7 +195,7 @@ class LiveGatebell:
         return _object_in(self.run_cli(*arguments, stdin=stdin), arguments)
 
     def run_cli(self, *arguments: str, stdin: str = "") -> Done:
-        """Do what `flask …` does, in this process, whatever comes of it."""
+        """Do what `gatebell …` does, in this process, whatever comes of it."""
         app = self.app()
         try:
             done = app.test_cli_runner().invoke(args=arguments, input=stdin)
@@ -206,13 +206,13 @@ class LiveGatebell:
         return Done(done.exit_code, done.stdout, done.stderr)
 
     def printed(self, *arguments: str, stdin: str = "") -> dict[str, Any]:
-        """Run `flask …` beside the running service and return the object that it prints."""
+        """Run `gatebell …` beside the running service and return the object that it prints."""
         return _object_in(self.run_program(*arguments, stdin=stdin), arguments)
 
     def run_program(self, *arguments: str, stdin: str = "") -> Done:
-        """Run `flask …` beside the running service, whatever comes of it."""
+        """Run `gatebell …` beside the running service, whatever comes of it."""
         done = subprocess.run(
-            [sys.executable, "-m", "flask", *arguments],
+            [sys.executable, "gatebell.py", *arguments],
             cwd=ROOT,
             env=self.environment,
             input=stdin,

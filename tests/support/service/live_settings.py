@@ -19,7 +19,7 @@ _PICKED_UP = 1.1
 
 @contextmanager
 def changed_settings(gatebell: LiveGatebell, **values: str) -> Iterator[LiveGatebell]:
-    """Change settings as `flask settings set` does; afterwards they are as they were."""
+    """Change settings as `gatebell settings set` does; afterwards they are as they were."""
     before = _stored(gatebell)
     _store(gatebell, before | values)
     try:

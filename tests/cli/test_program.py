@@ -1,0 +1,162 @@
+"""The program `gatebell` itself: from anywhere, with tables, completion and errors as JSON."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from tests.support.service.commands import operate
+from tests.support.service.live import ROOT, LiveGatebell
+from web.commands import gatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+#: What a shell says when it completes `gatebell users cre` with our script.
+_COMPLETED = {
+    "bash": "COMP_WORDS=(gatebell users cre) COMP_CWORD=2; _gatebell_completion gatebell; "
+    'echo "${COMPREPLY[@]}"',
+    "fish": "complete --do-complete 'gatebell users cre'",
+}
+
+
+def said(app: Flask, *arguments: str) -> tuple[int, str, str]:
+    done = app.test_cli_runner().invoke(args=arguments)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_it_works_from_any_directory_with_the_callers_file_names(
+    tmp_path: Path, live_sqlite: LiveGatebell
+) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('of somebody else')", encoding="utf-8")
+    done = subprocess.run(
+        [ROOT / "scripts" / "gatebell", "registry", "certificates", "--write", "bundle.pem"],
+        cwd=tmp_path,
+        env=live_sqlite.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["written"] == "bundle.pem"
+    assert (tmp_path / "bundle.pem").exists()
+
+
+def test_it_lists_our_commands_alone_and_says_its_version(app: Flask) -> None:
+    status, listed, _ = said(app, "--help")
+    assert status == 0
+    assert not {"routes", "run", "shell", "limiter"} & {
+        line.split()[0] for line in listed.splitlines() if line.startswith("  ")
+    }
+    assert said(app, "--version")[1].startswith("Gatebell 0.")
+
+
+def test_each_command_is_there_and_says_what_it_does(app: Flask) -> None:
+    for name in gatebell.list_commands(None):  # type: ignore[arg-type]
+        status, told, _ = said(app, name, "--help")
+        assert status == 0, name
+        assert "Usage: gatebell" in told, name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence", "help_of"),
+    [
+        (("userz",), "No such command 'userz'. Did you mean 'users'?", "gatebell"),
+        (("users", "create"), "Missing argument 'NAME'.", "gatebell users create"),
+        (("tokens", "list", "alice", "--all"), "No such option '--all'.", "gatebell tokens list"),
+        (("prune", "--output", "xml"), "'xml' is not one of", "gatebell prune"),
+    ],
+)
+def test_wrong_arguments_are_one_json_object_too(
+    app: Flask, arguments: tuple[str, ...], sentence: str, help_of: str
+) -> None:
+    status, out, told = said(app, *arguments)
+    assert (status, out) == (2, "")
+    refused = json.loads(told)
+    assert sentence in refused["error"]
+    assert refused["help"] == f"{help_of} --help"
+
+
+def test_a_wrong_setting_is_told_in_the_same_way(live_sqlite: LiveGatebell) -> None:
+    done = subprocess.run(
+        [ROOT / "scripts" / "gatebell", "users", "list"],
+        env=live_sqlite.environment | {"PORT": "many"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert json.loads(done.stderr)["error"].startswith("PORT must be")
+
+
+def test_a_table_is_aligned_and_leaves_the_terminal_alone(app: Flask) -> None:
+    operate(
+        app, "users", "create", "alice", "--email", "a@example.org", "--display-name", "愛\u202e"
+    )
+    operate(app, "users", "create", "bob", "--email", "bob@example.org", "--display-name", "Bob")
+    status, shown, _ = said(app, "users", "list", "--output", "table")
+    assert status == 0
+    assert "\u202e" not in shown
+    header, bob, alice, *_ = [
+        line for line in shown.splitlines() if line.startswith(("ID", "1", "2", "3"))
+    ]
+    assert header.startswith("ID  USERNAME")
+    assert bob.index("bob") == header.index("USERNAME") == alice.index("alice")
+    assert "愛\\u202e" in alice
+    # In front of the command as well.
+    assert said(app, "--output", "table", "users", "list")[1] == shown
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_shells_complete_commands_with_our_script(tmp_path: Path, shell: str) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    (tmp_path / "gatebell").symlink_to(ROOT / "scripts" / "gatebell")
+    environment = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    load = (
+        f'eval "$(gatebell completion {shell})"'
+        if shell == "bash"
+        else "gatebell completion fish | source"
+    )
+    done = subprocess.run(
+        [program, "-c", f"{load}; {_COMPLETED[shell]}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split()[:1] == ["create"], done.stderr
+
+
+def test_zsh_takes_our_script() -> None:
+    program = shutil.which("zsh")
+    script = subprocess.run(
+        [ROOT / "scripts" / "gatebell", "completion", "zsh"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert script.strip().startswith("#compdef gatebell")
+    if program is None:
+        pytest.skip("zsh is not installed")
+    subprocess.run([program, "-n"], input=script, text=True, check=True)
+
+
+def test_settings_are_listed_with_where_they_come_from(live_sqlite: LiveGatebell) -> None:
+    live_sqlite.cli("settings", "set", "refresh_replay_seconds", "20")
+    try:
+        listed = {each["name"]: each for each in live_sqlite.cli("settings", "list")["settings"]}
+        changed = live_sqlite.cli("settings", "list", "--changed")["settings"]
+        shown = live_sqlite.cli("settings", "show", "REFRESH_REPLAY_SECONDS")
+    finally:
+        live_sqlite.cli("settings", "reset", "refresh_replay_seconds")
+    assert [each["name"] for each in changed] == ["refresh_replay_seconds"]
+    origins = {name: listed[name]["origin"] for name in ("tier", "refresh_replay_seconds")}
+    assert origins == {
+        "tier": "default",
+        "refresh_replay_seconds": "changed",
+    }
+    assert (shown["value"], shown["origin"]) == ("20", "changed")
+    assert listed["secret_key"]["value"] == "set"

@@ -1,0 +1,108 @@
+"""What commands print: one JSON object, or a table for people."""
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+_KEY = "gatebell.output"
+_FORMATS = ("json", "table")
+#: Categories of characters that do something to a terminal: controls, and marks of direction.
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_GAP = "  "
+
+Row = Mapping[str, Any]
+
+
+def add_output_option(command: click.Command) -> None:
+    """Give a command the option --output, and all that are below it."""
+    command.params.append(_option())
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            add_output_option(each)
+
+
+def _option() -> click.Option:
+    return click.Option(
+        ["--output"],
+        type=click.Choice(_FORMATS),
+        help="Print JSON, which is the default, or a table.",
+        expose_value=False,
+        callback=_note,
+    )
+
+
+def _note(context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.meta[_KEY] = value
+
+
+def print_answer(answer: Mapping[str, Any]) -> None:
+    """Print what a command has to say, as --output asks for it."""
+    if click.get_current_context().meta.get(_KEY) == "table":
+        click.echo("\n".join(table_lines(answer)))
+    else:
+        click.echo(json.dumps(answer, ensure_ascii=False))
+
+
+def table_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Return an object as lines: its lists of objects as tables, and before them all the rest."""
+    tables = {name: value for name, value in answer.items() if _is_list_of_rows(value)}
+    rest = [{"name": name, "value": answer[name]} for name in answer if name not in tables]
+    if rest:
+        yield from _aligned([[each["name"], _cell(each["value"])] for each in rest])
+    for name, rows in tables.items():
+        if rest or len(tables) > 1:
+            yield ""
+            yield f"{name}:"
+        yield from _table(rows)
+
+
+def _is_list_of_rows(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _table(rows: Sequence[Row]) -> Iterator[str]:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    header = [name.upper() for name in names]
+    yield from _aligned([header, *([_cell(row.get(name)) for name in names] for row in rows)])
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (
+            text + " " * (width - _width(text)) for text, width in zip(line, widths, strict=True)
+        )
+        yield _GAP.join(cells).rstrip()
+
+
+def _cell(value: object) -> str:
+    """Return a value in one line that a terminal only shows."""
+    return "".join(map(_shown, _words(value)))
+
+
+def _words(value: object) -> str:
+    if value is None or value == []:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(each, str | int) for each in value):
+        return ", ".join(str(each) for each in value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) not in _UNSAFE:
+        return character
+    return " " if character in "\n\t" else f"\\u{ord(character):04x}"
+
+
+def _width(text: str) -> int:
+    """Return the columns that a text takes: wide characters take two, combining ones none."""
+    return sum(
+        0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
+        for each in text
+    )

@@ -1,0 +1,94 @@
+"""The program `gatebell`: finds its commands, and says as JSON what went wrong."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+from click.exceptions import NoArgsIsHelpError, NoSuchCommand
+from click.shell_completion import CompletionItem
+from flask.cli import AppGroup
+
+from web.commands.output import add_output_option
+from web.commands.version import version_option
+
+_FAILED, _WRONG_USAGE = 1, 2
+
+
+class Program(AppGroup):
+    """A group whose commands are imported when they are asked for."""
+
+    def __init__(self, *, places: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        """Take for each command its place in this package (`module:name`), and its short help."""
+        super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
+        self._places = places
+        self.params.append(version_option())
+        add_output_option(self)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        del ctx
+        return sorted(self._places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; return None if there is none of this name."""
+        if cmd_name in self._places and cmd_name not in self.commands:
+            module, _, name = self._places[cmd_name][0].partition(":")
+            command = getattr(import_module(f"web.commands.{module}"), name)
+            add_output_option(command)
+            self.commands[cmd_name] = command
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the names of the commands with their short help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._places[name][1]) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command or of an option."""
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        return [*(CompletionItem(name, help=self._places[name][1]) for name in names), *options]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; a wrong name is answered with those that look like it."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            known = self.list_commands(ctx)
+            raise NoSuchCommand(args[0], possibilities=known, ctx=ctx) from error
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command. Wrong arguments leave with 2 and everything else that fails with 1."""
+        named = {"prog_name": self.name, **options, "standalone_mode": False}
+        try:
+            status = super().main(*args, **named)
+        except NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(_WRONG_USAGE)
+        except Exception as error:
+            told = _told(error)
+            if told is None:
+                raise
+            click.echo(json.dumps(told, ensure_ascii=False), err=True)
+            sys.exit(_WRONG_USAGE if isinstance(error, click.UsageError) else _FAILED)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _told(error: Exception) -> dict[str, str] | None:
+    """Return what is told of an error; None for a mistake of our own."""
+    if isinstance(error, click.UsageError):
+        more = {"help": f"{error.ctx.command_path} --help"} if error.ctx else {}
+        return {"error": error.format_message(), **more}
+    if isinstance(error, click.ClickException):
+        return {"error": error.format_message()}
+    if isinstance(error, click.Abort):
+        return {"error": "Aborted."}
+    from web.commands.failures import sentence_about  # noqa: PLC0415 - what it imports is slow
+
+    sentence = sentence_about(error)
+    return None if sentence is None else {"error": sentence}
