@@ -7,7 +7,12 @@ from flask import Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from web.access.marks import open_to_anyone
-from web.admin.instance_state import audit_stream_metrics, webhook_metrics, worker_seen_at
+from web.admin.instance_state import (
+    audit_stream_metrics,
+    upkeep_metrics,
+    webhook_metrics,
+    worker_seen_at,
+)
 from web.admin.self_monitor import self_monitor_metrics
 from web.api.description.described import HEALTH, Answer, Description, described
 from web.api.schemas.health import Liveness, Readiness
@@ -16,6 +21,7 @@ from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network
 from web.notifications.metrics import page_metrics
 from web.readiness import certificate_warning, clock_warning, git_warning, readiness_problem
+from web.sealing.proxy_probes import seen_client
 from web.server.tls import served_certificate
 from web.services import settings
 
@@ -29,8 +35,11 @@ _NOT_FROM_HERE = "Only this machine and METRICS_NETWORKS read this without METRI
 @described(Description(name="health.liveness", tag=HEALTH, returns=Liveness))
 @open_to_anyone
 def healthz() -> Response:
-    """Return 200 if this process runs, without further checks."""
-    return jsonify(status="ok")
+    """Return 200 if this process runs, without further checks.
+
+    `gatebell doctor` is also told which IP address its request seemed to have.
+    """
+    return jsonify(status="ok", **seen_client(request))
 
 
 @health.get("/readyz")
@@ -76,6 +85,6 @@ def metrics() -> Response:
         certificate_expires_at=certificate.expires_at if certificate else None,
         audit_streams=audit_stream_metrics(),
         collectors=page_metrics(),
-        gauges=(*self_monitor_metrics(), *webhook_metrics()),
+        gauges=(*self_monitor_metrics(), *webhook_metrics(), *upkeep_metrics()),
     )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)

@@ -53,6 +53,11 @@ _DROPPED_CALLS = Counter(
     # One without labels would have a file before it is known where.
     ("reason",),
 )
+_POOL_EVENTS = Counter(
+    "gatebell_database_pool_events_total",
+    "Pools of connections: the last_connection_taken of one, or a request that timed_out waiting.",
+    ("event",),
+)
 
 #: Methods with a label of their own; all others count as "other".
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -144,6 +149,18 @@ def count_dropped_calls(count: int) -> None:
     """Count calls that are missing in the records of API usage."""
     if _Counting.is_on and count:
         _DROPPED_CALLS.labels("memory").inc(count)
+
+
+def count_last_connection_taken() -> None:
+    """Count that a pool has no further connection to the database."""
+    if _Counting.is_on:
+        _POOL_EVENTS.labels("last_connection_taken").inc()
+
+
+def count_pool_timeout() -> None:
+    """Count a request that has waited for a connection to the database in vain."""
+    if _Counting.is_on:
+        _POOL_EVENTS.labels("timed_out").inc()
 
 
 class Gauge(NamedTuple):

@@ -126,6 +126,14 @@ class Mailer:
             with suppress(OSError):
                 sock.shutdown(SHUT_RDWR)
 
+    def check(self) -> None:
+        """Connect and sign in; raise MailServerUnavailableError if that fails."""
+        try:
+            self._open()
+        except (smtplib.SMTPException, OSError) as error:
+            self.close()
+            raise MailServerUnavailableError(_describe(error)) from None
+
     def send(self, message: Message, *, now: datetime) -> None:
         """Deliver a message.
 

@@ -10,6 +10,8 @@ from models import JobTurn
 
 #: The job that shows every minute that a background worker is running.
 WORKER_HEARTBEAT = "pulse"
+#: The job that removes what has expired.
+PRUNE = "prune"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -8,9 +8,10 @@ from datetime import datetime
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.audit.streaming.destinations import StreamView, list_streams
+from domain.mail.queue_state import queue_state
 from domain.outgoing.states import DestinationState
 from domain.programs.hosts import SILENCE
-from domain.programs.job_turns import WORKER_HEARTBEAT, last_turn
+from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
 from domain.self_monitor.checks import MonitorState
 from domain.webhooks.upkeep import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
@@ -20,7 +21,7 @@ from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
 from web.readiness import readiness_problem
 from web.server.bootstrap import FIRST_USERNAME, has_first_password
-from web.services import now
+from web.services import now, settings
 
 _log = logging.getLogger("gatebell.worker")
 
@@ -115,6 +116,40 @@ def webhook_metrics() -> Sequence[Gauge]:
         Gauge("gatebell_webhook_backlog_age_seconds", "How long the oldest has waited.", waited),
         Gauge("gatebell_webhook_failing_endpoints", "Webhooks that failed last.", found.failing),
         Gauge("gatebell_webhook_paused_endpoints", "Webhooks paused by failures.", found.paused),
+    )
+
+
+def upkeep_metrics() -> Sequence[Gauge]:
+    """Return what waits in the outbox, and when pruning began; nothing if it is unknown."""
+    try:
+        mail, pruned_at = queue_state(session=db.session()), last_turn(PRUNE, session=db.session())
+    except SQLAlchemyError as error:
+        db.session.rollback()
+        _log.warning("nobody can tell of mail", extra={"reason": type(error).__name__})
+        return ()
+    pruned = pruned_at.timestamp() if pruned_at else 0.0
+    return (
+        Gauge("gatebell_mail_queue_messages", "E-mail that waits to be sent.", mail.waiting),
+        Gauge(
+            "gatebell_mail_queue_age_seconds",
+            "How long the oldest has waited.",
+            _age(mail.oldest_at, now()),
+        ),
+        Gauge(
+            "gatebell_mail_failing_messages",
+            "E-mail that waits because an attempt has failed.",
+            mail.failing,
+        ),
+        Gauge(
+            "gatebell_prune_last_started_timestamp_seconds",
+            "When pruning began last; every ten minutes.",
+            pruned,
+        ),
+        Gauge(
+            "gatebell_database_pool_size",
+            "Connections to the database of each of the two pools of a web process.",
+            settings().database_pool_size,
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from domain.database.statements import Outcome, Row
 from domain.threads import ThreadExecutor
 from web.database.driver_statements import CompiledStatements, CoreStatements, DirectStatements
+from web.metrics import count_last_connection_taken
 
 #: SQLSTATEs of transactions to retry: deadlock_detected and serialization_failure.
 _VICTIM_STATES = frozenset({"40P01", "40001"})
@@ -144,6 +145,8 @@ class KeptConnections:
         except Empty:
             message = "All connections are in use."
             raise PoolTimeoutError(message) from None
+        if self._free.empty():
+            count_last_connection_taken()
         if kept is not None:
             return kept
         try:

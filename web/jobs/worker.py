@@ -14,7 +14,7 @@ from huey.api import TaskWrapper
 from peewee import PeeweeException
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.programs.job_turns import WORKER_HEARTBEAT
+from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT
 from web.audit_log_lines import log_audit_events
 from web.database.queue_tables import make_queue_tables, queue_on_postgres
 from web.database.start_checks import CannotStartError, check_if_available, reasons_in_a_sentence
@@ -89,7 +89,7 @@ def add_tasks(
         once = once_per_period(name, _MINUTE, job, settings)
         queue.periodic_task(crontab(minute="*"), name=name)(once)
     # A run that takes longer than its period must not overlap with the next one.
-    locked = queue.lock_task("prune")(once_per_period("prune", 10 * _MINUTE, prune, settings))
+    locked = queue.lock_task("prune")(once_per_period(PRUNE, 10 * _MINUTE, prune, settings))
     return queue.periodic_task(crontab(minute="*/10"), name="prune")(locked)
 
 

@@ -4,9 +4,11 @@ from web.api.schemas.base import Resource
 
 
 class Liveness(Resource):
-    """A process that runs."""
+    """A process that runs; the rest is for `gatebell doctor`, which proves who asks."""
 
     status: str
+    client: str = ""
+    forwarded_for: str = ""
 
 
 class Readiness(Resource):

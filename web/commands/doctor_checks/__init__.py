@@ -1,0 +1,1 @@
+"""The checks of `gatebell doctor`, a file for each thing that is looked at."""

@@ -1,0 +1,94 @@
+"""Checks of the background worker, its queues, other hosts, and mail."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from sqlalchemy.orm import Session
+
+from domain.mail.queue_state import queue_state
+from domain.mail.smtp import Mailer, MailError
+from domain.notifications.queue_state import states_by_type
+from domain.programs.hosts import SILENCE, list_present
+from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
+from web.commands.doctor_checks.findings import Finding, failed, ok, warning
+from web.extensions import db
+from web.jobs.mail import mail_server, sender_of
+from web.pages.filters import duration
+from web.services import now
+from web.settings.reader import Settings
+
+#: Two periods of pruning, and some time for it to end.
+_PRUNED_WITHIN = timedelta(minutes=30)
+#: Pages and e-mail usually leave within seconds and minutes.
+_PAGES_WAIT, _MAIL_WAITS = timedelta(minutes=2), timedelta(minutes=15)
+
+
+def check_worker(settings: Settings) -> Iterator[Finding]:
+    """Look when a background worker was last heard of, and when it pruned."""
+    del settings
+    session, moment = db.session(), now()
+    seen_at = last_turn(WORKER_HEARTBEAT, session=session)
+    if seen_at is None:
+        yield failed("No background worker was ever heard of: nobody is paged.")
+        return
+    silence = moment - seen_at
+    if silence > SILENCE:
+        yield failed(f"No background worker was heard of for {_words(silence)}: nobody is paged.")
+        return
+    yield ok("A background worker runs.")
+    pruned_at = last_turn(PRUNE, session=session)
+    if pruned_at is not None and moment - pruned_at > _PRUNED_WITHIN:
+        yield warning(f"What has expired was last removed {_words(moment - pruned_at)} ago.")
+
+
+def check_queue(settings: Settings) -> Iterator[Finding]:
+    """Look for pages that wait too long."""
+    del settings
+    moment = now()
+    for each in states_by_type(session=db.session()):
+        waited = moment - each.oldest_at if each.oldest_at else timedelta(0)
+        if waited > _PAGES_WAIT:
+            yield warning(f"Pages by {each.type.value} have waited for {_words(waited)}.")
+        if each.failing:
+            yield warning(f"{each.failing} contacts of type {each.type.value} fail at present.")
+    yield ok("Pages were looked at.")
+
+
+def check_mail(settings: Settings) -> Iterator[Finding]:
+    """Sign in to the mail server, and look for e-mail that waits too long."""
+    if not settings.mail_url:
+        yield warning("MAIL_URL is not set: no e-mail is sent.")
+        return
+    server = mail_server(settings.mail_url, settings.trusted_ca_file)
+    try:
+        with Mailer(server, sender_of(settings)) as mailer:
+            mailer.check()
+    except MailError as error:
+        yield failed(f"{server.host}:{server.port} cannot be used: {error}.")
+    else:
+        yield ok(f"{server.host}:{server.port} answers; `gatebell mail test` sends a message.")
+    yield from _waiting_mail(db.session())
+
+
+def _waiting_mail(session: Session) -> Iterator[Finding]:
+    state, moment = queue_state(session=session), now()
+    if state.oldest_at and moment - state.oldest_at > _MAIL_WAITS:
+        waited = _words(moment - state.oldest_at)
+        yield warning(f"{state.waiting} messages wait, the oldest for {waited}.")
+
+
+def check_hosts(settings: Settings) -> Iterator[Finding]:
+    """Compare the hosts that work on this database."""
+    del settings
+    present = list_present(session=db.session(), now=now())
+    revisions = {each.revision for each in present}
+    if not present:
+        yield warning("No host reports to this database: the service does not run.")
+    elif len(revisions) > 1:
+        yield warning(f"Hosts run different releases: {', '.join(sorted(revisions))}.")
+    else:
+        yield ok(f"Programs that report: {', '.join(each.name for each in present)}.")
+
+
+def _words(length: timedelta) -> str:
+    return duration(length.total_seconds())
