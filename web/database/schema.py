@@ -140,6 +140,11 @@ def _known_revisions() -> frozenset[str]:
     return frozenset(file.name.partition("_")[0] for file in files)
 
 
+def is_known_revision(revision: str) -> bool:
+    """Return whether this code knows a migration."""
+    return revision in _known_revisions()
+
+
 @cache
 def newest_known_revision() -> str:
     """Return the newest migration that this code knows."""

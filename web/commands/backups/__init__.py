@@ -1,0 +1,1 @@
+"""Backups of an installation: the database, files of the instance, and Git repositories."""
