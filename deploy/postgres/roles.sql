@@ -1,0 +1,17 @@
+-- Two roles: gatebell_owner migrates and owns everything, gatebell_service works with the rows.
+--
+-- As a superuser, before the first migration:
+--   psql --set=owner_password=… --set=service_password=… --file=deploy/postgres/roles.sql
+
+CREATE ROLE gatebell_owner LOGIN PASSWORD :'owner_password';
+CREATE ROLE gatebell_service LOGIN PASSWORD :'service_password';
+CREATE DATABASE gatebell OWNER gatebell_owner ENCODING 'UTF8' TEMPLATE template0;
+REVOKE ALL ON DATABASE gatebell FROM PUBLIC;
+\connect gatebell
+
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+GRANT USAGE, CREATE ON SCHEMA public TO gatebell_owner;
+GRANT USAGE ON SCHEMA public TO gatebell_service;
+
+SET ROLE gatebell_owner;
+\ir grants.sql
