@@ -28,8 +28,8 @@ from models import (
 _SAMPLE = 20
 _ADVICE = (
     "Set it to the key that this database was used with, or add that one to "
-    "SECRET_KEY_FALLBACKS; if it is lost, `gatebell secrets forget` starts anew, and every token and "
-    "stored key is void."
+    "SECRET_KEY_FALLBACKS; if it is lost, `gatebell secrets forget` starts anew, and every token "
+    "and stored key is void."
 )
 
 

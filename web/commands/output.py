@@ -26,7 +26,8 @@ def add_output_option(command: click.Command) -> None:
 
 def _option() -> click.Option:
     return click.Option(
-        ["--output"],
+        # A name of its own: commands may have a parameter that is called output.
+        ["--output", "gatebell_output"],
         type=click.Choice(_FORMATS),
         help="Print JSON, which is the default, or a table.",
         expose_value=False,
