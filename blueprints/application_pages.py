@@ -13,6 +13,8 @@ from domain.oauth.clients.applications import ApplicationView
 from domain.oauth.clients.secrets import end_secret, list_secrets, renew_secret
 from domain.oauth.clients.views import ApplicationPage, get_page
 from domain.oauth.scopes import views
+from domain.oauth.setting_up.progress import Viewer, progress_of
+from domain.oauth.setting_up.refusals import list_refusals
 from forms.application import ApplicationForm, RenewalForm
 from web.access.marks import get_current_user
 from web.extensions import db
@@ -59,6 +61,12 @@ class ApplicationPages:
     def show(self, application_id: int) -> ResponseReturnValue:
         """Show an application, with its secret right after its creation or renewal."""
         return self._show_page(self.get(application_id), RenewalForm())
+
+    def setup(self, application_id: int) -> ResponseReturnValue:
+        """Show only how far an application has come, for a page that waits for it."""
+        application = self.get(application_id)
+        page = self._rendered("_setup", application=application, **self._setup_of(application))
+        return page, 200, {"Cache-Control": "no-store"}
 
     def edit(self, application_id: int) -> ResponseReturnValue:
         """Change an application."""
@@ -134,9 +142,18 @@ class ApplicationPages:
             secret=take_one_time_secret(_SECRET, application.id),
             renewal=renewal,
             endpoints=endpoints(),
+            **self._setup_of(application),
             refresh_replay_seconds=settings().refresh_replay_seconds,
         )
         return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
+
+    def _setup_of(self, application: ApplicationView) -> dict[str, object]:
+        viewer = Viewer(user_id=get_current_user().id, sees_everybody=self.is_administration)
+        session = db.session()
+        return {
+            "progress": progress_of(application, viewer=viewer, session=session, now=now()),
+            "refused_requests": list_refusals(application.id, session=session),
+        }
 
     def _form_page(
         self, name: str, form: ApplicationForm, application: ApplicationPage | None = None

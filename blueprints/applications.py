@@ -46,6 +46,13 @@ def show(application_id: int) -> ResponseReturnValue:
     return _PAGES.show(application_id)
 
 
+@applications.get("/<int:application_id>/setup")
+@signed_in
+def setup(application_id: int) -> ResponseReturnValue:
+    """Show only how far an application has come, for a page that waits for it."""
+    return _PAGES.setup(application_id)
+
+
 @applications.route("/<int:application_id>/edit", methods=["GET", "POST"])
 @signed_in
 def edit(application_id: int) -> ResponseReturnValue:

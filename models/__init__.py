@@ -62,6 +62,7 @@ from models.self_monitor import SelfMonitorCheck
 from models.signing_key import SigningKey
 from models.silence import FlapSetting, MaintenanceWindow, Silence
 from models.token import AccessToken, PersonalAccessToken
+from models.token_refusal import TokenRefusal
 from models.user import Bot, SignIn, User
 from models.webhook import WebhookDelivery, WebhookEndpoint, WebhookIncidentChange
 
@@ -154,6 +155,7 @@ __all__ = [
     "SignIn",
     "SigningKey",
     "Silence",
+    "TokenRefusal",
     "TotpDevice",
     "User",
     "WebhookDelivery",

@@ -48,6 +48,8 @@ class Delivery(Base):
     duration: Mapped[int | None]
     #: The number of later refusals like this one that are counted here instead of stored.
     skipped: Mapped[int] = mapped_column(default=0)
+    #: Of a refused request, as its client calls itself.
+    user_agent: Mapped[str | None] = mapped_column(String(255))
 
     __table_args__ = (
         Index("ix_deliveries_integration_id_id", "integration_id", "id"),

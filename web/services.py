@@ -14,12 +14,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from domain.accounts.signing_in.attempts import SignInLimits
 from domain.alerts.reading.formats import Reading
-from domain.alerts.receiving.refusals import RefusalSampler
+from domain.alerts.receiving.refusals import RefusalKind
 from domain.api_usage.counting import CallCounter
 from domain.clock import Clock
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
+from domain.refusal_sampling import RefusalSampler
 from domain.registry.connection import RegistryPolicy
 from domain.repositories.program import Git
 from models import InstanceSetting
@@ -95,7 +96,9 @@ class Services:
     keyring: Keyring
     connections: KeptConnections
     live_settings: LiveSettings
-    refusals: RefusalSampler
+    refusals: RefusalSampler[RefusalKind]
+    #: Of token requests: by application and reason.
+    token_refusals: RefusalSampler[tuple[int, str]]
     calls: CallCounter
     write_probe: WriteProbe
 

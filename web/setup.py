@@ -8,10 +8,10 @@ from sqlalchemy import Engine, event
 from sqlalchemy.pool import QueuePool
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from domain.alerts.receiving.refusals import RefusalSampler
 from domain.api_usage.counting import CallCounter
 from domain.clock import Clock
 from domain.keyring import Keyring
+from domain.refusal_sampling import RefusalSampler
 from web.access.rate_limits import limiter_configuration
 from web.database.connections import KeptConnections
 from web.database.engine import engine_options, open_autocommit_engine, prepare_engine
@@ -98,6 +98,7 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
         connections=connections,
         live_settings=LiveSettings(settings, connections),
         refusals=RefusalSampler(),
+        token_refusals=RefusalSampler(),
         calls=calls,
         write_probe=WriteProbe(patience_ms=settings.sqlite_busy_timeout_ms),
     )

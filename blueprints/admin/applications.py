@@ -67,6 +67,13 @@ def show(application_id: int) -> ResponseReturnValue:
     return _PAGES.show(application_id)
 
 
+@applications.get("/<int:application_id>/setup")
+@administrator
+def setup(application_id: int) -> ResponseReturnValue:
+    """Show only how far an application has come, for a page that waits for it."""
+    return _PAGES.setup(application_id)
+
+
 @applications.route("/<int:application_id>/edit", methods=["GET", "POST"])
 @administrator
 def edit(application_id: int) -> ResponseReturnValue:

@@ -1,4 +1,7 @@
-"""/api/v4/applications: the instance's own applications, for administrators' scripts."""
+"""/api/v4/applications: the instance's own applications, for administrators' scripts.
+
+The refused requests of an application are for its owner as well.
+"""
 
 from flask import Blueprint
 
@@ -8,12 +11,15 @@ from domain.oauth.clients.applications import ApplicationView, RegisteredApplica
 from domain.oauth.clients.directory import list_instance_wide
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.presented_tokens.bearer import Bearer
+from domain.oauth.setting_up.refusals import count_refusals, list_refusals
 from web.api.operations import Found, operation
 from web.api.schemas.applications import (
     Application,
     ApplicationBody,
     ApplicationQuery,
     NewApplication,
+    RefusedRequest,
+    RefusedRequestQuery,
 )
 from web.extensions import db
 from web.http.audit_events import record_event
@@ -65,6 +71,28 @@ def renew(application_id: int) -> NewApplication:
     )
     _record(EventKind.SECRET_RENEWED, application)
     return NewApplication.with_secret(RegisteredApplication(application=application, secret=secret))
+
+
+@applications.get("/<int:application_id>/refused_requests")
+@operation("applications.refused_requests", query=RefusedRequestQuery, returns=RefusedRequest)
+def refused_requests(
+    bearer: Bearer, application_id: int, query: RefusedRequestQuery
+) -> Found[RefusedRequest]:
+    """List the refused token requests of an application, the newest first."""
+    application = _shown_to(bearer, application_id)
+    found = list_refusals(
+        application.id, session=db.session(), offset=query.offset, limit=query.size
+    )
+    return Found(
+        items=[RefusedRequest.of(each) for each in found],
+        total=count_refusals(application.id, session=db.session()),
+    )
+
+
+def _shown_to(bearer: Bearer, application_id: int) -> ApplicationView:
+    if bearer.is_admin:
+        return domain.get_any(application_id, session=db.session())
+    return domain.get_own(application_id, owner_id=bearer.user_id, session=db.session())
 
 
 def _record(kind: EventKind, application: ApplicationView) -> None:

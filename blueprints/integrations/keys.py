@@ -7,6 +7,7 @@ from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.integrations import keys as domain
 from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.integrations.set_up import set_up_of
 from domain.alerts.integrations.snippets import snippets
 from domain.errors import ConflictError
 from domain.grace_period import GracePeriod
@@ -32,6 +33,20 @@ def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValu
     """Show the URL, the keys, and snippets for senders."""
     integration = integration_of(project, integration_id)
     return _page(project, integration, ResetKeyForm(seen=_keys(integration).key_id))
+
+
+@integration_keys.get("/setup")
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    """Show only whether the integration receives, for a page that waits for it."""
+    integration = integration_of(project, integration_id)
+    page = render_template(
+        "integrations/_setup.html",
+        project=project,
+        integration=integration,
+        set_up=set_up_of(integration_id, session=db.session()),
+    )
+    return page, 200, {"Cache-Control": "no-store"}
 
 
 @integration_keys.post("/reset_key")
@@ -99,6 +114,7 @@ def _page(
         integration=integration,
         keys=keys,
         reset=form,
+        set_up=set_up_of(integration.id, session=db.session()),
         snippets=snippets(
             *(integration.type, integration.url, keys.clear),
             base_url=settings().base_url,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -76,6 +77,29 @@ class OAuthPolicy:
     registration: RegistrationPolicy
 
 
+class ClientProblem(StrEnum):
+    """Why a known client was not authenticated; the client itself is not told."""
+
+    NO_SECRET = "no_secret"  # noqa: S105 - the problem
+    WRONG_SECRET = "wrong_secret"  # noqa: S105 - the problem
+    #: A secret that is not one of the public application's.
+    SECRET_OF_PUBLIC = "secret_of_public"  # noqa: S105 - the problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedRequest:
+    """A refused request that named a known application; nothing proves that it was its own."""
+
+    application_id: int
+    #: A `grant_type` of this server, or the name of the endpoint.
+    request: str
+    #: The code of RFC 6749 section 5.2.
+    error: str
+    #: The sentence of the response.
+    description: str
+    client_problem: ClientProblem | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class OAuthContext:
     """The collaborators of a request."""
@@ -93,6 +117,8 @@ class OAuthContext:
     source: RequestSource
     #: Stores an audit event with its actor and source in the same transaction.
     record_event: Callable[[Event], None]
+    #: Stores some of the refused requests for the owners of the applications.
+    record_refusal: Callable[[RefusedRequest, "OAuthContext"], None]
 
     @property
     def run(self) -> Run:

@@ -73,6 +73,8 @@ class ProtocolRequest(OAuth2Request):
         self.pushed: Pushed | None = None
         #: When it was first made, if that is known: a later sign-in was made for this request.
         self.asked_at: datetime | None = None
+        #: The application that the client credentials name, right or wrong; None if unknown.
+        self.named_application_id: int | None = None
 
     def header(self, name: str) -> str | None:
         """Return a header; case-insensitive."""

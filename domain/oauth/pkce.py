@@ -10,6 +10,10 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 #: Section 4.1: 43 to 128 unreserved characters.
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+NO_CHALLENGE = "This code was issued without a code_challenge."
+MISSING_VERIFIER = "Missing required parameter: code_verifier."
+MALFORMED_VERIFIER = "code_verifier must be 43 to 128 unreserved characters."
+WRONG_VERIFIER = "code_verifier does not match the code_challenge."
 
 
 def check_challenge(challenge: str | None, method: str | None, *, is_required: bool) -> None:
@@ -32,11 +36,11 @@ def check_verifier(verifier: str | None, challenge: str | None) -> None:
     """
     if challenge is None:
         if verifier is not None:
-            raise InvalidGrantError("This code was issued without a code_challenge.")
+            raise InvalidGrantError(NO_CHALLENGE)
         return
     if verifier is None:
-        raise InvalidRequestError("Missing required parameter: code_verifier.")
+        raise InvalidRequestError(MISSING_VERIFIER)
     if not _VERIFIER.fullmatch(verifier):
-        raise InvalidGrantError("code_verifier must be 43 to 128 unreserved characters.")
+        raise InvalidGrantError(MALFORMED_VERIFIER)
     if not hmac.compare_digest(create_s256_code_challenge(verifier), challenge):
-        raise InvalidGrantError("code_verifier does not match the code_challenge.")
+        raise InvalidGrantError(WRONG_VERIFIER)

@@ -12,8 +12,9 @@ from authlib.oauth2.rfc6749 import (
 )
 
 from domain.oauth.client_requests import ClientEndpoint, TokenGrant
+from domain.oauth.clients.authentication import find_named
 from domain.oauth.clients.redirect_uris import with_parameters
-from domain.oauth.context import OAuthContext, OAuthPolicy
+from domain.oauth.context import OAuthContext, OAuthPolicy, RefusedRequest
 from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
 from domain.oauth.endpoints.introspection import IntrospectionEndpoint
 from domain.oauth.endpoints.pushed_authorization import PushedAuthorizationEndpoint
@@ -33,6 +34,10 @@ ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
     "pushed_authorization_request": PushedAuthorizationEndpoint,
     "revocation": RevocationEndpoint,
 }
+#: The name of a request with any other grant type.
+UNKNOWN_GRANT = "other"
+#: Errors that a device gets while its user decides (RFC 8628 section 3.5).
+_ORDINARY = frozenset({"authorization_pending", "slow_down"})
 
 
 def offered_grants(policy: OAuthPolicy) -> tuple[Any, ...]:
@@ -74,6 +79,9 @@ class AuthorizationServer(AuthlibServer):
         try:
             return self.handle_response(*self.get_token_grant(request).create_token_response())
         except OAuth2Error as error:
+            wanted = request.value("grant_type")
+            known = any(wanted == grant.GRANT_TYPE for grant in GRANTS)
+            self._record_refusal(request, error, wanted if wanted and known else UNKNOWN_GRANT)
             return self.handle_error_response(request, error)
 
     def create_endpoint_response(self, name: str, request: ProtocolRequest) -> OAuthResponse:
@@ -81,7 +89,26 @@ class AuthorizationServer(AuthlibServer):
         try:
             return self.handle_response(*ENDPOINTS[name](self).respond(request))
         except OAuth2Error as error:
+            self._record_refusal(request, error, name)
             return self.handle_error_response(request, error)
+
+    def _record_refusal(self, request: ProtocolRequest, error: OAuth2Error, name: str) -> None:
+        """Hand a refused request of a known application over, unless it is an ordinary poll."""
+        if isinstance(error, UnknownGrantTypeError):
+            request.named_application_id = find_named(request, self.context)
+        application_id = request.named_application_id
+        if application_id is None or error.error in _ORDINARY:
+            return
+        self.context.record_refusal(
+            RefusedRequest(
+                application_id=application_id,
+                request=name,
+                error=error.error,
+                description=error.get_error_description(),
+                client_problem=getattr(error, "problem", None),
+            ),
+            self.context,
+        )
 
     def create_oauth2_request(self, request: ProtocolRequest) -> ProtocolRequest:
         """Return the request unchanged."""

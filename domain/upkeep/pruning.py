@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, delete, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.idempotency import KEPT_FOR
+from domain.oauth.setting_up.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
 from domain.on_call.schedules import PAST_KEPT_FOR
 from domain.projects.invitations import INVITATION_LIFETIME
 from domain.registry.forgetting import (
@@ -55,6 +56,7 @@ from models import (
     SignIn,
     SigningKey,
     Silence,
+    TokenRefusal,
 )
 
 _SLICE = 500
@@ -146,6 +148,9 @@ def prune(
             IdempotentRequest.id, IdempotentRequest.claimed_at < now - KEPT_FOR, session, between
         ),
         "seen_proofs": _remove(SeenProof.digest, SeenProof.expires_at < now, session, between),
+        "token_refusals": _remove(
+            TokenRefusal.id, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR, session, between
+        ),
         # Unused clients without an owner; they may register again.
         "idle_clients": _remove(
             Application.id,

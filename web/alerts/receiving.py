@@ -40,6 +40,7 @@ def inbound_delivery(receiver: Receiver, moment: datetime, stopwatch: Stopwatch)
         received_at=moment,
         stopwatch=stopwatch,
         mapping=receiver.mapping,
+        user_agent=request.environ.get("HTTP_USER_AGENT"),
     )
 
 

@@ -165,6 +165,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "applications.create": _administrator(_WRITE),
     "applications.delete": _administrator(_WRITE),
     "applications.renew": _administrator(_WRITE),
+    # Their own; administrators those of all.
+    "applications.refused_requests": _instance(_READ),
     "alerts.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "alerts.download": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "alerts.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),

@@ -19,6 +19,7 @@ from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.json_responses import json_response
 from web.http.oauth_errors import explained
+from web.oauth.refusals import record_refusal
 from web.services import services
 from web.settings import policies
 
@@ -45,6 +46,7 @@ def oauth_context() -> OAuthContext:
         policy=own.live_settings.derived(policies.oauth_policy),
         source=_source(),
         record_event=record_event,
+        record_refusal=record_refusal,
     )
 
 

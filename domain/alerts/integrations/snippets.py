@@ -1,21 +1,12 @@
 """Snippets for the configuration of senders, and example bodies for test alerts."""
 
 import shlex
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import orjson
 
 from domain.alerts.integration_type import IntegrationType
-
-
-@dataclass(frozen=True, kw_only=True)
-class Snippet:
-    """A text to paste; the title says where."""
-
-    title: str
-    language: str
-    text: str
+from domain.alerts.integrations.sender_snippets import Snippet, sender_snippets
 
 
 def example_body(integration_type: IntegrationType, *, now: datetime) -> str:
@@ -80,12 +71,12 @@ def snippets(
     by_hand = (_curl(url, key, body), _python(url, key, body))
     if integration_type is IntegrationType.PROMETHEUS:
         return (_alertmanager(url, key), _operator(url, key), _grafana(url, key), *by_hand)
-    return (*by_hand, _pagerduty(base_url, key))
+    return (*by_hand, _pagerduty(base_url, key), *sender_snippets(url, key))
 
 
 def _curl(url: str, key: str, body: object) -> Snippet:
     return Snippet(
-        title="curl",
+        title="curl: one alert on the command line",
         language="sh",
         text=(
             f"curl {shlex.quote(url)} \\\n"
@@ -185,7 +176,7 @@ def _python(url: str, key: str, body: object) -> Snippet:
     # The JSON of the body is a Python literal as well: it has no true, false or null.
     literal = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
     return Snippet(
-        title="Python, standard library only",
+        title="Python: standard library only",
         language="python",
         text=(
             "import json\n"

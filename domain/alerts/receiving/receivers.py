@@ -186,6 +186,13 @@ _RECORD_USE = (
 )
 
 
+_MISSING = "The authorization key is missing: there is no Authorization header."
+_IN_OTHER_FORM = (
+    "The Authorization header has no key: it needs “Bearer KEY”, or Basic with an empty user name "
+    "and the key as the password."
+)
+
+
 def find_receiver(
     project_path: str, identifier: str, *, connection: KeptConnection, now: datetime
 ) -> Receiver:
@@ -225,7 +232,7 @@ def key_of(receiver: Receiver, key: str, *, keyring: Keyring) -> LiveKey:
     for live in receiver.keys:
         if keyring.matches(key, [live.digest]):
             return live
-    message = "The authorization key is missing or wrong."
+    message = "The authorization key is wrong."
     raise WrongKeyError(message)
 
 
@@ -289,7 +296,10 @@ def presented_key(authorization: str | None) -> str | None:
 
 def check_key(receiver: Receiver, authorization: str | None, *, keyring: Keyring) -> LiveKey:
     """Return the accepted key that an Authorization header presents, or raise WrongKeyError."""
-    return key_of(receiver, presented_key(authorization) or "", keyring=keyring)
+    key = presented_key(authorization)
+    if key is None:
+        raise WrongKeyError(_IN_OTHER_FORM if authorization else _MISSING)
+    return key_of(receiver, key, keyring=keyring)
 
 
 def check_open(receiver: Receiver) -> None:

@@ -31,6 +31,8 @@ class InboundDelivery:
     #: The mapping that the body is read with.
     mapping: FieldMapping = UNMAPPED
     is_test: bool = False
+    #: As the client calls itself; stored if the delivery is refused.
+    user_agent: str | None = None
 
 
 def delivery_values(delivery: InboundDelivery) -> dict[str, object]:

@@ -19,7 +19,7 @@ from domain.oauth.clients import secrets as client_secrets
 from domain.oauth.clients.credential_lookup import CredentialLookup, Found, find_client
 from domain.oauth.clients.found_rows import FoundClient
 from domain.oauth.clients.secrets import is_recent_use
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import ClientProblem, OAuthContext
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.scopes import FREE, in_order
 from models import Application
@@ -149,9 +149,31 @@ def authenticate_with(
         raise _refusal(was_basic=was_basic)
     text = None if lookup is None else request.value(lookup.parameter)
     found = find_client(presented.client_id, text, lookup, context)
-    if not found.clients or not _is_proven(found.clients, presented, context):
+    if not found.clients:
         raise _refusal(was_basic=was_basic)
-    return Client(found.clients[0]), found.credential
+    client = found.clients[0]
+    request.named_application_id = client.id
+    if not _is_proven(found.clients, presented, context):
+        raise ClientRefusedError(was_basic=was_basic, problem=_problem_of(client, presented))
+    return Client(client), found.credential
+
+
+def find_named(request: ProtocolRequest, context: OAuthContext) -> int | None:
+    """Return the id of the application that a request names, without a proof that it is its own."""
+    try:
+        uid = presented_client(request).client_id
+    except (ClientRefusedError, InvalidRequestError):
+        return None
+    if not uid or "\x00" in uid:
+        return None
+    found = find_client(uid, None, None, context).clients
+    return found[0].id if found else None
+
+
+def _problem_of(client: FoundClient, presented: PresentedClient) -> ClientProblem:
+    if presented.secret is None:
+        return ClientProblem.NO_SECRET
+    return ClientProblem.WRONG_SECRET if client.confidential else ClientProblem.SECRET_OF_PUBLIC
 
 
 def _is_proven(
@@ -187,10 +209,13 @@ class ClientRefusedError(InvalidClientError):
 
     status_code = 401
 
-    def __init__(self, *, was_basic: bool, sentence: str = REFUSED) -> None:
-        """Store whether the response needs a challenge."""
+    def __init__(
+        self, *, was_basic: bool, sentence: str = REFUSED, problem: ClientProblem | None = None
+    ) -> None:
+        """Store whether the response needs a challenge, and what only the owner may know."""
         super().__init__(sentence)
         self._was_basic = was_basic
+        self.problem = problem
 
     def get_headers(self) -> list[tuple[str, str]]:
         """Return the headers of the response."""

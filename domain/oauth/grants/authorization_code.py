@@ -40,6 +40,7 @@ EXPIRED_CODE = "The authorization code has expired. Send the browser for a new o
 USED_CODE = "The authorization code was used already, and what it gave is revoked."
 LOST_CODE = "The authorization code was used already."
 OTHER_URI = "The redirect_uri is not the one of the authorization request."
+OTHER_KEY = "The code needs a DPoP proof of the key that dpop_jkt named."
 #: Numbers have one spelling, without leading zeros.
 _SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
@@ -196,7 +197,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         check_verifier(asked.request.value("code_verifier"), found.grant_code_challenge)
         if found.grant_key_thumbprint not in {None, asked.key_thumbprint}:
             # Section 10 of RFC 9449.
-            raise InvalidGrantError("The code needs a DPoP proof of the key that dpop_jkt named.")
+            raise InvalidGrantError(OTHER_KEY)
         if found.user_state != ACTIVE:
             self._invalidate(found.grant_id)
             raise InvalidGrantError(UNKNOWN_CODE)

@@ -26,6 +26,8 @@ from models import AccessToken
 UNKNOWN = "The refresh token is not known here, or was issued to another client."
 REVOKED = "The refresh token was revoked."
 USED = "The refresh token was used already."
+OTHER_KEY = "The refresh token is bound to a key: prove it by DPoP."
+OTHER_URI = "The redirect_uri is not that of the authorization request."
 STOLEN = "The refresh token was used already, so every token of the same consent is revoked now."
 
 
@@ -97,13 +99,13 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         bound_to, application = found.token_key_thumbprint, asked.get_client().application
         is_bound = bound_to is not None and not application.confidential
         if is_bound and bound_to != asked.key_thumbprint:
-            raise InvalidGrantError("The refresh token is bound to a key: prove it by DPoP.")
+            raise InvalidGrantError(OTHER_KEY)
 
     def _check_against_grant(self, found: FoundPair, request: ProtocolRequest) -> None:
         """Check optional parameters against the original authorization."""
         redirect_uri = request.value("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
-            raise InvalidGrantError("The redirect_uri is not that of the authorization request.")
+            raise InvalidGrantError(OTHER_URI)
         verifier = request.value("code_verifier")
         if verifier is not None:
             check_verifier(verifier, found.grant_code_challenge)

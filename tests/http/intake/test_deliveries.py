@@ -22,7 +22,7 @@ def test_the_delivery_log_tells_what_became_of_each(gatebell: LiveGatebell) -> N
     endpoint.post(b"{}", Authorization="Bearer wrong")
     browser, page = opened(gatebell, endpoint, "{id}/deliveries")
     assert page.status_code == 200
-    for text in ("Accepted", "2 opened", "3 alerts left out", "422", "401", "key is missing or"):
+    for text in ("Accepted", "2 opened", "3 alerts left out", "422", "401", "key is wrong"):
         assert text in page.text
     truncated, refused, stranger = deliveries_of(gatebell, endpoint.project)
     shown = []

@@ -155,9 +155,9 @@ def test_snippets_for_the_command_line_work_as_they_are_pasted(
 ) -> None:
     endpoint = connect(gatebell, kind=kind, name="It's O'Brien's")
     texts = snippets_on(opened(gatebell, endpoint, "{id}/credentials")[1])
-    curl = run("sh", "-c", texts["curl"])
+    curl = run("sh", "-c", texts["curl: one alert on the command line"])
     assert [each["iid"] for each in json.loads(curl)] == [1]
-    python = run(sys.executable, "-c", texts["Python, standard library only"])
+    python = run(sys.executable, "-c", texts["Python: standard library only"])
     assert [each["iid"] for each in json.loads(python)] == [1]
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.events == 2

@@ -213,6 +213,12 @@ ENDPOINTS = (
         ("name", "redirect_uri", "scopes", "confidential"),
     ),
     Endpoint("api_v4.applications.delete", "DELETE", f"{APPLICATIONS_AT}/{{id}}"),
+    Endpoint(
+        "api_v4.applications.refused_requests",
+        "GET",
+        f"{APPLICATIONS_AT}/{{id}}/refused_requests",
+        PAGES,
+    ),
     Endpoint("api_v4.applications.renew", "POST", f"{APPLICATIONS_AT}/{{id}}/renew-secret"),
     Endpoint("api_v4.resource_tokens.index", "GET", RESOURCE_TOKENS_AT, TOKENS),
     Endpoint("api_v4.resource_tokens.create", "POST", RESOURCE_TOKENS_AT, NEW_TOKEN),

@@ -7,6 +7,7 @@ from domain.oauth.clients.applications import (
     ApplicationView,
     RegisteredApplication,
 )
+from domain.oauth.setting_up.refusals import RefusalView
 from web.api.schemas.base import (
     Body,
     OffsetQuery,
@@ -14,6 +15,7 @@ from web.api.schemas.base import (
     RequiredWords,
     Resource,
     SecretResource,
+    Time,
 )
 
 
@@ -22,6 +24,49 @@ class ApplicationQuery(OffsetQuery):
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
+
+
+class RefusedRequestQuery(OffsetQuery):
+    """A list of refused requests, the newest first."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["desc"] = "desc"
+
+
+class RefusedRequest(Resource):
+    """A refused token request in the name of an application."""
+
+    id: int
+    refused_at: Time
+    #: A word for the reason; the title says the same to people, the advice what to change.
+    reason: str
+    title: str
+    advice: str
+    #: The grant type, or the name of another endpoint.
+    request: str
+    error: str
+    error_description: str
+    ip_address: str | None
+    user_agent: str | None
+    #: How many more of this reason followed that are not listed.
+    similar: int
+
+    @classmethod
+    def of(cls, view: RefusalView) -> "RefusedRequest":
+        """Present a refused request."""
+        return cls(
+            id=view.id,
+            refused_at=view.refused_at,
+            reason=view.reason,
+            title=view.title,
+            advice=view.advice,
+            request=view.request,
+            error=view.error,
+            error_description=view.description,
+            ip_address=view.address,
+            user_agent=view.user_agent,
+            similar=view.skipped,
+        )
 
 
 class ApplicationBody(Body):

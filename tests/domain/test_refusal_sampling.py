@@ -1,20 +1,24 @@
 from datetime import UTC, datetime, timedelta
 
-from domain.alerts.receiving.refusals import RefusalSampler
+from domain.refusal_sampling import RefusalSampler
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 WRONG_KEY, NO_JSON = (7, 401), (7, 415)
 
 
 def refuse(
-    sampler: RefusalSampler, times: int, *, now: datetime = NOON, kind: tuple[int, int] = WRONG_KEY
+    sampler: RefusalSampler[tuple[int, int]],
+    times: int,
+    *,
+    now: datetime = NOON,
+    kind: tuple[int, int] = WRONG_KEY,
 ) -> int:
     """Refuse a number of deliveries with two rows per minute; return how many got a row."""
     return sum(sampler.gets_row(kind, now=now, per_minute=2) for _ in range(times))
 
 
 def test_some_of_each_kind_are_kept_each_minute() -> None:
-    sampler = RefusalSampler()
+    sampler = RefusalSampler[tuple[int, int]]()
     assert refuse(sampler, 100) == 2
     assert refuse(sampler, 100, kind=NO_JSON) == 2
     assert refuse(sampler, 1, kind=(8, 401)) == 1
@@ -23,7 +27,7 @@ def test_some_of_each_kind_are_kept_each_minute() -> None:
 
 
 def test_the_rest_is_told_by_the_last_row_of_its_kind() -> None:
-    sampler = RefusalSampler()
+    sampler = RefusalSampler[tuple[int, int]]()
     refuse(sampler, 2)
     assert sampler.use_row(WRONG_KEY, 70) == []
     assert sampler.use_row(WRONG_KEY, 71) == []
@@ -33,7 +37,7 @@ def test_the_rest_is_told_by_the_last_row_of_its_kind() -> None:
 
 
 def test_it_is_told_at_most_once_a_second() -> None:
-    sampler = RefusalSampler()
+    sampler = RefusalSampler[tuple[int, int]]()
     refuse(sampler, 3)
     sampler.use_row(WRONG_KEY, 70)
     assert sampler.due(now=NOON) == [(70, 1)]
@@ -43,7 +47,7 @@ def test_it_is_told_at_most_once_a_second() -> None:
 
 
 def test_a_new_row_does_not_take_over_what_the_one_before_has_to_tell() -> None:
-    sampler = RefusalSampler()
+    sampler = RefusalSampler[tuple[int, int]]()
     refuse(sampler, 1)
     sampler.use_row(WRONG_KEY, 70)
     refuse(sampler, 4)
@@ -52,6 +56,18 @@ def test_a_new_row_does_not_take_over_what_the_one_before_has_to_tell() -> None:
 
 
 def test_nothing_is_told_as_long_as_there_is_no_row() -> None:
-    sampler = RefusalSampler()
+    sampler = RefusalSampler[tuple[int, int]]()
     assert not sampler.gets_row(WRONG_KEY, now=NOON, per_minute=0)
     assert sampler.due(now=NOON) == []
+
+
+def test_it_forgets_past_kinds_when_there_are_too_many() -> None:
+    sampler = RefusalSampler[tuple[int, int]]()
+    for number in range(10_000):
+        refuse(sampler, 1, kind=(number, 401))
+    refuse(sampler, 3, kind=(0, 401))
+    later = NOON + timedelta(minutes=1)
+    assert refuse(sampler, 1, now=later, kind=(10_000, 401)) == 1
+    assert len(sampler._tallies) == 2  # noqa: SLF001 - what is kept in memory
+    assert sampler.use_row((0, 401), 70) == []
+    assert sampler.due(now=later) == [(70, 2)]

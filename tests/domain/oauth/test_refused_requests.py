@@ -1,0 +1,93 @@
+"""Refused requests of applications: few are kept, and not for long."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from sqlalchemy.orm import Session
+
+from domain.accounts.signing_in.sessions import RequestSource
+from domain.oauth.context import OAuthContext, RefusedRequest
+from domain.oauth.setting_up.refusal_reasons import TEXTS, RefusalReason, reason_of
+from domain.oauth.setting_up.refusals import KEPT, KEPT_FOR, list_refusals, store_refusal
+from domain.upkeep.pruning import Retention, prune
+from models import Application, User
+from web.database.engine import open_engine
+from web.settings.reader import Settings
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+WRONG_SCOPE = RefusedRequest(
+    application_id=1,
+    request="authorization_code",
+    error="invalid_scope",
+    description="No such scope.",
+    client_problem=None,
+)
+
+
+@pytest.fixture
+def session(settings: Settings) -> Iterator[Session]:
+    engine = open_engine(settings)
+    with Session(engine) as opened:
+        opened.add(
+            User(
+                id=1,
+                username="bob",
+                email="bob@example.org",
+                name="Bob",
+                password_hash="",
+                created_at=NOON,
+            )
+        )
+        opened.flush()
+        opened.add(
+            Application(
+                id=1, uid="a", owner_id=1, name="App", redirect_uris=[], scopes="", created_at=NOON
+            )
+        )
+        opened.flush()
+        yield opened
+    engine.dispose()
+
+
+def refuse(session: Session, *, now: datetime = NOON, **source: str) -> None:
+    context = SimpleNamespace(
+        run=session.execute,
+        now=now,
+        source=RequestSource(address=source.get("address"), user_agent=source.get("user_agent")),
+    )
+    store_refusal(WRONG_SCOPE, reason_of(WRONG_SCOPE), context=cast("OAuthContext", context))
+
+
+def test_the_newest_of_a_reason_stay(session: Session) -> None:
+    for minute in range(KEPT + 3):
+        refuse(session, now=NOON + timedelta(minutes=minute))
+    kept = list_refusals(1, session=session)
+    assert [each.refused_at.minute for each in kept] == list(range(KEPT + 2, 2, -1))
+    assert {each.reason for each in kept} == {RefusalReason.SCOPE}
+
+
+def test_a_client_of_any_name_can_be_stored(session: Session) -> None:
+    refuse(session, user_agent="x" * 10_000, address="::1")
+    refuse(session)
+    unnamed, named = list_refusals(1, session=session)
+    assert (named.address, len(named.user_agent or "")) == ("::1", 255)
+    assert unnamed.device == "a device that does not say what it is"
+
+
+def test_they_are_removed_after_a_month(session: Session) -> None:
+    refuse(session)
+    refuse(session, now=NOON + timedelta(days=2))
+    retention = Retention(keep_deliveries=1, keep_for=timedelta(days=1))
+    now = NOON + KEPT_FOR + timedelta(days=1)
+    removed = prune(retention, session=session, now=now, between=session.flush)
+    assert removed["token_refusals"] == 1
+    assert len(list_refusals(1, session=session)) == 1
+
+
+def test_every_reason_is_told_in_words() -> None:
+    assert set(TEXTS) == set(RefusalReason)

@@ -1,0 +1,202 @@
+"""What the owner of an application sees while it is being connected, and why requests fail."""
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+import requests
+from sqlalchemy import func, select
+
+from models import Application, TokenRefusal
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    open_browser,
+    signed_in,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.oauth_wire import (
+    PKCE,
+    age_refreshes,
+    ask,
+    decide,
+    landing,
+    new_code,
+    new_pair,
+    pair_in,
+    post_token,
+    redeem,
+    refresh,
+)
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+PAGES = "/-/user_settings/applications"
+_AN_HOUR = timedelta(hours=1)
+
+
+def words(page: requests.Response) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
+
+
+def setup_of(gatebell: LiveGatebell, client: ClientCredentials, person: Person) -> str:
+    """Return what the page asks for again and again."""
+    page = open_browser(gatebell, person).get(f"{gatebell.url}{PAGES}/{client.id}/setup")
+    assert page.status_code == 200
+    assert "<html" not in page.text
+    return words(page)
+
+
+def reasons_of(gatebell: LiveGatebell, client: ClientCredentials, token: str) -> list[str]:
+    """Return the reasons by the API, the newest first."""
+    answer = requests.get(
+        f"{gatebell.url}/api/v4/applications/{client.id}/refused_requests",
+        headers={"PRIVATE-TOKEN": token},
+        timeout=20,
+    )
+    assert answer.status_code == 200, answer.text
+    return [each["reason"] for each in answer.json()]
+
+
+@pytest.mark.both_databases
+def test_the_page_waits_for_the_first_authorization_and_says_who_it_was(
+    gatebell: LiveGatebell,
+) -> None:
+    owner, user = make_user(gatebell, name="owner"), make_user(gatebell)
+    client = make_application(gatebell, owner, scopes="read_user")
+    assert "Waiting for the first authorization" in setup_of(gatebell, client, owner)
+
+    browser = open_browser(gatebell, user)
+    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
+    waiting = setup_of(gatebell, client, owner)
+    assert f"Authorized just now by {user.username} , waiting for the token request" in waiting
+
+    pair_in(redeem(gatebell, client, code))
+    works = setup_of(gatebell, client, owner)
+    assert f"It works: first authorized just now by {user.username}" in works
+    page = open_browser(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}")
+    assert "It works: first authorized just now" in words(page)
+    stranger = open_browser(gatebell, user).get(f"{gatebell.url}{PAGES}/{client.id}/setup")
+    assert stranger.status_code == 404
+
+
+def test_the_owner_of_an_application_that_cannot_read_names_gets_none(
+    gatebell: LiveGatebell,
+) -> None:
+    owner, user = make_user(gatebell, name="owner"), make_user(gatebell)
+    client = make_application(gatebell, owner, scopes="read_alerts")
+    browser = open_browser(gatebell, user)
+    landing(decide(browser, ask(browser, gatebell, client)))
+    assert "by a user" in setup_of(gatebell, client, owner)
+    assert user.username not in setup_of(gatebell, client, owner)
+
+
+@pytest.mark.both_databases
+def test_the_owner_learns_why_token_requests_were_refused(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="owner")
+    client = make_application(gatebell, owner)
+    token = make_token(gatebell, owner).clear
+    user = signed_in(gatebell, alice(gatebell))
+    landing(decide(user, ask(user, gatebell, client)))  # Alice is not asked again
+
+    redeem(gatebell, client, "x", client_secret="wrong")
+    redeem(gatebell, client, "x", client_secret=None)
+    redeem(gatebell, client, "x")
+    redeem(gatebell, client, new_code(gatebell, client), redirect_uri="https://other.example/")
+    code = new_code(gatebell, client, **PKCE)
+    redeem(gatebell, client, code, code_verifier="w" * 43)
+    redeem(gatebell, client, code)
+    pair = new_pair(gatebell, client)
+    refresh(gatebell, client, pair.refresh)
+    age_refreshes(gatebell, by=_AN_HOUR)
+    refresh(gatebell, client, pair.refresh)
+    post_token(gatebell, {"grant_type": "client_credentials", "client_id": client.client_id})
+
+    assert reasons_of(gatebell, client, token) == [
+        "grant_type",
+        "reused_refresh_token",
+        "missing_verifier",
+        "wrong_verifier",
+        "other_redirect_uri",
+        "unknown_code",
+        "no_secret",
+        "wrong_secret",
+    ]
+    seen = setup_of(gatebell, client, owner)
+    assert "Refresh token used twice invalid_grant Each refresh returns a new" in seen
+    assert "Wrong client secret invalid_client Compare the secret" in seen
+    assert "From: " not in seen  # the label is the stylesheet's
+    assert "127.0.0.1" in seen
+
+
+def test_only_the_owner_and_administrators_read_them_by_the_api(gatebell: LiveGatebell) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    redeem(gatebell, client, "x", client_secret="wrong")
+    address = f"{gatebell.url}/api/v4/applications/{client.id}/refused_requests"
+
+    def asked(person: Person, path: str = address) -> requests.Response:
+        headers = {"PRIVATE-TOKEN": make_token(gatebell, person).clear, "Accept": "*/*"}
+        return requests.get(path, headers=headers, timeout=20)
+
+    assert asked(alice(gatebell)).status_code == 404
+    mine = asked(bob(gatebell)).json()
+    assert [(each["reason"], each["error"], each["request"]) for each in mine] == [
+        ("wrong_secret", "invalid_client", "authorization_code")
+    ]
+    assert "python-requests" in mine[0]["user_agent"]
+    assert asked(make_user(gatebell, admin=True)).json() == mine
+    assert asked(bob(gatebell), f"{address}?status=x").status_code == 400
+
+
+def test_a_flood_of_one_kind_is_counted_and_hides_no_other(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="owner")
+    client, other = make_application(gatebell, owner), make_application(gatebell, owner)
+    token = make_token(gatebell, owner).clear
+    redeem(gatebell, client, "x")
+    for _ in range(40):
+        redeem(gatebell, client, "x", client_secret="wrong")
+    found = reasons_of(gatebell, client, token)
+    assert "unknown_code" in found
+    assert 1 <= found.count("wrong_secret") <= 10
+    assert reasons_of(gatebell, other, token) == []
+    with database_of(gatebell) as session:
+        stored = session.execute(
+            select(func.count(), func.sum(TokenRefusal.skipped)).where(
+                TokenRefusal.application_id == client.id,
+                TokenRefusal.reason == "wrong_secret",
+            )
+        ).one()
+    assert stored[0] <= 10
+    assert stored[1] > 0
+
+
+def test_an_unknown_client_and_a_waiting_device_leave_no_row(gatebell: LiveGatebell) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    before = _rows(gatebell)
+    redeem(gatebell, client, "x", client_id="nobody")
+    post_token(gatebell, {"grant_type": "client_credentials", "client_id": "no\0body"})
+    post_token(gatebell, {"grant_type": "nonsense"})
+    assert _rows(gatebell) == before
+
+
+def test_they_go_with_their_application(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="owner")
+    client = make_application(gatebell, owner)
+    redeem(gatebell, client, "x", client_secret="wrong")
+    with database_of(gatebell) as session:
+        session.delete(session.get_one(Application, client.id))
+        session.flush()
+        left = session.scalar(select(func.count()).where(TokenRefusal.application_id == client.id))
+    assert left == 0
+
+
+def _rows(gatebell: LiveGatebell) -> int:
+    with database_of(gatebell) as session:
+        return session.scalar(select(func.count()).select_from(TokenRefusal)) or 0
