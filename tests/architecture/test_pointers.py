@@ -1,7 +1,8 @@
 """What documents, docstrings and comments name exists: files, folders, modules and identifiers.
 
 Only what stands in backticks is taken for a name, and paths below a folder of the project wherever
-they stand. History is left alone: the changelog, and decision records that were replaced.
+they stand. History is left alone: the changelog, and decision records that were replaced. So are
+guides, which name what their readers have, and which tests follow.
 """
 
 import re
@@ -58,7 +59,8 @@ def _documents() -> Iterator[tuple[str, str]]:
     for file in files_of_the_project():
         is_read = file.suffix in {".md", ".toml"} or file.name == "Makefile"
         text = file.read_text(encoding="utf-8") if is_read else ""
-        if text and file.name != "CHANGELOG.md" and not _STATUS.search(text):
+        is_about_us = file.name != "CHANGELOG.md" and file.parent.name != "guides"
+        if text and is_about_us and not _STATUS.search(text):
             yield path_of(file), text
 
 

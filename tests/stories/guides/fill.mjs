@@ -1,0 +1,7 @@
+// Fills a template in as Uptime Kuma does, which has LiquidJS with its defaults.
+
+import { Liquid } from 'liquidjs'
+
+const { template, context } = JSON.parse(process.argv[2])
+const filled = await new Liquid().parseAndRender(template, context)
+process.stdout.write(JSON.stringify({ filled }))

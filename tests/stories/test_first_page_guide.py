@@ -1,0 +1,50 @@
+"""The guide to the first page, followed word for word, with a receiver for a telephone."""
+
+import json
+import re
+
+import pytest
+
+from tests.support.accounts.people import make_project, make_user
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.monitoring import wait_until
+from tests.support.documents.guides import guide_for_project
+from tests.support.service.live import LiveGatebell
+from tests.support.service.receiver import Receiver, running_receiver
+
+pytestmark = pytest.mark.one_database("postgres")
+
+
+def test_somebody_is_paged_who_was_not_there_before(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell)
+    project = make_project(gatebell, person)
+    guide = guide_for_project("first-page", gatebell, project)
+    token = make_token(gatebell, person).clear
+    with running_receiver() as telephone:
+        address = f"json://127.0.0.1:{telephone.port}/"
+
+        def follow(block: str, **more: str) -> dict[str, object]:
+            done: dict[str, object] = json.loads(
+                guide.run_shell(block, TOKEN=token, ME=person.username, **more)
+            )
+            return done
+
+        contact = follow("contact", ADDRESS=address)
+        code = told(telephone, r"\b\d{6}\b")
+        assert follow("confirm", CONTACT=str(contact["id"]), CODE=code)["state"] == "ready"
+        follow("schedule")
+        follow("policy")
+        made = follow("integration")
+        guide.run_shell("alert", KEY=str(made["key"]), URL=str(made["url"]))
+        assert told(telephone, "Is anybody there\\?")
+
+
+def told(telephone: Receiver, pattern: str) -> str:
+    """Wait for a message with something in it, and return that."""
+
+    def found() -> str | None:
+        bodies = (each.body.decode() for each in telephone.received)
+        return next((hit[0] for body in bodies if (hit := re.search(pattern, body))), None)
+
+    wait_until(lambda: found() is not None, "the message is there")
+    return found() or ""

@@ -1,0 +1,1 @@
+"""The documents of `docs/` as pages below /help."""
