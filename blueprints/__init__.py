@@ -77,7 +77,7 @@ from web.http.endpoints import describe_endpoints
 BLUEPRINTS = (
     # Pages
     home,  # /  /groups
-    help_pages,  # /help/errors
+    help_pages,  # /help  /help/{guides,docs,images}/…  /help/errors
     api_viewer,  # /help/api…
     release_check,  # /help/releases/check
     release_schedule,  # /help/releases…

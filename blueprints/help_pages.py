@@ -1,13 +1,72 @@
-"""/help: pages that errors link to."""
+"""/help: guides and documents, and pages that errors link to."""
 
-from flask import render_template
+from flask import render_template, send_from_directory
 from flask.typing import ResponseReturnValue
 
+from domain.errors import NotFoundError
 from domain.oauth.error_help import ERRORS
 from web.access.marks import open_to_anyone
+from web.help.documents import DOCS, Document, find_document, sections
+from web.help.reader import asking_reader
+from web.help.rendering import rendered
+from web.help.search import LONGEST_SEARCH, search
+from web.help.values import Values
 from web.http.endpoints import PageBlueprint
+from web.pages.list_query import list_query
+from web.services import settings
 
 help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
+
+
+@help_pages.get("")
+@open_to_anyone
+def index() -> ResponseReturnValue:
+    """List guides and documents, or the parts of them that have all words of a search."""
+    asked = list_query("search").get("search", "").strip()
+    return render_template(
+        "help/index.html",
+        sections=sections(),
+        asked=asked[:LONGEST_SEARCH],
+        found=search(asked) if asked else (),
+    )
+
+
+@help_pages.get("/guides/<name>")
+@open_to_anyone
+def guide(name: str) -> ResponseReturnValue:
+    """Show a guide, with the values of an application or integration of the reader's."""
+    document = _existing(f"guides/{name}")
+    reader = asking_reader()
+    return render_template(
+        "help/document.html",
+        document=document,
+        rendered=rendered(document, reader.values),
+        sections=sections(),
+        reader=reader,
+    )
+
+
+@help_pages.get("/docs/<path:name>")
+@open_to_anyone
+def document(name: str) -> ResponseReturnValue:
+    """Show a document."""
+    if name.startswith("guides/"):
+        raise NotFoundError(_MISSING)
+    document = _existing(name)
+    return render_template(
+        "help/document.html",
+        document=document,
+        rendered=rendered(document, Values(base_url=settings().base_url)),
+        sections=sections(),
+        reader=None,
+    )
+
+
+@help_pages.get("/images/<name>.png")
+@open_to_anyone
+def image(name: str) -> ResponseReturnValue:
+    """Return a picture of a document."""
+    return send_from_directory(DOCS / "images", f"{name}.png")
 
 
 @help_pages.get("/errors")
@@ -15,3 +74,13 @@ help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
 def errors() -> ResponseReturnValue:
     """Explain the errors of the OAuth endpoints."""
     return render_template("help/errors.html", errors=ERRORS)
+
+
+_MISSING = "This page of the help does not exist."
+
+
+def _existing(name: str) -> Document:
+    found = find_document(name)
+    if found is None:
+        raise NotFoundError(_MISSING)
+    return found

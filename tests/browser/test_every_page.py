@@ -79,6 +79,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
     return alice, [
         f"/-/users/{alice.username}",
         *("/", "/groups", "/groups/new", "/projects/new", "/nothing/here", "/help/errors"),
+        *("/help", "/help?search=token", "/help/guides/curl", "/help/docs/settings"),
         *("/help/releases/check", "/help/releases", "/help/releases?release=16.7&interface=ci"),
         *(f"/help/releases/{each}" for each in ("external-status-length", "ci-job-jwt")),
         *(f"/{path}", f"/{path.partition('/')[0]}", f"/groups/{path.partition('/')[0]}/-/members"),

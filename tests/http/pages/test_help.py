@@ -1,0 +1,147 @@
+"""/help: guides and documents, with the values of who reads them."""
+
+import re
+from urllib.parse import urldefrag
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from domain.oauth.openid import userinfo
+from domain.oauth.scopes import FREE, NOT_FOR_APPLICATIONS, SCOPES
+from tests.support.accounts.people import alice, bob, make_application, signed_in
+from tests.support.alerts.senders import connect
+from tests.support.service.live import ROOT, LiveGatebell
+from web.help.documents import documents, page_of, sections
+from web.help.values import Values
+
+
+def names_in_index() -> list[str]:
+    return [topic.name for section in sections() for topic in section.topics]
+
+
+def test_the_index_has_every_document_once_and_begins_with_guides() -> None:
+    names = names_in_index()
+    records = {name for name in documents() if re.match(r"adr/\d", name)}
+    assert sorted(names) == sorted(documents().keys() - records - {"README"})
+    assert names[0].startswith("guides/")
+
+
+@pytest.mark.one_database("sqlite")
+def test_every_link_of_the_help_leads_to_a_page_that_has_its_anchor(client: FlaskClient) -> None:
+    pages: dict[str, str] = {}
+    waiting, asked = ["/help"], set[tuple[str, str]]()
+    while waiting:
+        if (path := waiting.pop()) in pages:
+            continue
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        main = re.search("(?s)<main.*</main>", answer.text) if _is_page(answer) else None
+        pages[path] = main[0] if main else ""
+        for target in _TARGET.findall(pages[path]):
+            bare, anchor = urldefrag(target)
+            asked.add((bare or path, anchor))
+            waiting.append(bare or path)
+    assert {each for each in asked if each[1] and f'id="{each[1]}"' not in pages[each[0]]} == set()
+    assert {page_of(name) for name in names_in_index()} <= pages.keys()
+
+
+#: What leads to documents, pictures, and parts of a page.
+_TARGET = re.compile(r'(?:href|src)="((?:/help/(?:docs|guides|images)/|#)[^"]*)"')
+
+
+def _is_page(answer: TestResponse) -> bool:
+    return answer.mimetype == "text/html"
+
+
+def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveGatebell) -> None:
+    client = make_application(gatebell, bob(gatebell), name="Notes")
+    url = f"{gatebell.url}/help/guides/web-application?application={client.id}"
+    own = signed_in(gatebell, bob(gatebell)).get(url).text
+    page = f"{gatebell.url}/-/user_settings/applications/{client.id}"
+    path = url.removeprefix(gatebell.url)
+    assert path in signed_in(gatebell, bob(gatebell)).get(page).text
+    assert f"client_id=&#34;{client.client_id}&#34;" in own
+    assert f"authorize_redirect(&#34;{client.redirect_uri}&#34;)" in own
+    assert client.secret not in own
+    for session in (signed_in(gatebell, alice(gatebell)), gatebell.http()):
+        others = session.get(url).text
+        assert "client_id=&#34;CLIENT_ID&#34;" in others
+        assert f"{gatebell.url}/.well-known/openid-configuration" in others
+        assert "shows placeholders" in others
+        assert client.client_id not in others
+        assert "Notes" not in others
+
+
+def test_a_guide_has_the_url_of_the_readers_integration_alone(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    base = f"{gatebell.url}/help/guides/curl?integration={endpoint.id}&project="
+    own = signed_in(gatebell, alice(gatebell)).get(base + endpoint.project).text
+    assert endpoint.url in own
+    assert endpoint.key not in own
+    page = f"/{endpoint.project}/-/settings/integrations/{endpoint.id}/credentials"
+    linked = signed_in(gatebell, alice(gatebell)).get(gatebell.url + page).text
+    assert f"/help/guides/curl?project={endpoint.project}&amp;integration={endpoint.id}" in linked
+    for session, project in (
+        (signed_in(gatebell, bob(gatebell)), endpoint.project),
+        (gatebell.http(), endpoint.project),
+        (signed_in(gatebell, alice(gatebell)), connect(gatebell).project),
+        (signed_in(gatebell, alice(gatebell)), "a%00b"),
+        (signed_in(gatebell, alice(gatebell)), "9" * 3_000),
+    ):
+        answer = session.get(base + project)
+        assert answer.status_code == 200
+        assert endpoint.url not in answer.text
+        assert "shows placeholders" in answer.text
+    scripts = f"{gatebell.url}/help/guides/scripts?project={endpoint.project}"
+    encoded = endpoint.project.replace("/", "%2F")
+    assert encoded in signed_in(gatebell, alice(gatebell)).get(scripts).text
+    assert encoded not in gatebell.http().get(scripts).text
+    wrong = f"{gatebell.url}/help/guides/curl?integration=x"
+    assert gatebell.http().get(wrong).status_code == 400
+
+
+def test_a_value_that_a_shell_could_understand_stays_out_of_commands() -> None:
+    values = Values(base_url="https://gate.test/a", redirect_uri="https://a.example/$(reboot)")
+    text = "curl https://gate.example/x https://gate.example.org https://app.example/callback"
+    assert values.fill(text) == (
+        "curl https://gate.test/a/x https://gate.example.org https://app.example/callback"
+    )
+
+
+@pytest.mark.one_database("sqlite")
+def test_a_search_finds_the_part_that_has_the_words(client: FlaskClient) -> None:
+    found = client.get("/help", query_string={"search": "PROMPT=none works"}).text
+    assert "/help/guides/scopes-and-claims#where-promptnone-works" in found
+    assert "Nothing found" in client.get("/help?search=zzzyx").text
+    for words in ("\0", "a" * 10_000, "<script>alert(1)</script>", "%"):
+        answer = client.get("/help", query_string={"search": words})
+        assert answer.status_code == 200
+        assert "<script>alert" not in answer.text
+
+
+def test_the_tables_of_scopes_and_claims_are_true() -> None:
+    text = documents()["guides/scopes-and-claims"].text
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
+    scopes = {name: kind for name, _, kind in rows[: len(SCOPES)]}
+    assert list(scopes) == [scope.name for scope in SCOPES if scope.is_offered]
+    of_tokens = {name for name, kind in scopes.items() if kind == "access tokens"}
+    assert of_tokens == NOT_FOR_APPLICATIONS
+    assert {name for name, kind in scopes.items() if "without registering" in kind} == FREE
+    claims = [(name, scope.strip("`")) for name, scope, _ in rows[len(SCOPES) :]]
+    assert claims == [(name, scope) for scope, names in userinfo.CLAIMS.items() for name in names]
+
+
+def test_every_block_of_a_guide_that_has_a_name_is_run() -> None:
+    named = {
+        block
+        for name, document in documents().items()
+        if name.startswith("guides/")
+        for block in re.findall(r"^```\w+ (\S+)$", document.text, re.MULTILINE)
+    }
+    tests = [
+        *(ROOT / "tests" / "stories").glob("*guide*.py"),
+        *(ROOT / "tests" / "browser").glob("*guide*.py"),
+    ]
+    run = "".join(file.read_text(encoding="utf-8") for file in tests)
+    assert named - {each for each in named if f'"{each}"' in run} == {"build.gradle"}

@@ -1,0 +1,112 @@
+"""The values of the application, integration or project that the reader of a guide has chosen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from flask import url_for
+
+from domain.accounts.abilities import Ability
+from domain.accounts.roles import Role
+from domain.database.list_queries import row_id
+from domain.errors import ForbiddenError, NotFoundError
+from domain.oauth.clients.applications import ApplicationView, get_any, get_own
+from domain.projects.access import get_project, get_project_for
+from web.access.marks import viewer
+from web.alerts.integration_context import integration_of
+from web.extensions import db
+from web.help.values import Values
+from web.pages.list_query import list_query
+from web.services import settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """The reader of a guide."""
+
+    values: Values
+    #: What the values are of, and its page; None if the guide shows placeholders.
+    name: str | None = None
+    url: str | None = None
+    #: Whether the query names something that is not there, or that the reader may not see.
+    is_refused: bool = False
+
+
+def asking_reader() -> Reader:
+    """Return the reader, with the values of what the query names if they may see them."""
+    query = list_query("application", "project", "integration")
+    values = Values(base_url=settings().base_url)
+    try:
+        return _of_query(query, values)
+    except (ForbiddenError, NotFoundError):
+        return Reader(values=values, is_refused=True)
+
+
+def _of_query(query: Mapping[str, str], values: Values) -> Reader:
+    """Return the reader; raise ForbiddenError or NotFoundError if they may not see the values."""
+    application_id = row_id(query, "application")
+    integration_id = row_id(query, "integration")
+    project_path = query.get("project", "").strip("/")
+    if not project_path.isprintable():  # no path, and nothing to ask a database for
+        raise NotFoundError
+    if application_id is not None:
+        return _of_application(application_id, values)
+    if integration_id is not None:
+        return _of_integration(project_path, integration_id, values)
+    if project_path:
+        return _of_project(project_path, values)
+    return Reader(values=values)
+
+
+def _of_application(application_id: int, values: Values) -> Reader:
+    application = _application(application_id)
+    is_own = application.is_owned_by(viewer().user_id or 0)
+    page = "applications.show" if is_own else "admin.applications.show"
+    return Reader(
+        values=replace(
+            values,
+            client_id=application.uid,
+            redirect_uri=next(iter(application.redirect_uris), None),
+        ),
+        name=application.name,
+        url=url_for(page, application_id=application.id),
+    )
+
+
+def _application(application_id: int) -> ApplicationView:
+    """Return an application whose page the viewer may see, or raise NotFoundError."""
+    reader = viewer()
+    if reader.user_id is None:
+        raise NotFoundError
+    if reader.is_admin:
+        return get_any(application_id, session=db.session())
+    return get_own(application_id, owner_id=reader.user_id, session=db.session())
+
+
+def _of_integration(project_path: str, integration_id: int, values: Values) -> Reader:
+    """Return a reader who may see the integration's credentials."""
+    project = get_project_for(
+        project_path,
+        viewer(),
+        at_least=Role.MAINTAINER,
+        ability=Ability.ADMIN_INTEGRATIONS,
+        session=db.session(),
+    )
+    integration = integration_of(project, integration_id)
+    return Reader(
+        values=replace(values, integration_url=integration.url, project_path=project.path),
+        name=integration.name,
+        url=url_for(
+            "integration_keys.credentials",
+            project_path=project.path,
+            integration_id=integration.id,
+        ),
+    )
+
+
+def _of_project(project_path: str, values: Values) -> Reader:
+    project = get_project(project_path, viewer(), session=db.session())
+    return Reader(
+        values=replace(values, project_path=project.path),
+        name=project.path,
+        url=url_for("projects.show_namespace", full_path=project.path),
+    )
