@@ -35,6 +35,7 @@ from blueprints.integrations.deliveries import deliveries
 from blueprints.integrations.keys import integration_keys
 from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings
+from blueprints.integrations.severity_words import severity_words
 from blueprints.integrations.test_alerts import test_alerts
 from blueprints.notifications.acknowledgement import acknowledgement
 from blueprints.notifications.channels import channels
@@ -107,6 +108,7 @@ BLUEPRINTS = (
     integration_keys,  # …/integrations/<id>/{credentials,reset_key,end_previous_key}
     webhooks,  # /<project>/-/settings/webhooks
     webhook_deliveries,
+    severity_words,  # …/integrations/<id>/severity_words…
     test_alerts,  # …/integrations/<id>/test
     deliveries,  # …/integrations/<id>/deliveries…
     resource_tokens,  # /<project>/-/settings/access_tokens…  /groups/<group>/-/access_tokens…

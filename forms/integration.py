@@ -1,12 +1,23 @@
 """Forms to add an integration, change it, and replace its key."""
 
-from wtforms import BooleanField, HiddenField, RadioField, SelectField, StringField, URLField
-from wtforms.validators import InputRequired, Length, ValidationError
+from wtforms import (
+    BooleanField,
+    HiddenField,
+    IntegerField,
+    RadioField,
+    SelectField,
+    StringField,
+    TextAreaField,
+    URLField,
+)
+from wtforms.validators import InputRequired, Length, NumberRange, Optional, ValidationError
 
 from domain.accounts.names import LONGEST_NAME
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations.integrations import (
+    LONGEST_SILENCE,
     LONGEST_URL,
+    SHORTEST_SILENCE,
     IntegrationDetails,
     IntegrationEdit,
 )
@@ -32,6 +43,18 @@ class IntegrationForm(Form):
             Length(max=LONGEST_URL, message=f"A URL may have at most {LONGEST_URL} characters.")
         ],
     )
+    resolve_after_minutes = IntegerField(
+        "Resolve alerts without a report after (minutes)",
+        validators=[
+            Optional(),
+            NumberRange(
+                SHORTEST_SILENCE,
+                LONGEST_SILENCE,
+                message=f"Enter {SHORTEST_SILENCE} to {LONGEST_SILENCE:,} minutes, or nothing for "
+                "never.",
+            ),
+        ],
+    )
     active = BooleanField("Active", default=True)
 
     def validate_api_url(self, field: URLField) -> None:
@@ -44,14 +67,20 @@ class IntegrationForm(Form):
     def details(self) -> IntegrationDetails:
         """The posted settings."""
         return IntegrationDetails(
-            name=self.name.data or "", active=self.active.data, api_url=self.api_url.data or None
+            name=self.name.data or "",
+            active=self.active.data,
+            api_url=self.api_url.data or None,
+            resolve_after_minutes=self.resolve_after_minutes.data,
         )
 
     @property
     def edit(self) -> IntegrationEdit:
         """The posted settings as a change of all of them."""
         return IntegrationEdit(
-            name=self.name.data or "", active=self.active.data, api_url=self.api_url.data or ""
+            name=self.name.data or "",
+            active=self.active.data,
+            api_url=self.api_url.data or "",
+            resolve_after_minutes=self.resolve_after_minutes.data or 0,
         )
 
 
@@ -62,6 +91,16 @@ class NewIntegrationForm(IntegrationForm):
         "Type",
         choices=[(kind.value, kind.label) for kind in IntegrationType],
         default=IntegrationType.HTTP.value,
+    )
+    #: A payload of the sender, which the mapping is proposed for.
+    sample = HiddenField(id="sample-json")
+
+
+class SampleForm(Form):
+    """A payload whose tool is to be recognized."""
+
+    sample = TextAreaField(
+        "Payload of your monitoring tool", validators=[InputRequired("Paste a payload.")]
     )
 
 

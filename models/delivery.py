@@ -44,6 +44,8 @@ class Delivery(Base):
     #: One sentence for each item that was refused and each guess, such as an unreadable time.
     parse_warnings: Mapped[list[str]] = mapped_column("remarks", JSON, default=list)
     truncated_alerts: Mapped[int] = mapped_column(default=0)
+    #: The number of items that a rule of the mapping dropped.
+    dropped: Mapped[int] = mapped_column(default=0, server_default="0")
     #: From the arrival of the request until this row was written, in microseconds.
     duration: Mapped[int | None]
     #: The number of later refusals like this one that are counted here instead of stored.

@@ -36,6 +36,8 @@ class Integration(Base):
     #: (`domain.alerts.reading.mapping`).
     sample: Mapped[str | None] = mapped_column(Text)
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: An open alert without a report for so long is resolved; NULL: never.
+    resolve_after_minutes: Mapped[int | None]
     created_at: Mapped[datetime]
 
     __table_args__ = (

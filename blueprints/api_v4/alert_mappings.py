@@ -7,7 +7,9 @@ from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import samples
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.mapping_preview import preview_on_deliveries, preview_on_sample
+from domain.alerts.integrations.resolving import never_resolves
 from domain.alerts.integrations.samples import MappingDraft, Sample
+from domain.alerts.reading.mapping_rules import MappingRules
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 from web.alerts.integration_audit import record_change
@@ -31,7 +33,8 @@ def show(project: ProjectView, integration_id: int) -> AlertMapping:
 @operation("alert_mappings.change", body=AlertMappingBody, returns=AlertMapping)
 def change(project: ProjectView, integration_id: int, body: AlertMappingBody) -> AlertMapping:
     """Save a sample and a mapping, which new deliveries are read with."""
-    integration, draft = _mappable(project, integration_id), _draft(body)
+    integration = _mappable(project, integration_id)
+    draft = _draft(body, integration)
     samples.save_mapping(integration_id, draft.sample, draft.mapping, session=db.session())
     record_change("mapping saved", project, integration)
     return _saved(project, integration_id)
@@ -54,7 +57,8 @@ def preview(
     project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMappingPreview:
     """Show what a mapping would read from its sample and from the latest deliveries."""
-    integration, draft = _mappable(project, integration_id), _draft(body)
+    integration = _mappable(project, integration_id)
+    draft = _draft(body, integration)
     mappings = (integration.mapping, draft.mapping)
     return AlertMappingPreview.of(
         draft.sample,
@@ -74,14 +78,24 @@ def _mappable(project: ProjectView, integration_id: int) -> IntegrationView:
     return integration
 
 
-def _draft(body: AlertMappingBody) -> MappingDraft:
+def _draft(body: AlertMappingBody, integration: IntegrationView) -> MappingDraft:
     sample = samples.read_sample(body.sample, nesting_limit=reading().nesting_limit)
-    return MappingDraft(sample=sample, mapping=samples.map_sample(body.mapping, sample))
+    words = MappingRules(severity_words=integration.mapping.rules.severity_words)
+    rules = words if body.rules is None else body.rules.rules
+    return MappingDraft(sample=sample, mapping=samples.map_sample(body.mapping, sample, rules))
 
 
 def _saved(project: ProjectView, integration_id: int) -> AlertMapping:
     integration = integration_of(project, integration_id)
-    return AlertMapping.of(integration, _sample_of(integration))
+    sample = _sample_of(integration)
+    return AlertMapping.of(integration, sample, _never_resolves(integration, sample))
+
+
+def _never_resolves(integration: IntegrationView, sample: Sample | None) -> str | None:
+    if sample is None or not integration.has_mapping:
+        return None
+    flag = reading().automatic_fingerprint
+    return never_resolves(integration.mapping, sample.payload, automatic_fingerprint=flag)
 
 
 def _sample_of(integration: IntegrationView) -> Sample | None:

@@ -1,5 +1,7 @@
 """The delivery log of an integration, and the action that sends a stored body again."""
 
+from collections.abc import Iterable
+
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
@@ -8,6 +10,8 @@ from domain.accounts.roles import Role
 from domain.alerts.deliveries import log as domain
 from domain.alerts.deliveries.warnings import warnings_of
 from domain.alerts.handling.occurrences import MOST_TOUCHED, only_alerts, touched_alerts
+from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.reading.severity import proposed_severity, unknown_words
 from domain.projects.views import ProjectView
 from web.access.marks import get_current_user, project_member
 from web.alerts.integration_context import integration_of
@@ -37,6 +41,7 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     )
     page = domain.list_deliveries(wanted, asked_slice(), session=db.session())
     with_one = [each.id for each in page.items if each.changed == 1]
+    found = warnings_of(integration_id, session=db.session())
     return render_template(
         "integrations/deliveries.html",
         project=project,
@@ -44,10 +49,11 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         wanted=wanted,
         shows=tuple(domain.DeliverySelection),
         refusals=domain.count_refusals(integration_id, session=db.session()),
-        warnings=warnings_of(integration_id, session=db.session()),
+        warnings=found,
         recent=domain.RECENT,
         page=page_links(page),
         only_alerts=only_alerts(with_one, session=db.session()),
+        word_proposals=_proposals(found.unknown_words, integration),
     )
 
 
@@ -56,14 +62,22 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show one delivery with its payload."""
     integration = integration_of(project, integration_id)
+    delivery = domain.get_delivery(integration_id, delivery_id, session=db.session())
     return render_template(
         "integrations/delivery.html",
         project=project,
         integration=integration,
-        delivery=domain.get_delivery(integration_id, delivery_id, session=db.session()),
         alerts=touched_alerts(delivery_id, session=db.session()),
         most_alerts=MOST_TOUCHED,
+        delivery=delivery,
+        word_proposals=_proposals(unknown_words(delivery.parse_warnings), integration),
     )
+
+
+def _proposals(words: Iterable[str], integration: IntegrationView) -> tuple[tuple[str, str], ...]:
+    """Return the words that the integration's table lacks, with what they probably mean."""
+    known = integration.mapping.rules.severity_words
+    return tuple((word, proposed_severity(word).value) for word in words if word not in known)
 
 
 @deliveries.post("/<int:delivery_id>/send_again")

@@ -10,15 +10,17 @@ from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import integrations as domain
+from domain.alerts.integrations import recognition as domain_recognition
+from domain.alerts.integrations.samples import save_mapping, save_severity_words
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
-from forms.integration import NewIntegrationForm
+from forms.integration import NewIntegrationForm, SampleForm
 from web.access.marks import project_member
 from web.alerts.integration_audit import record_change
 from web.alerts.integration_context import integration_context, integration_of
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.services import now, services
+from web.services import now, reading, services
 
 integrations = PageBlueprint(
     "integrations", __name__, url_prefix="/<names:project_path>/-/settings/integrations"
@@ -42,12 +44,47 @@ def new(project: ProjectView) -> ResponseReturnValue:
         return _new_page(form, project)
     try:
         created = _create(form, project)
+        _apply_proposal(form, created, project)
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _new_page(form, project)
     record_change("created", project, created)
     flash("Integration saved.")
     return redirect(_first_page(created, project))
+
+
+@integrations.post("/new/recognize")
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
+def recognize(project: ProjectView) -> ResponseReturnValue:
+    """Say which tool sent a payload, and propose type, mapping and severities for it."""
+    pasted = SampleForm()
+    form = NewIntegrationForm(formdata=None, type="http", active=True)
+    if not pasted.validate_on_submit():
+        return _new_page(form, project, pasted)
+    try:
+        found = domain_recognition.recognize(pasted.sample.data or "", now=now(), reading=reading())
+    except InvalidError as error:
+        pasted.object_to(error.field, str(error))
+        return _new_page(form, project, pasted)
+    form.type.data, form.name.data = found.proposal.type.value, found.proposal.tool or ""
+    form.sample.data = found.sample.text
+    if found.proposal.type is IntegrationType.PROMETHEUS:
+        form.api_url.data = domain.PLACEHOLDER_API_URL
+    return _new_page(form, project, pasted, found)
+
+
+def _apply_proposal(
+    form: NewIntegrationForm, created: domain.IntegrationView, project: ProjectView
+) -> None:
+    """Save the mapping that is proposed for the sample, if it is one for this type."""
+    if not form.sample.data or created.type is not IntegrationType.HTTP:
+        return
+    found = domain_recognition.recognize(form.sample.data, now=now(), reading=reading())
+    mapping, session = found.proposal.mapping, db.session()
+    if mapping.reads_fields and integration_context(project).allows_several:
+        save_mapping(created.id, found.sample, mapping, session=session)
+    elif mapping.rules.severity_words:
+        save_severity_words(created.id, mapping.rules.severity_words, session=session)
 
 
 def _create(form: NewIntegrationForm, project: ProjectView) -> domain.IntegrationView:
@@ -87,12 +124,21 @@ def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return redirect(url_for("integrations.index", project_path=project.path))
 
 
-def _new_page(form: NewIntegrationForm, project: ProjectView) -> ResponseReturnValue:
+def _new_page(
+    form: NewIntegrationForm,
+    project: ProjectView,
+    pasted: SampleForm | None = None,
+    recognition: domain_recognition.Recognition | None = None,
+) -> ResponseReturnValue:
+    pasted = pasted or SampleForm(formdata=None)
     page = render_template(
         "integrations/new.html",
         project=project,
         integration=None,
         form=form,
+        pasted=pasted,
+        recognition=recognition,
+        may_map=integration_context(project).allows_several,
         types=domain.types_of(project.id, session=db.session()),
     )
-    return page, 422 if form.errors else 200
+    return page, 422 if form.errors or pasted.errors else 200

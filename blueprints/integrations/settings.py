@@ -19,11 +19,12 @@ from domain.alerts.integrations.mapping_preview import (
     preview_on_sample,
 )
 from domain.alerts.integrations.samples import MappingDraft
+from domain.alerts.reading.mapping_rules import Operator
 from domain.database.list_queries import row_id
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 from forms.integration import IntegrationForm
-from forms.mapping import MappingForm
+from forms.mapping import MappingForm, words_form
 from web.access.marks import project_member
 from web.alerts.integration_audit import record_change
 from web.alerts.integration_context import integration_context, integration_of
@@ -78,7 +79,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Parse a sample, preview a mapping, or save it; a new sample has to be mapped first."""
     integration, form = _mappable(project, integration_id), MappingForm()
-    draft, action = _posted_draft(form), request.form.get("do")
+    draft, action = _posted_draft(form, integration), request.form.get("do")
     if draft is None or draft.is_new_sample or action != "save":
         preview = _mapping_preview(integration, draft) if draft and action == "try" else None
         editor = _Editor(form=form, draft=draft, mapping_preview=preview)
@@ -93,9 +94,8 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Return the part of the page that shows the alert which the sample would open."""
-    _mappable(project, integration_id)
-    form = MappingForm()
-    editor = _Editor(form=form, draft=_posted_draft(form))
+    integration, form = _mappable(project, integration_id), MappingForm()
+    editor = _Editor(form=form, draft=_posted_draft(form, integration))
     page = render_template("integrations/_sample_preview.html", editor=editor)
     return page, 422 if form.errors else 200
 
@@ -121,14 +121,14 @@ def _mappable(project: ProjectView, integration_id: int) -> IntegrationView:
 
 def _form_of(integration: IntegrationView, *, is_posted: bool) -> IntegrationForm:
     api_url = integration.api_url or domain.PLACEHOLDER_API_URL
-    values = {"name": integration.name, "active": integration.active, "api_url": api_url}
+    values = {**vars(integration.details), "api_url": api_url}
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
     form.api_url.flags.required = integration.type is not IntegrationType.HTTP
     form.name.flags.required = domain.needs_name(integration, session=db.session())
     return form
 
 
-def _posted_draft(form: MappingForm) -> MappingDraft | None:
+def _posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
     """Return the posted draft, or None and add the errors to the form."""
     if not form.validate_on_submit():
         return None
@@ -136,6 +136,7 @@ def _posted_draft(form: MappingForm) -> MappingDraft | None:
         return samples.read_draft(
             form.sample.data or "",
             form.chosen,
+            integration.mapping,
             mapped_for=form.mapped_for.data or "",
             nesting_limit=reading().nesting_limit,
         )
@@ -163,7 +164,8 @@ def _draft_of(
     try:
         if text is None:
             return samples.saved_draft(integration, nesting_limit=limit)
-        return samples.read_draft(text, {}, mapped_for="", nesting_limit=limit)
+        sample = samples.read_sample(text, nesting_limit=limit)
+        return samples.proposed_draft(sample, integration.mapping.rules.severity_words)
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return None
@@ -191,6 +193,8 @@ def _page(
         integration=integration,
         form=form,
         editor=editor,
+        words=words_form(integration.mapping.rules.severity_words),
+        operators=tuple(Operator),
         may_map=integration_context(project).allows_several,
     )
     return page, 422 if form.errors or editor.form.errors else 200

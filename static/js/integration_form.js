@@ -1,5 +1,5 @@
 // Adding an integration: the API URL is asked for where the type has one, and a name where there is
-// another of the type.
+// another of the type. A payload that is pasted is recognized.
 "use strict";
 
 const type = document.querySelector("select[name=type]");
@@ -25,4 +25,10 @@ function fit() {
 if (type && apiUrl) {
   type.addEventListener("change", fit);
   fit();
+}
+
+// What was pasted is recognized at once; the button does the same.
+const sample = document.querySelector("textarea[data-recognize]");
+if (sample) {
+  sample.addEventListener("paste", () => setTimeout(() => sample.form.requestSubmit()));
 }

@@ -27,6 +27,6 @@ for (const form of document.querySelectorAll("form[data-mapping]")) {
   sample.addEventListener("input", () => {
     const isChanged = sample.value !== read;
     changed.hidden = !isChanged;
-    for (const control of table.querySelectorAll("select, button")) control.disabled = isChanged;
+    for (const control of table.querySelectorAll("select, input, button")) control.disabled = isChanged;
   });
 }

@@ -84,6 +84,8 @@ class DeliveryView:
     resolved: int
     parse_warnings: tuple[str, ...]
     truncated_alerts: int
+    #: The number of items that a rule of the mapping dropped.
+    dropped: int
     is_test: bool
     #: In microseconds; None for deliveries stored before it was measured.
     duration: int | None
@@ -196,6 +198,7 @@ def _view(delivery: Delivery, *, body: str | None = None) -> DeliveryView:
         resolved=delivery.resolved,
         parse_warnings=tuple(delivery.parse_warnings),
         truncated_alerts=delivery.truncated_alerts,
+        dropped=delivery.dropped,
         is_test=delivery.is_test,
         duration=delivery.duration,
         skipped=delivery.skipped,

@@ -8,7 +8,11 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.deliveries.log import RECENT
 from domain.alerts.reading.formats import LOOKS_LIKE_A_WEBHOOK, LOOKS_LIKE_ONE_ALERT
+from domain.alerts.reading.severity import unknown_words
 from models import Delivery
+
+#: The warnings of so many deliveries are read for words.
+_READ_WHOLE = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +31,8 @@ class DeliveryWarnings:
     left_out: Finding
     #: Deliveries in the format of another type of integration.
     misread: Finding
+    #: The severity words of the latest deliveries that were not known, each once.
+    unknown_words: tuple[str, ...]
 
 
 def _beginning(sentence: str) -> str:
@@ -66,4 +72,16 @@ def warnings_of(integration_id: int, *, session: Session) -> DeliveryWarnings:
     return DeliveryWarnings(
         left_out=Finding(count=int(left_out or 0), last_at=left_out_at),
         misread=Finding(count=int(wrong or 0), last_at=wrong_at),
+        unknown_words=_unknown_words(integration_id, session=session),
     )
+
+
+def _unknown_words(integration_id: int, *, session: Session) -> tuple[str, ...]:
+    recent = (
+        select(Delivery.id, Delivery.parse_warnings)
+        .where(Delivery.integration_id == integration_id, Delivery.is_test.is_(False))
+        .order_by(Delivery.id.desc())
+        .limit(_READ_WHOLE)
+    )
+    rows = session.execute(recent).all()
+    return unknown_words(warning for row in rows for warning in row.parse_warnings)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.names import LONGEST_NAME, as_segment
 from domain.alerts.deliveries.log import outcome_of
 from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading.mapping import FieldMapping, stored_mapping
+from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_mapping
 from domain.database.paging import Listed, ListPart, fetch_part
 from domain.errors import InvalidError, NotFoundError
 from domain.keyring import CredentialType, Keyring
@@ -24,6 +24,9 @@ PLACEHOLDER_API_URL = "http://prometheus.example.com"
 
 #: In characters.
 LONGEST_URL = 2000
+#: In minutes, after which open alerts without a report are resolved. Senders repeat every few
+#: minutes to hours.
+SHORTEST_SILENCE, LONGEST_SILENCE = 5, 90 * 24 * 60
 #: The error for a missing or malformed URL, by the types that need one.
 _URL_REQUIRED = {
     IntegrationType.PROMETHEUS: (
@@ -40,6 +43,8 @@ class IntegrationDetails:
     name: str
     active: bool
     api_url: str | None = None
+    #: Its open alerts are resolved after so many minutes without a report; None: never.
+    resolve_after_minutes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +55,8 @@ class IntegrationEdit:
     active: bool | None = None
     #: An empty text for none.
     api_url: str | None = None
+    #: 0 for never.
+    resolve_after_minutes: int | None = None
 
     def of(self, present: IntegrationDetails) -> IntegrationDetails:
         """Return all settings after the edit."""
@@ -57,6 +64,9 @@ class IntegrationEdit:
             name=present.name if self.name is None else self.name,
             active=present.active if self.active is None else self.active,
             api_url=present.api_url if self.api_url is None else self.api_url or None,
+            resolve_after_minutes=present.resolve_after_minutes
+            if self.resolve_after_minutes is None
+            else self.resolve_after_minutes or None,
         )
 
 
@@ -82,11 +92,18 @@ class IntegrationView:
     #: Whether a mapping is stored. One that a later release wrote may be unreadable here: then
     #: `mapping` maps nothing.
     has_mapping: bool
+    #: After so long without a report its open alerts are resolved; None: never.
+    resolve_after_minutes: int | None
 
     @property
     def details(self) -> IntegrationDetails:
         """The settings that a maintainer chooses."""
-        return IntegrationDetails(name=self.name, active=self.active, api_url=self.api_url)
+        return IntegrationDetails(
+            name=self.name,
+            active=self.active,
+            api_url=self.api_url,
+            resolve_after_minutes=self.resolve_after_minutes,
+        )
 
     @property
     def type_label(self) -> str:
@@ -135,6 +152,7 @@ def create_integration(
         key_digest=key.digest,
         key_ciphertext=keyring.encrypt(key.clear),
         api_url=details.api_url or None,
+        resolve_after_minutes=details.resolve_after_minutes,
         created_at=now,
     )
     session.add(integration)
@@ -154,7 +172,10 @@ def change_integration(
     if integration is None:
         raise _not_found()
     present = IntegrationDetails(
-        name=integration.name, active=integration.active, api_url=integration.api_url
+        name=integration.name,
+        active=integration.active,
+        api_url=integration.api_url,
+        resolve_after_minutes=integration.resolve_after_minutes,
     )
     details, others = edit.of(present), list(by_id.values())
     integration_type = IntegrationType(integration.type)
@@ -164,6 +185,7 @@ def change_integration(
     integration.name = name
     integration.active = details.active
     integration.api_url = details.api_url or None
+    integration.resolve_after_minutes = details.resolve_after_minutes
 
 
 def needs_name(integration: IntegrationView, *, session: Session) -> bool:
@@ -202,6 +224,7 @@ def _check(
     integration_type: IntegrationType, details: IntegrationDetails, active_others: list[Integration]
 ) -> None:
     _check_url(integration_type, details.api_url)
+    _check_silence(details.resolve_after_minutes)
     if not details.active:
         return
     if integration_type is IntegrationType.EXTERNAL and active_others:
@@ -213,6 +236,12 @@ def _check(
     if any(other.type == IntegrationType.EXTERNAL for other in active_others):
         message = "The link to an external on-call tool is active; turn it off first."
         raise InvalidError(message, field="active")
+
+
+def _check_silence(minutes: int | None) -> None:
+    if minutes is not None and not SHORTEST_SILENCE <= minutes <= LONGEST_SILENCE:
+        message = f"Enter {SHORTEST_SILENCE} to {LONGEST_SILENCE:,} minutes, or nothing for never."
+        raise InvalidError(message, field="resolve_after_minutes")
 
 
 def _check_url(integration_type: IntegrationType, url: str | None) -> None:
@@ -299,6 +328,7 @@ def _of_project(context: IntegrationContext) -> Select[*tuple[Any, ...]]:
 
 def _view(row: Row[*tuple[Any, ...]], context: IntegrationContext) -> IntegrationView:
     integration: Integration = row[0]
+    mapping = stored_mapping(integration.mapping)
     return IntegrationView(
         id=integration.id,
         project_id=integration.project_id,
@@ -312,8 +342,9 @@ def _view(row: Row[*tuple[Any, ...]], context: IntegrationContext) -> Integratio
         last_outcome=None if row.status_code is None else outcome_of(row.status_code),
         api_url=integration.api_url,
         sample=integration.sample,
-        mapping=stored_mapping(integration.mapping),
-        has_mapping=bool(integration.mapping),
+        mapping=mapping,
+        has_mapping=mapping.reads_fields or (bool(integration.mapping) and mapping is UNMAPPED),
+        resolve_after_minutes=integration.resolve_after_minutes,
     )
 
 

@@ -9,10 +9,16 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.alerts.integration_type import IntegrationType
+from domain.alerts.integrations.resolving import never_resolves, resolves_seldom
 from domain.alerts.integrations.samples import MappingDraft
 from domain.alerts.integrations.test_alerts import ExplainedAlert, explain
 from domain.alerts.reading.formats import Reading, read_body, read_payload
-from domain.alerts.reading.incoming import IncomingAlert, UnreadableBody
+from domain.alerts.reading.incoming import (
+    InvalidEvent,
+    NoValidItem,
+    ParsedBody,
+    UnreadableBody,
+)
 from domain.alerts.reading.mapping import FieldMapping
 from domain.alerts.reading.parse_warnings import parse_warnings_of
 from models import Delivery
@@ -26,8 +32,13 @@ _LARGEST_BODY = 256 * 1024
 class SamplePreview:
     """The alert that a sample would open."""
 
-    alert: ExplainedAlert
+    #: None if a rule drops the sample.
+    alert: ExplainedAlert | None
     parse_warnings: tuple[str, ...]
+    #: Why alerts that are read like this never resolve, if they do not.
+    never_resolves: str | None
+    #: What a recovery has to repeat to find its alert, if that is a lot.
+    resolves_seldom: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +49,8 @@ class DeliveryReading:
     severity: str
     #: None if the alert is firing.
     ended_at: datetime | None
+    #: Whether a rule drops it: then it is no alert.
+    is_dropped: bool
     #: Deliveries with the same number are reports of one alert; the oldest has number 1.
     group: int
 
@@ -76,8 +89,13 @@ def preview_on_sample(draft: MappingDraft, *, now: datetime, reading: Reading) -
         reading=reading,
         mapping=draft.mapping,
     )
+    alert = next(iter(parsed.alerts), None)
+    payload, flag = draft.sample.payload, reading.automatic_fingerprint
     return SamplePreview(
-        alert=explain(parsed.alerts[0]), parse_warnings=tuple(parse_warnings_of(parsed))
+        alert=explain(alert) if alert else None,
+        parse_warnings=tuple(parse_warnings_of(parsed)),
+        never_resolves=never_resolves(draft.mapping, payload, automatic_fingerprint=flag),
+        resolves_seldom=resolves_seldom(draft.mapping, payload),
     )
 
 
@@ -130,32 +148,33 @@ def _last_deliveries(integration_id: int, *, session: Session) -> Sequence[Deliv
 def _reread(
     deliveries: Sequence[Delivery], mapping: FieldMapping, *, reading: Reading
 ) -> tuple[DeliveryReading, ...]:
-    alerts = [_read(delivery, mapping, reading=reading) for delivery in deliveries]
+    parsed = [_read(delivery, mapping, reading=reading) for delivery in deliveries]
+    alerts = [next(iter(each.alerts), None) if each else None for each in parsed]
     groups = _groups(alert.fingerprint if alert else None for alert in alerts)
     return tuple(
         DeliveryReading(
             title=alert.title if alert else "",
             severity=alert.severity.value if alert else "unknown",
             ended_at=alert.ended_at if alert else None,
+            is_dropped=bool(each and each.dropped and not each.alerts),
             group=group,
         )
-        for alert, group in zip(alerts, groups, strict=True)
+        for each, alert, group in zip(parsed, alerts, groups, strict=True)
     )
 
 
-def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> IncomingAlert | None:
-    """Return the first alert of a delivery, or None if a limit that was lowered now refuses it."""
+def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> ParsedBody | None:
+    """Return the alerts of a delivery, or None if a limit that was lowered now refuses it."""
     try:
-        parsed = read_body(
+        return read_body(
             delivery.body or b"",
             IntegrationType.HTTP,
             now=delivery.received_at,
             reading=reading,
             mapping=mapping,
         )
-    except UnreadableBody:
+    except (UnreadableBody, NoValidItem, InvalidEvent):
         return None
-    return parsed.alerts[0]
 
 
 def _groups(fingerprints: Iterable[bytes | None]) -> list[int]:

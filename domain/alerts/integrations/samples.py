@@ -1,28 +1,35 @@
 """Samples of a sender's payload, and the mapping of their values to the fields of an alert."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from sqlalchemy.orm import Session
 
 from domain.alerts.integrations.integrations import IntegrationView, get_integration_row
+from domain.alerts.integrations.proposals import propose
+from domain.alerts.integrations.rule_choices import (
+    NO_CHOICES,
+    RuleChoices,
+    choices_of_rules,
+    read_rule_choices,
+)
 from domain.alerts.integrations.sample_tree import SampleNode, tree_of
 from domain.alerts.reading.body import read_object
-from domain.alerts.reading.incoming import UnreadableBody
+from domain.alerts.reading.incoming import Severity, UnreadableBody
 from domain.alerts.reading.mapping import (
     UNMAPPED,
     AlertField,
     FieldMapping,
-    Path,
     SampleValue,
-    read_path,
-    shown,
+    json_type_of,
+    stored_mapping,
     stored_value,
     values_of,
-    written,
 )
-from domain.alerts.reading.text import canonical_json
+from domain.alerts.reading.mapping_rules import NO_RULES, MappingRules, checked_words
+from domain.alerts.reading.paths import Path, read_path, resolve, shown, written
+from domain.alerts.reading.text import canonical_json, excerpt
 from domain.errors import InvalidError, InvalidParametersError, InvalidValue
 
 #: In bytes of UTF-8. A sample shows one alert; receivers accept much larger bodies.
@@ -100,12 +107,39 @@ def choices_of(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
     return tuple(rows)
 
 
-def read_choices(chosen: Mapping[AlertField, Sequence[str]], sample: Sample) -> FieldMapping:
-    """Return the mapping with the chosen paths; raise InvalidError if one is not in the sample.
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What a form says: for each field its path and the fallback, blank for none; and rules."""
 
-    `chosen` has for each field the path that it is read from and the fallback; blank means none.
+    paths: Mapping[AlertField, Sequence[str]]
+    rules: RuleChoices = NO_CHOICES
+
+
+def read_choices(chosen: Chosen, sample: Sample, saved: FieldMapping = UNMAPPED) -> FieldMapping:
+    """Return the chosen mapping; raise InvalidError if a path is neither in the sample nor saved.
+
+    The words for severities are those of the saved mapping.
     """
-    offered = {value.written for value in sample.values}
+    offered = frozenset(value.written for value in (*sample.values, *missing_of(saved, sample)))
+    rules = read_rule_choices(chosen.rules, offered=offered)
+    return FieldMapping(
+        _chosen_paths(chosen.paths, offered),
+        replace(rules, severity_words=saved.rules.severity_words),
+    )
+
+
+def missing_of(mapping: FieldMapping, sample: Sample) -> Iterator[SampleValue]:
+    """Return the values that a mapping reads and the sample does not offer, each once."""
+    offered = {value.path for value in sample.values}
+    for path in dict.fromkeys(mapping.all_paths):
+        if path not in offered:
+            value = resolve(sample.payload, path)
+            yield SampleValue(path=path, json_type=json_type_of(value), example=excerpt(value))
+
+
+def _chosen_paths(
+    chosen: Mapping[AlertField, Sequence[str]], offered: frozenset[str]
+) -> Mapping[AlertField, tuple[Path, ...]]:
     paths: dict[AlertField, tuple[Path, ...]] = {}
     for field, texts in chosen.items():
         named = [text for text in dict.fromkeys(texts) if text]
@@ -114,11 +148,16 @@ def read_choices(chosen: Mapping[AlertField, Sequence[str]], sample: Sample) -> 
             raise InvalidError(message, field="mapping")
         if named:
             paths[field] = tuple(map(read_path, named))
-    return FieldMapping(paths)
+    return paths
 
 
-def map_sample(given: Mapping[AlertField, Sequence[Path]], sample: Sample) -> FieldMapping:
-    """Return the mapping with these paths, the second of a field its fallback.
+def map_sample(
+    given: Mapping[AlertField, Sequence[Path]], sample: Sample, rules: MappingRules = NO_RULES
+) -> FieldMapping:
+    """Return the mapping with these rules and paths, the second path of a field its fallback.
+
+    The path of a rule may be one that the sample does not have: what tells that an alert is over,
+    or no alert, is often in other payloads alone.
 
     Raise InvalidParametersError with every path that is no value of the sample.
     """
@@ -131,7 +170,7 @@ def map_sample(given: Mapping[AlertField, Sequence[Path]], sample: Sample) -> Fi
     ]
     if problems:
         raise InvalidParametersError(problems)
-    return FieldMapping({field: tuple(dict.fromkeys(given[field])) for field in given})
+    return FieldMapping({field: tuple(dict.fromkeys(given[field])) for field in given}, rules)
 
 
 def save_mapping(
@@ -144,10 +183,26 @@ def save_mapping(
 
 
 def remove_mapping(integration_id: int, *, session: Session) -> None:
-    """Delete sample and mapping: each field is read from the key of its own name again."""
+    """Delete sample and mapping: each field is read from the key of its own name again.
+
+    The words for severities stay.
+    """
     integration = get_integration_row(integration_id, session=session)
+    words = stored_mapping(integration.mapping).rules.severity_words
+    rest = FieldMapping(rules=MappingRules(severity_words=words))
     integration.sample = None
-    integration.mapping = None
+    integration.mapping = stored_value(rest) or None
+
+
+def save_severity_words(
+    integration_id: int, words: Mapping[str, object], *, session: Session
+) -> None:
+    """Replace the integration's table of severity words; raise InvalidError."""
+    integration = get_integration_row(integration_id, session=session)
+    checked = checked_words(words, field="severity_words")
+    mapping = stored_mapping(integration.mapping)
+    changed = FieldMapping(mapping.paths, replace(mapping.rules, severity_words=checked))
+    integration.mapping = stored_value(changed) or None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +219,16 @@ class MappingDraft:
         """The rows of the mapping table."""
         return choices_of(self.mapping)
 
+    @property
+    def rule_choices(self) -> RuleChoices:
+        """The rows of the tables of rules."""
+        return choices_of_rules(self.mapping.rules)
+
+    @property
+    def missing(self) -> tuple[SampleValue, ...]:
+        """The values that the mapping reads and the sample does not have."""
+        return tuple(missing_of(self.mapping, self.sample))
+
 
 def saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingDraft | None:
     """Return the saved sample and mapping, or None if there are none.
@@ -177,14 +242,24 @@ def saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingD
 
 
 def read_draft(
-    text: str, chosen: Mapping[AlertField, Sequence[str]], *, mapped_for: str, nesting_limit: int
+    text: str, chosen: Chosen, saved: FieldMapping, *, mapped_for: str, nesting_limit: int
 ) -> MappingDraft:
     """Return the draft that was posted; raise InvalidError naming the field.
 
     `mapped_for` is the digest of the sample that the choices were made for. If the sample is a
-    different one, the choices are ignored: their paths may be missing or have another meaning.
+    different one, the choices are ignored, since their paths may be missing or have another
+    meaning; the draft proposes a mapping for it.
     """
     sample = read_sample(text, nesting_limit=nesting_limit)
     if sample.digest != mapped_for:
-        return MappingDraft(sample=sample, mapping=UNMAPPED, is_new_sample=True)
-    return MappingDraft(sample=sample, mapping=read_choices(chosen, sample))
+        return proposed_draft(sample, saved.rules.severity_words)
+    return MappingDraft(sample=sample, mapping=read_choices(chosen, sample, saved))
+
+
+def proposed_draft(sample: Sample, words: Mapping[str, Severity]) -> MappingDraft:
+    """Return the draft of a new sample, with what is proposed for it."""
+    mapping = propose(sample.payload).mapping
+    rules = replace(mapping.rules, severity_words={**mapping.rules.severity_words, **words})
+    return MappingDraft(
+        sample=sample, mapping=FieldMapping(mapping.paths, rules), is_new_sample=True
+    )

@@ -50,19 +50,19 @@ def read_payload(
     """Read the alerts of a parsed body; raise MissingAttributes or NoValidItem.
 
     At an HTTP endpoint without a mapping, events of PagerDuty's Events API are known by their
-    members; one that is malformed raises InvalidEvent. The mapping applies to the generic format
-    only. A body that looks like the other format is read
-    anyway, with a parse warning.
+    members; one that is malformed raises InvalidEvent. Paths and rules of a mapping apply to the
+    generic format only, its words for severities to both. A body that looks like the other format
+    is read anyway, with a parse warning.
     """
     if integration_type is IntegrationType.PROMETHEUS:
-        return _read_webhook(payload, now=now)
-    if mapping is UNMAPPED and pagerduty.is_event(payload):
+        return _read_webhook(payload, mapping, now=now)
+    if not mapping.reads_fields and pagerduty.is_event(payload):
         flag = reading.automatic_fingerprint
         return pagerduty.parse(payload, now=now, automatic_fingerprint=flag)
     parsed = generic.parse(
         payload, now=now, automatic_fingerprint=reading.automatic_fingerprint, mapping=mapping
     )
-    if mapping is UNMAPPED and payload.keys() >= _WEBHOOK_MARKS:
+    if not mapping.reads_fields and payload.keys() >= _WEBHOOK_MARKS:
         return replace(parsed, parse_warnings=(*parsed.parse_warnings, LOOKS_LIKE_A_WEBHOOK))
     return parsed
 
@@ -78,9 +78,11 @@ LOOKS_LIKE_ONE_ALERT = (
 )
 
 
-def _read_webhook(payload: Mapping[str, object], *, now: datetime) -> ParsedBody:
+def _read_webhook(
+    payload: Mapping[str, object], mapping: FieldMapping, *, now: datetime
+) -> ParsedBody:
     try:
-        return prometheus.parse(payload, now=now)
+        return prometheus.parse(payload, now=now, severity_words=mapping.rules.severity_words)
     except MissingAttributes as error:
         if _WEBHOOK_MARKS & payload.keys():
             raise

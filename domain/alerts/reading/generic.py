@@ -26,7 +26,7 @@ from domain.alerts.reading.text import (
     texts_within,
     whole_text,
 )
-from domain.alerts.reading.times import in_order, read_end, read_start
+from domain.alerts.reading.times import AlertEnd, in_order, read_end, read_start
 
 DEFAULT_TITLE = "New: Alert"
 
@@ -57,15 +57,33 @@ def _identify(
     return fingerprint.of_payload(mapping.stable_part(body)), made_of, warning
 
 
+def _read_end(
+    body: Mapping[str, object],
+    fields: Mapping[str, object],
+    mapping: FieldMapping,
+    *,
+    now: datetime,
+) -> AlertEnd:
+    """Return the end of an alert: rules decide whether it has one, if the mapping has rules."""
+    end = read_end(fields.get(AlertField.END_TIME), name=mapping.sources[AlertField.END_TIME])
+    if not mapping.rules.resolved_when:
+        return end
+    if not mapping.rules.is_over(body):
+        return AlertEnd(None, None)
+    return AlertEnd(end.time or now, end.warning)
+
+
 def _read_alert(
     body: Mapping[str, object], mapping: FieldMapping, *, now: datetime, automatic_fingerprint: bool
 ) -> IncomingAlert:
     fields, sources = mapping.fields(body), mapping.sources
-    severity, severity_reason = read_severity(fields.get(AlertField.SEVERITY), GENERIC_WORDS)
+    severity = read_severity(
+        fields.get(AlertField.SEVERITY), GENERIC_WORDS, mapping.rules.severity_words
+    )
     start = read_start(
         fields.get(AlertField.START_TIME), name=sources[AlertField.START_TIME], now=now
     )
-    end = read_end(fields.get(AlertField.END_TIME), name=sources[AlertField.END_TIME])
+    end = _read_end(body, fields, mapping, now=now)
     started_at, end = in_order(start, end)
     title = short_text(fields.get(AlertField.TITLE), 200)
     identity, made_of, warning = _identify(
@@ -80,7 +98,7 @@ def _read_alert(
     return IncomingAlert(
         title=title or DEFAULT_TITLE,
         description=short_text(fields.get(AlertField.DESCRIPTION), 1000),
-        severity=severity,
+        severity=severity.severity,
         state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
         started_at=started_at,
         ended_at=end.time,
@@ -90,13 +108,13 @@ def _read_alert(
         environment=_read_environment(fields, mapping),
         fingerprint=identity,
         fingerprint_source=made_of,
-        severity_reason=severity_reason,
+        severity_reason=severity.reason,
         runbook=whole_text(fields.get(AlertField.RUNBOOK)),
         query=None,
         markdown=None,
         y_label=None,
         generator_url=None,
-        parse_warnings=tuple(filter(None, (start.warning, end.warning, warning))),
+        parse_warnings=tuple(filter(None, (start.warning, end.warning, warning, severity.warning))),
         item_index=0,
         left_out=frozenset(name for name, is_so in left_out.items() if is_so),
     )
@@ -113,8 +131,10 @@ def parse(
 
     A readable end time resolves the alert, even if it lies in the future. Without a usable
     fingerprint the payload itself identifies the alert, unless `automatic_fingerprint` is off: then
-    the alert has no fingerprint.
+    the alert has no fingerprint. What a rule of the mapping drops is no alert.
     """
+    if mapping.rules.is_dropped(body):
+        return ParsedBody(alerts=(), refused=(), truncated_alerts=0, parse_warnings=(), dropped=1)
     alert = _read_alert(body, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
     return ParsedBody(alerts=(alert,), refused=(), truncated_alerts=0, parse_warnings=())
 
@@ -130,16 +150,22 @@ def parse_each(
 
     Raise NoValidItem if the array has no object.
     """
-    alerts, refused = [], []
+    alerts, refused, dropped = [], [], 0
     for index, item in enumerate(items):
-        if isinstance(item, dict):
+        if isinstance(item, dict) and mapping.rules.is_dropped(item):
+            dropped += 1
+        elif isinstance(item, dict):
             alert = _read_alert(item, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
             alerts.append(replace(alert, item_index=index))
         else:
             refused.append(RefusedItem(item_index=index, reason="it is not an object"))
-    if not alerts:
+    if not alerts and not dropped:
         message = "None of the items is an alert." if refused else "The array is empty."
         raise NoValidItem(message, refused=refused)
     return ParsedBody(
-        alerts=tuple(alerts), refused=tuple(refused), truncated_alerts=0, parse_warnings=()
+        alerts=tuple(alerts),
+        refused=tuple(refused),
+        truncated_alerts=0,
+        parse_warnings=(),
+        dropped=dropped,
     )

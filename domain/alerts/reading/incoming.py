@@ -110,6 +110,8 @@ class ParsedBody:
     #: The number of alerts that the sender says it left out.
     truncated_alerts: int
     parse_warnings: tuple[str, ...]
+    #: The number of items that a rule of the mapping dropped.
+    dropped: int = 0
     #: Set if the body is such an event.
     event: SenderEvent | None = None
 

@@ -1,28 +1,39 @@
 """Custom mappings from the values of a sender's payload to the fields of an alert.
 
-A path leads from the top of a payload to one value. It is stored as an array of keys and indexes,
-so that a key may contain dots; pages show it as `labels["app.kind"][0]`.
+A mapping has for each field the path of its value, and rules (`mapping_rules`).
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
 
 from domain.alerts.reading.body import LongNumber
-from domain.alerts.reading.text import excerpt, is_blank
+from domain.alerts.reading.mapping_rules import (
+    NO_RULES,
+    Join,
+    MappingRules,
+    read_rules,
+    rules_value,
+)
+from domain.alerts.reading.paths import (
+    Path,
+    checked_path,
+    inner_object,
+    resolve,
+    shown,
+    without,
+    written,
+)
+from domain.alerts.reading.text import as_text, excerpt, is_blank
 from domain.errors import InvalidError
 
-Path = tuple[str | int, ...]
-
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 #: The most values of a sample that a person can choose from.
 _MOST_SAMPLE_VALUES = 500
-_DEEPEST_PATH = 100
 _MOST_PATHS = 2
+#: The key of the rules in a stored mapping; no field of an alert has this name.
+_RULES = "rules"
 
 
 class AlertField(StrEnum):
@@ -50,9 +61,10 @@ VOLATILE = (AlertField.START_TIME, AlertField.END_TIME, AlertField.HOSTS)
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """The path of each mapped field and, optionally, a fallback path."""
+    """The path of each mapped field and, optionally, a fallback path; and rules."""
 
     paths: Mapping[AlertField, tuple[Path, ...]] = field(default_factory=dict)
+    rules: MappingRules = NO_RULES
     #: The source of each field as a text for people. Computed once, since each alert needs it.
     sources: Mapping[AlertField, str] = field(init=False, repr=False, compare=False)
     #: The sources of the VOLATILE fields as a text for people.
@@ -62,14 +74,26 @@ class FieldMapping:
         """Compute the texts."""
         sources = {alert_field: self._source(alert_field) for alert_field in AlertField}
         object.__setattr__(self, "sources", sources)
-        object.__setattr__(
-            self, "volatile", ", ".join(sources[alert_field] for alert_field in VOLATILE)
-        )
+        volatile = [sources[alert_field] for alert_field in VOLATILE]
+        volatile += [shown(rule.path) for rule in self.rules.resolved_when]
+        object.__setattr__(self, "volatile", ", ".join(dict.fromkeys(volatile)))
 
     def _source(self, alert_field: AlertField) -> str:
-        if alert_field not in self.paths:
-            return alert_field.value
-        return " or else ".join(map(shown, self.paths[alert_field]))
+        source = alert_field.value
+        if alert_field in self.paths:
+            source = " or else ".join(map(shown, self.paths[alert_field]))
+        join = self.rules.joins.get(alert_field)
+        return " and ".join([source, *map(shown, join.paths)]) if join else source
+
+    @property
+    def all_paths(self) -> tuple[Path, ...]:
+        """Every path that the mapping reads."""
+        return (*(path for paths in self.paths.values() for path in paths), *self.rules.paths)
+
+    @property
+    def reads_fields(self) -> bool:
+        """Whether it changes how a payload is read, beyond the words for severities."""
+        return bool(self.paths or replace(self.rules, severity_words={}) != NO_RULES)
 
     def fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload with the value of each mapped field under the field's own name.
@@ -77,12 +101,13 @@ class FieldMapping:
         A mapped field is read from its paths only: the sender's own `end_time` may mean something
         else. Other fields keep the value of the key of their own name.
         """
-        if not self.paths:
+        if not self.paths and not self.rules.joins:
             return payload
-        return {
-            **payload,
-            **{alert_field: self._value(payload, alert_field) for alert_field in self.paths},
-        }
+        read = {alert_field: self._value(payload, alert_field) for alert_field in self.paths}
+        found: dict[str, object] = {**payload, **{each.value: read[each] for each in read}}
+        for name, join in self.rules.joins.items():
+            found[name] = _joined(found.get(name), payload, join, as_array=name == _IDENTITY)
+        return found
 
     def _value(self, payload: Mapping[str, object], alert_field: AlertField) -> object:
         found = (resolve(payload, path) for path in self.paths[alert_field])
@@ -95,72 +120,25 @@ class FieldMapping:
         }
         for alert_field in VOLATILE:
             for path in self.paths.get(alert_field, ()):
-                stable = _without(stable, path)
+                stable = without(stable, path)
+        for rule in self.rules.resolved_when:
+            stable = without(stable, rule.path)
         return stable
+
+
+#: Its parts stay apart: with a separator, other parts could give the same text.
+_IDENTITY = AlertField.FINGERPRINT
+
+
+def _joined(first: object, payload: Mapping[str, object], join: Join, *, as_array: bool) -> object:
+    parts = [first, *(resolve(payload, path) for path in join.paths)]
+    if as_array:
+        return parts
+    return join.separator.join(as_text(part).strip() for part in parts if not is_blank(part))
 
 
 #: Each field is read from the key of its own name.
 UNMAPPED = FieldMapping()
-
-
-def resolve(payload: object, path: Path) -> object:
-    """Return the value that a path leads to, or None if there is none."""
-    value = payload
-    for segment in path:
-        match value, segment:
-            case dict(), str():
-                value = value.get(segment)
-            case list(), int() if segment < len(value):
-                value = value[segment]
-            case _:
-                return None
-    return value
-
-
-def _without(value: object, path: Path) -> Any:
-    segment, *rest = path
-    match value, segment:
-        case dict(), str() if segment in value:
-            changed = {name: value[name] for name in value if name != segment}
-            return {**changed, segment: _without(value[segment], tuple(rest))} if rest else changed
-        case list(), int() if segment < len(value):
-            # The index stays occupied, so that the items after it keep theirs.
-            here = _without(value[segment], tuple(rest)) if rest else None
-            return [*value[:segment], here, *value[segment + 1 :]]
-    return value
-
-
-def shown(path: Path) -> str:
-    """Return a path as pages show it."""
-    text = ""
-    for segment in path:
-        if isinstance(segment, str) and _PLAIN_KEY.fullmatch(segment):
-            text += f".{segment}" if text else segment
-        else:
-            text += f"[{json.dumps(segment, ensure_ascii=False)}]"
-    return text
-
-
-def read_path(text: str) -> Path:
-    """Parse a path that `written` returned; raise InvalidError if it is malformed."""
-    try:
-        segments = json.loads(text)
-    except (ValueError, RecursionError):
-        segments = None
-    if not (isinstance(segments, list) and 0 < len(segments) <= _DEEPEST_PATH):
-        raise InvalidError("Choose a field of the sample.")
-    if not all(_is_segment(segment) for segment in segments):
-        raise InvalidError("Choose a field of the sample.")
-    return tuple(segments)
-
-
-def _is_segment(segment: object) -> bool:
-    return isinstance(segment, str) or (type(segment) is int and segment >= 0)
-
-
-def written(path: Path) -> str:
-    """Return a path as forms carry it: a JSON array."""
-    return json.dumps(list(path), ensure_ascii=False)
 
 
 def read_mapping(stored: object) -> FieldMapping:
@@ -169,11 +147,13 @@ def read_mapping(stored: object) -> FieldMapping:
         raise InvalidError("A mapping names the path of each field.")
     paths: dict[AlertField, tuple[Path, ...]] = {}
     for name, given in stored.items():
+        if name == _RULES:
+            continue
         alert_field = _alert_field(name)
         if not (isinstance(given, list) and 0 < len(given) <= _MOST_PATHS):
             raise InvalidError("A field has one path, and one to fall back to.", field=name)
-        paths[alert_field] = tuple(read_path(json.dumps(path)) for path in given)
-    return FieldMapping(paths)
+        paths[alert_field] = tuple(map(checked_path, given))
+    return FieldMapping(paths, read_rules(stored.get(_RULES, {})))
 
 
 def stored_mapping(stored: object) -> FieldMapping:
@@ -203,12 +183,13 @@ def _alert_field(name: str) -> AlertField:
         raise InvalidError(f"{excerpt(name)} is no field of an alert.") from error
 
 
-def stored_value(mapping: FieldMapping) -> dict[str, list[list[str | int]]]:
+def stored_value(mapping: FieldMapping) -> dict[str, object]:
     """Return a mapping as the JSON column stores it."""
-    return {
+    stored: dict[str, object] = {
         alert_field.value: [list(path) for path in mapping.paths[alert_field]]
         for alert_field in mapping.paths
     }
+    return {**stored, _RULES: rules_value(mapping.rules)} if mapping.rules != NO_RULES else stored
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -249,6 +230,8 @@ def _walk(path: Path, value: object) -> Iterator[tuple[Path, object]]:
             children = tuple(value.items())
         case list():
             children = tuple(enumerate(value))
+        case str() if (inner := inner_object(value)) is not None:
+            children = tuple(inner.items())
     if path and not isinstance(value, dict):
         yield path, value
     for segment, child in children:

@@ -164,12 +164,12 @@ def _alert(
     about = about if isinstance(about, dict) else {}
     details = about.get("custom_details")
     details = details if isinstance(details, dict) else {}
-    severity, reason = read_severity(about.get("severity"), METRICS_WORDS)
+    severity = read_severity(about.get("severity"), METRICS_WORDS)
     start = read_start(about.get("timestamp"), name="payload.timestamp", now=now)
     return IncomingAlert(
         title=short_text(about.get("summary"), 200) or "",
         description=short_text(details.get("description") or about.get("summary"), 1000),
-        severity=severity,
+        severity=severity.severity,
         state=AlertState.FIRING,
         started_at=start.time,
         ended_at=None,
@@ -179,7 +179,7 @@ def _alert(
         environment=first_text(map(details.get, _ENVIRONMENT), 255),
         fingerprint=identity,
         fingerprint_source=made_of,
-        severity_reason=reason,
+        severity_reason=severity.reason,
         runbook=whole_text(details.get("runbook")),
         query=None,
         markdown=None,

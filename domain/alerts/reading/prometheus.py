@@ -19,7 +19,7 @@ from domain.alerts.reading.incoming import (
     ParsedBody,
     RefusedItem,
 )
-from domain.alerts.reading.severity import METRICS_WORDS, read_severity
+from domain.alerts.reading.severity import METRICS_WORDS, NO_WORDS, Words, read_severity
 from domain.alerts.reading.text import (
     first_text,
     is_blank,
@@ -132,7 +132,7 @@ def _first_whole(names: Mapping[str, object], *keys: str) -> str | None:
     return None
 
 
-def _read_item(item: object, index: int, *, now: datetime) -> IncomingAlert:
+def _read_item(item: object, index: int, own: Words, *, now: datetime) -> IncomingAlert:
     if not isinstance(item, dict):
         raise _NoAlertError("it is not an object")
     labels, annotations = _read_names(item, "labels"), _read_names(item, "annotations")
@@ -141,13 +141,13 @@ def _read_item(item: object, index: int, *, now: datetime) -> IncomingAlert:
         raise _NoAlertError("startsAt is missing")
     start = read_start(item["startsAt"], name="startsAt", now=now)
     started_at, end = in_order(start, _read_end(item, now=now))
-    severity, severity_reason = read_severity(labels.get("severity"), METRICS_WORDS)
+    severity = read_severity(labels.get("severity"), METRICS_WORDS, own)
     identity, source = _identify(item, labels, title)
     generator_url = _first_whole(item, "generatorURL", "generatorUrl")
     return IncomingAlert(
         title=title,
         description=short_text(annotations.get("description"), 1000),
-        severity=severity,
+        severity=severity.severity,
         state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
         started_at=started_at,
         ended_at=end.time,
@@ -157,7 +157,7 @@ def _read_item(item: object, index: int, *, now: datetime) -> IncomingAlert:
         environment=first_text(map(labels.get, _ENVIRONMENT), 255),
         fingerprint=identity,
         fingerprint_source=source,
-        severity_reason=severity_reason,
+        severity_reason=severity.reason,
         runbook=_first_whole(annotations, "runbook", "runbook_url"),
         query=_read_query(generator_url),
         markdown=_first_whole(
@@ -165,7 +165,7 @@ def _read_item(item: object, index: int, *, now: datetime) -> IncomingAlert:
         ),
         y_label=_first_whole(annotations, "platform_y_label", "gitlab_y_label") or title,
         generator_url=generator_url,
-        parse_warnings=tuple(filter(None, (start.warning, end.warning))),
+        parse_warnings=tuple(filter(None, (start.warning, end.warning, severity.warning))),
         item_index=index,
         left_out=_left_out(labels, start),
     )
@@ -197,8 +197,12 @@ def _items_of(body: Mapping[str, object]) -> list[object]:
     raise MissingAttributes(missing or ["alerts (an array)"])
 
 
-def parse(body: Mapping[str, object], *, now: datetime) -> ParsedBody:
+def parse(
+    body: Mapping[str, object], *, now: datetime, severity_words: Words = NO_WORDS
+) -> ParsedBody:
     """Read one alert for each item; invalid items are refused one by one.
+
+    `severity_words` is the integration's own table of words.
 
     Raise MissingAttributes, or NoValidItem if no item is valid. Any value of `version` is accepted,
     and the attributes of the group are not used for the items.
@@ -206,7 +210,7 @@ def parse(body: Mapping[str, object], *, now: datetime) -> ParsedBody:
     alerts, refused = [], []
     for index, item in enumerate(_items_of(body)):
         try:
-            alerts.append(_read_item(item, index, now=now))
+            alerts.append(_read_item(item, index, severity_words, now=now))
         except _NoAlertError as error:
             refused.append(RefusedItem(item_index=index, reason=str(error)))
     if not alerts:

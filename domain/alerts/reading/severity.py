@@ -1,11 +1,19 @@
 """Reads the words that senders use for a severity."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.mapping_rules import LONGEST_WORD, as_word
 from domain.alerts.reading.text import excerpt, is_blank
 
-GENERIC_WORDS: Mapping[str, Severity] = {severity.value: severity for severity in Severity}
+#: Severities by the words of a sender.
+Words = Mapping[str, Severity]
+NO_WORDS: Words = MappingProxyType({})
+
+GENERIC_WORDS: Words = {severity.value: severity for severity in Severity}
 
 _ACCEPTED = {
     Severity.CRITICAL: ("critical", "s1", "p1", "emergency", "fatal"),
@@ -15,19 +23,67 @@ _ACCEPTED = {
     Severity.INFO: ("info", "s5", "p5", "debug", "information", "notice"),
 }
 
-METRICS_WORDS: Mapping[str, Severity] = {
-    word: severity for severity, words in _ACCEPTED.items() for word in words
+METRICS_WORDS: Words = {word: severity for severity, words in _ACCEPTED.items() for word in words}
+
+
+#: What words of other tools mean, as a proposal for those that are not known.
+_PROPOSED: Words = {
+    **METRICS_WORDS,
+    **dict.fromkeys(
+        ("disaster", "down", "failure", "failed", "outage", "urgent"), Severity.CRITICAL
+    ),
+    **dict.fromkeys(("blocker", "crit", "emerg", "sev0", "sev1", "1"), Severity.CRITICAL),
+    **dict.fromkeys(("severe", "unreachable", "sev2", "2"), Severity.HIGH),
+    **dict.fromkeys(("average", "err", "moderate", "sev3", "3", "degraded"), Severity.MEDIUM),
+    **dict.fromkeys(("minor", "sev4", "4"), Severity.LOW),
+    **dict.fromkeys(("informational", "trace", "ok", "okay", "success", "normal"), Severity.INFO),
+    **dict.fromkeys(("none", "maintenance", "sev5", "5"), Severity.INFO),
+    **dict.fromkeys(("not classified", "undefined"), Severity.UNKNOWN),
 }
 
 
-def read_severity(value: object, words: Mapping[str, Severity]) -> tuple[Severity, str]:
-    """Return the severity for a sender's word, and the reason as a text for people.
+class SeverityReading(NamedTuple):
+    """The severity for a sender's word."""
+
+    severity: Severity
+    #: As a text for people.
+    reason: str
+    #: The parse warning about a word that is not known, if it is not.
+    warning: str | None = None
+
+
+def read_severity(
+    value: object,
+    words: Words,
+    own: Words = NO_WORDS,
+) -> SeverityReading:
+    """Return the severity for a sender's word; `own` is the table of the integration.
 
     Case and surrounding spaces do not matter. A missing or unknown word means critical.
     """
     if is_blank(value):
-        return Severity.CRITICAL, "No severity: treated as critical"
-    severity = words.get(value.strip().lower()) if isinstance(value, str) else None
+        return SeverityReading(Severity.CRITICAL, "No severity: treated as critical")
+    word = as_word(value)
+    if word in own:
+        reason = f"severity is {excerpt(value)}, {own[word]} in this integration's table of words"
+        return SeverityReading(own[word], reason)
+    severity = words.get(word) if isinstance(value, str) else None
     if severity is None:
-        return Severity.CRITICAL, f"Unknown severity {excerpt(value)}: treated as critical"
-    return severity, f"severity is {excerpt(value)}"
+        reason = f"Unknown severity {excerpt(value)}: treated as critical"
+        return SeverityReading(Severity.CRITICAL, reason, f"{reason}.")
+    return SeverityReading(severity, f"severity is {excerpt(value)}")
+
+
+_UNKNOWN_WORD = re.compile("Unknown severity “([^”]+)”: treated as critical")
+
+
+def unknown_words(parse_warnings: Iterable[str]) -> tuple[str, ...]:
+    """Return the words that parse warnings name as unknown severities, each once."""
+    found = (_UNKNOWN_WORD.search(warning) for warning in parse_warnings)
+    words = dict.fromkeys(as_word(match[1]) for match in found if match)
+    return tuple(word for word in words if word.isprintable() and len(word) < LONGEST_WORD)
+
+
+def proposed_severity(word: str) -> Severity:
+    """Return what a word of a sender probably means."""
+    return _PROPOSED.get(as_word(word), Severity.CRITICAL)

@@ -35,6 +35,7 @@ def store_refusal(
         "resolved": 0,
         "remarks": parse_warnings_on(error),
         "truncated_alerts": 0,
+        "dropped": 0,
         "skipped": 0,
         "user_agent": (delivery.user_agent or "")[:_LONGEST_USER_AGENT] or None,
     }

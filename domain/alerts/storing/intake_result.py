@@ -55,4 +55,5 @@ def outcome_values(decided: Plan, parsed: ParsedBody) -> dict[str, object]:
         "resolved": counts[Action.RESOLVED],
         "remarks": parse_warnings_of(parsed, [outcome.warning for outcome in decided.outcomes]),
         "truncated_alerts": parsed.truncated_alerts,
+        "dropped": parsed.dropped,
     }

@@ -74,10 +74,10 @@ WITH touched AS MATERIALIZED (
 ), delivery AS (
   INSERT INTO deliveries (project_id, integration_id, format, mapping, is_test, received_at,
     status_code, sender, size, body, duration, skipped, opened, joined, resolved, remarks,
-    truncated_alerts)
+    truncated_alerts, dropped)
   VALUES (:project_id, :integration_id, :format, CAST(:mapping AS json), :is_test, :received_at,
     :status_code, :sender, :size, :body, :duration, 0, :opened, :joined, :resolved,
-    CAST(:remarks AS json), :truncated_alerts)
+    CAST(:remarks AS json), :truncated_alerts, :dropped)
   RETURNING id
 ), changed AS (
   UPDATE alerts SET events = alerts.events + touched.events, last_event_at = :received_at,

@@ -72,10 +72,10 @@ WITH next_delivery AS (
 ), delivery AS (
   INSERT INTO deliveries (id, project_id, integration_id, format, mapping, is_test, received_at,
     status_code, sender, size, body, duration, skipped, opened, joined, resolved, remarks,
-    truncated_alerts)
+    truncated_alerts, dropped)
   SELECT next_delivery.delivery_id, :project_id, :integration_id, :format, CAST(:mapping AS json),
     :is_test, :now, 200, :sender, :size, :body, :duration, 0, CAST(outcome.is_new AS int),
-    CAST(NOT outcome.is_new AS int), 0, CAST(:remarks AS json), :truncated_alerts
+    CAST(NOT outcome.is_new AS int), 0, CAST(:remarks AS json), :truncated_alerts, :dropped
   FROM next_delivery, outcome
 ), occurrence AS (
   INSERT INTO occurrences (alert_id, delivery_id, item_index, action)
@@ -106,6 +106,7 @@ def store(
         "now": delivery.received_at,
         "remarks": orjson.dumps(parse_warnings_of(parsed)).decode(),
         "truncated_alerts": parsed.truncated_alerts,
+        "dropped": parsed.dropped,
         "opening": Action.OPENED.rank,
         "joining": Action.JOINED.rank,
     }

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from domain.alerts.reading.incoming import Severity
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import alerts_of, deliveries_of
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -26,6 +27,14 @@ MAPPING: dict[str, list[list[str | int]]] = {
     "fingerprint": [["id"]],
 }
 
+NOTHING: dict[str, Any] = {
+    "sample": None,
+    "mapping": {},
+    "rules": {"severity_words": {}, "resolved_when": [], "dropped_when": [], "joins": {}},
+    "never_resolves": None,
+    "values": [],
+}
+
 
 def script(gatebell: LiveGatebell, endpoint: Endpoint) -> Script:
     at = f"alert_management_integrations/{endpoint.id}/mapping"
@@ -37,7 +46,7 @@ def script(gatebell: LiveGatebell, endpoint: Endpoint) -> Script:
 def test_a_mapping_is_saved_with_its_sample_and_applied(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     worker = script(gatebell, endpoint)
-    assert worker.get() == {"sample": None, "mapping": {}, "values": []}
+    assert worker.get() == NOTHING
 
     saved = worker.put(sample=SAMPLE, mapping=MAPPING)
 
@@ -58,7 +67,7 @@ def test_a_mapping_is_saved_with_its_sample_and_applied(gatebell: LiveGatebell) 
     assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
 
     assert worker.send("DELETE").status_code == 204
-    assert worker.get() == {"sample": None, "mapping": {}, "values": []}
+    assert worker.get() == NOTHING
     endpoint.post_json(SAMPLE)
     assert alerts_of(gatebell, endpoint.project)[-1].title == "New: Alert"
 
@@ -133,3 +142,34 @@ def test_a_type_without_mapping_has_none(gatebell: LiveGatebell) -> None:
     answer = worker.put(sample=SAMPLE, mapping={})
     assert answer.status_code == 404
     assert "type http" in answer.json()["message"]
+
+
+def test_rules_translate_words_resolve_join_and_drop(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    worker = script(gatebell, endpoint)
+    sample = {"host": "db-1", "check": "disk", "level": "warning", "state": "down", "kind": "check"}
+    rules = {
+        "severity_words": {"Warning": "low"},
+        "resolved_when": [{"path": ["state"], "words": ["up", "OK"]}],
+        "dropped_when": [{"path": ["kind"], "operator": "is_not", "words": ["check"]}],
+        "joins": {
+            "title": {"paths": [["check"]], "separator": " / "},
+            "fingerprint": {"paths": [["check"]]},
+        },
+    }
+    mapping = {"title": [["host"]], "fingerprint": [["host"]], "severity": [["level"]]}
+    saved = worker.put(sample=sample, mapping=mapping, rules=rules).json()
+    assert saved["rules"]["severity_words"] == {"warning": "low"}
+    assert saved["never_resolves"] is None
+
+    assert endpoint.post_json(sample) == [{"iid": 1, "title": "db-1 / disk"}]
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert Severity.LOW.rank == alert.severity
+    assert endpoint.post_json({**sample, "kind": "comment"}) == []
+    assert deliveries_of(gatebell, endpoint.project)[-1].dropped == 1
+    endpoint.post_json({**sample, "state": "Ok", "level": "info"})
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.status == "resolved"
+
+    told = worker.put(sample=sample, mapping=mapping, rules={}).json()["never_resolves"]
+    assert "stay open until somebody resolves them" in told

@@ -55,6 +55,7 @@ class Delivery(Resource):
     resolved: int = Field(description="and resolved.")
     parse_warnings: tuple[str, ...]
     truncated_alerts: int = Field(description="So many alerts the sender left out.")
+    dropped: int = Field(description="So many items a rule of the mapping dropped.")
     is_test: bool
     duration: int | None = Field(description="In microseconds.")
     skipped: int = Field(description="So many more like it were refused and not stored.")

@@ -6,7 +6,9 @@ from pydantic import Field
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations.integrations import (
+    LONGEST_SILENCE,
     PLACEHOLDER_API_URL,
+    SHORTEST_SILENCE,
     IntegrationDetails,
     IntegrationEdit,
     IntegrationView,
@@ -25,6 +27,8 @@ from web.api.schemas.base import (
     one_of,
 )
 
+_Silence = Annotated[int, Field(ge=SHORTEST_SILENCE, le=LONGEST_SILENCE)]
+_SILENCE = "So long after their last report open alerts are resolved; null for never."
 #: What became of a delivery.
 Outcome = Annotated[str, one_of("accepted", "refused")]
 
@@ -48,13 +52,19 @@ class NewIntegrationBody(Body):
         description="Of `external`, the URL of the on-call tool. Of `prometheus`, the base URL of "
         "its API; deprecated, since it is stored and never called.",
     )
+    resolve_after_minutes: _Silence | None = Field(default=None, description=_SILENCE)
 
     @property
     def details(self) -> IntegrationDetails:
         """The settings."""
         is_prometheus = self.type is IntegrationType.PROMETHEUS
         usual = PLACEHOLDER_API_URL if is_prometheus else None
-        return IntegrationDetails(name=self.name, active=self.active, api_url=self.api_url or usual)
+        return IntegrationDetails(
+            name=self.name,
+            active=self.active,
+            api_url=self.api_url or usual,
+            resolve_after_minutes=self.resolve_after_minutes,
+        )
 
 
 class IntegrationBody(Body):
@@ -63,15 +73,18 @@ class IntegrationBody(Body):
     name: Text | None = None
     active: bool | None = None
     api_url: Text | None = Field(default=None, description="Empty or null for none.")
+    resolve_after_minutes: _Silence | None = Field(default=None, description=_SILENCE)
 
     @property
     def edit(self) -> IntegrationEdit:
         """The change."""
         is_url_given = "api_url" in self.model_fields_set
+        is_silence_given = "resolve_after_minutes" in self.model_fields_set
         return IntegrationEdit(
             name=self.name,
             active=self.active,
             api_url=self.api_url or "" if is_url_given else None,
+            resolve_after_minutes=(self.resolve_after_minutes or 0) if is_silence_given else None,
         )
 
 
@@ -114,6 +127,7 @@ class Integration(Resource):
     endpoint_identifier: str | None = Field(description="The last part of the URL.")
     api_url: str | None
     has_mapping: bool
+    resolve_after_minutes: int | None = Field(description=_SILENCE)
     created_at: Time
     last_delivery_at: Time | None
     last_outcome: Outcome | None = Field(description="Of the last delivery.")
@@ -131,6 +145,7 @@ class Integration(Resource):
             endpoint_identifier=view.endpoint_identifier if url else None,
             api_url=view.api_url,
             has_mapping=view.has_mapping,
+            resolve_after_minutes=view.resolve_after_minutes,
             created_at=view.created_at,
             last_delivery_at=view.last_delivery_at,
             last_outcome=view.last_outcome,

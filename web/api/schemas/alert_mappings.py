@@ -1,8 +1,8 @@
 """The mapping of an integration: its sample, its paths, and what it would read."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.mapping_preview import (
@@ -15,7 +15,14 @@ from domain.alerts.integrations.samples import Sample
 from domain.alerts.integrations.test_alerts import ExplainedAlert
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField, SampleValue
-from web.api.schemas.base import Body, Resource, Time, one_of
+from domain.alerts.reading.mapping_rules import (
+    MOST_JOINED,
+    MappingRules,
+    Operator,
+    read_rules,
+    rules_value,
+)
+from web.api.schemas.base import Body, Resource, Text, Time, one_of
 from web.api.schemas.json_texts import JsonText
 
 _DEEPEST = 100
@@ -27,6 +34,56 @@ Path = Annotated[
 _Paths = Annotated[tuple[Path, ...], Field(min_length=1, max_length=2)]
 
 
+class MappingCondition(BaseModel):
+    """A rule: the value at a path is compared with words; case does not matter."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: Path
+    operator: Operator = Operator.IS
+    words: Annotated[tuple[Text, ...], Field(min_length=1)] = Field(
+        description="One of them is enough; of `is_not`, it may be none of them."
+    )
+
+
+class MappingJoin(BaseModel):
+    """What is put behind the value of a field."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    paths: Annotated[tuple[Path, ...], Field(min_length=1, max_length=MOST_JOINED)]
+    separator: Text = ": "
+
+
+class MappingRulesBody(BaseModel):
+    """The rules of a mapping."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    severity_words: dict[Text, Severity] = Field(
+        default={}, description="The severity that each word of the sender stands for."
+    )
+    resolved_when: tuple[MappingCondition, ...] = Field(
+        default=(), description="An alert is over if one of these matches."
+    )
+    dropped_when: tuple[MappingCondition, ...] = Field(
+        default=(), description="What one of these matches is no alert, and is counted."
+    )
+    joins: dict[Literal["title", "fingerprint"], MappingJoin] = Field(
+        default={}, description="Values that are put behind the one of a field."
+    )
+
+    @property
+    def rules(self) -> MappingRules:
+        """The rules; raise InvalidError with what is wrong."""
+        return read_rules(self.model_dump(mode="json"))
+
+    @classmethod
+    def of(cls, rules: MappingRules) -> "MappingRulesBody":
+        """Present the rules of a mapping."""
+        return cls.model_validate(rules_value(rules))
+
+
 class AlertMappingBody(Body):
     """A payload of the sender, and from where in it each field of an alert is read."""
 
@@ -35,6 +92,9 @@ class AlertMappingBody(Body):
         default={},
         description="The path of each mapped field, and one to fall back to. Other fields are "
         "read from the key of their own name.",
+    )
+    rules: MappingRulesBody | None = Field(
+        default=None, description="Without it, the severity words stay and other rules end."
     )
 
 
@@ -57,14 +117,22 @@ class AlertMapping(Resource):
 
     sample: str | None = Field(description="JSON as it was given; null without a mapping.")
     mapping: dict[AlertField, tuple[Path, ...]]
+    rules: MappingRulesBody
+    never_resolves: str | None = Field(
+        description="Why alerts that are read like this never resolve; null if they can."
+    )
     values: tuple[SampleField, ...] = Field(description="What the sample offers.")
 
     @classmethod
-    def of(cls, view: IntegrationView, sample: Sample | None) -> "AlertMapping":
+    def of(
+        cls, view: IntegrationView, sample: Sample | None, never_resolves: str | None
+    ) -> "AlertMapping":
         """Present the saved mapping."""
         return cls(
             sample=view.sample,
             mapping=dict(view.mapping.paths),
+            rules=MappingRulesBody.of(view.mapping.rules),
+            never_resolves=never_resolves,
             values=tuple(map(SampleField.of, sample.values)) if sample else (),
         )
 
@@ -100,6 +168,7 @@ class AlertReading(Resource):
     title: str
     severity: Annotated[str, one_of(*Severity)]
     ended_at: Time | None
+    is_dropped: bool = Field(description="Whether a rule drops it: then it is no alert.")
     group: int = Field(description="Deliveries with the same number are reports of one alert.")
 
     @classmethod
@@ -131,7 +200,12 @@ class AlertMappingPreview(Resource):
     """What a mapping would read; nothing is saved."""
 
     values: tuple[SampleField, ...] = Field(description="What the sample offers.")
-    alert: ReadAlert = Field(description="The alert that the sample would open.")
+    alert: ReadAlert | None = Field(
+        description="The alert that the sample would open; null if a rule drops it."
+    )
+    never_resolves: str | None = Field(
+        description="Why alerts that are read like this never resolve; null if they can."
+    )
     parse_warnings: tuple[str, ...]
     deliveries: tuple[ComparedDelivery, ...] = Field(description="The latest ones.")
     changed: int = Field(description="So many of them would be read differently.")
@@ -143,7 +217,8 @@ class AlertMappingPreview(Resource):
         """Present both previews of a mapping."""
         return cls(
             values=tuple(map(SampleField.of, sample.values)),
-            alert=ReadAlert.of(read.alert),
+            alert=ReadAlert.of(read.alert) if read.alert else None,
+            never_resolves=read.never_resolves,
             parse_warnings=read.parse_warnings,
             deliveries=tuple(map(ComparedDelivery.of, compared.comparisons)),
             changed=compared.changed,

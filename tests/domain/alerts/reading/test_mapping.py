@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from domain.alerts.reading import generic, mapping
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
-from domain.alerts.reading.mapping import AlertField, FieldMapping, Path
+from domain.alerts.reading.mapping import AlertField, FieldMapping
+from domain.alerts.reading.paths import Path, read_path, resolve
 from domain.errors import InvalidError
 from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted
 from tests.support.wire.garbage import bounded
@@ -108,9 +109,9 @@ def test_a_sample_shows_what_can_be_chosen() -> None:
 def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any]) -> None:
     payload = read_object(posted(sample), nesting_limit=100)
     for value in mapping.values_of(payload):
-        path = mapping.read_path(value.written)
+        path = read_path(value.written)
         assert path == value.path
-        assert value.json_type != "null" or mapping.resolve(payload, path) is None
+        assert value.json_type != "null" or resolve(payload, path) is None
         assert value.label
 
 
@@ -156,4 +157,4 @@ def test_what_is_no_mapping_is_refused(stored: Any) -> None:
 @pytest.mark.parametrize("text", ["", "a", "{", "[" * 100_000, '"a"', "[]", "[null]", "[[1]]"])
 def test_what_is_no_path_is_refused(text: str) -> None:
     with pytest.raises(InvalidError):
-        mapping.read_path(text)
+        read_path(text)

@@ -49,6 +49,7 @@ def test_a_missing_severity_is_critical(missing: object) -> None:
     assert read_severity(missing, GENERIC_WORDS) == (
         Severity.CRITICAL,
         "No severity: treated as critical",
+        None,
     )
 
 

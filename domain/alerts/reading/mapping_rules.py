@@ -1,0 +1,217 @@
+"""What a mapping says beyond paths: words for severities, what resolves, what is dropped, joins.
+
+A rule looks at one value of the payload. A value that is not there matches no rule, so a payload of
+another kind is neither resolved nor dropped by mistake.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.paths import Path, checked_path, resolve, shown
+from domain.alerts.reading.text import as_text, excerpt, is_blank
+from domain.errors import InvalidError
+
+#: The most words in the table of an integration.
+MOST_WORDS = 100
+#: In characters, of a word of a severity or of a rule.
+LONGEST_WORD = 60
+#: The most rules of a kind, words of a rule, and values that a field is joined with.
+MOST_CONDITIONS = 8
+_MOST_CONDITION_WORDS = 20
+MOST_JOINED = 4
+#: In characters.
+LONGEST_SEPARATOR = 10
+
+
+class Operator(StrEnum):
+    """How a rule compares a value with its words; case and outer spaces do not matter."""
+
+    IS = "is"
+    IS_NOT = "is_not"
+    CONTAINS = "contains"
+
+    @property
+    def words(self) -> str:
+        """The operator in a sentence."""
+        return self.value.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A rule: the value at a path compared with words, of which one is enough."""
+
+    path: Path
+    operator: Operator
+    words: tuple[str, ...]
+
+    def matches(self, payload: object) -> bool:
+        """Return whether the rule applies to a payload."""
+        value = resolve(payload, self.path)
+        if is_blank(value):
+            return False
+        found = [as_word(each) for each in (value if isinstance(value, list) else [value])]
+        wanted = [word.casefold() for word in self.words]
+        match self.operator:
+            case Operator.IS:
+                return any(each in wanted for each in found)
+            case Operator.IS_NOT:
+                return all(each not in wanted for each in found)
+            case Operator.CONTAINS:
+                return any(word in each for each in found for word in wanted)
+
+    @property
+    def sentence(self) -> str:
+        """The rule in words."""
+        return f"{shown(self.path)} {self.operator.words} {' or '.join(map(excerpt, self.words))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Values that are put behind the mapped one."""
+
+    paths: tuple[Path, ...]
+    separator: str = ": "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MappingRules:
+    """The rules of a mapping."""
+
+    #: The severity of each word that senders use, the word as `as_word` returns it.
+    severity_words: Mapping[str, Severity] = field(default_factory=dict)
+    #: An alert is over if one of these applies. Without any, its end time decides.
+    resolved_when: tuple[Condition, ...] = ()
+    #: What one of these applies to is no alert.
+    dropped_when: tuple[Condition, ...] = ()
+    #: By the name of the field.
+    joins: Mapping[str, Join] = field(default_factory=dict)
+
+    def is_over(self, payload: object) -> bool:
+        """Return whether a rule says that the alert of a payload is over."""
+        return any(rule.matches(payload) for rule in self.resolved_when)
+
+    def is_dropped(self, payload: object) -> bool:
+        """Return whether a rule says that a payload is no alert."""
+        return any(rule.matches(payload) for rule in self.dropped_when)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every path that a rule reads."""
+        return (
+            *(rule.path for rule in (*self.resolved_when, *self.dropped_when)),
+            *(path for join in self.joins.values() for path in join.paths),
+        )
+
+
+NO_RULES = MappingRules()
+
+
+def as_word(value: object) -> str:
+    """Return a value as rules and tables of words compare it."""
+    return as_text(value).strip().casefold()
+
+
+def checked_words(words: Mapping[str, object], *, field: str) -> dict[str, Severity]:
+    """Return a table of severity words; raise InvalidError with what is wrong."""
+    checked: dict[str, Severity] = {}
+    for given, severity in words.items():
+        word = as_word(given)
+        if not 0 < len(word) <= LONGEST_WORD or not word.isprintable():
+            message = f"A severity word has 1 to {LONGEST_WORD} printable characters."
+            raise InvalidError(message, field=field)
+        if severity not in set(Severity):
+            message = f"{excerpt(severity)} is no severity: use {', '.join(Severity)}."
+            raise InvalidError(message, field=field)
+        checked[word] = Severity(str(severity))
+    if len(checked) > MOST_WORDS:
+        raise InvalidError(f"At most {MOST_WORDS} severity words are possible.", field=field)
+    return checked
+
+
+def checked_condition(path: Path, operator: object, words: object, *, field: str) -> Condition:
+    """Return a rule; raise InvalidError with what is wrong."""
+    if operator not in set(Operator):
+        message = f"A rule compares with {', '.join(Operator)}."
+        raise InvalidError(message, field=field)
+    given = list(words) if isinstance(words, list | tuple) else []
+    clean = tuple(dict.fromkeys(each.strip() for each in given if isinstance(each, str)))
+    if not 0 < len(clean) <= _MOST_CONDITION_WORDS or not all(clean):
+        message = f"A rule has 1 to {_MOST_CONDITION_WORDS} words to compare with."
+        raise InvalidError(message, field=field)
+    # The form separates words by commas.
+    if any(len(word) > LONGEST_WORD or not word.isprintable() or "," in word for word in clean):
+        message = f"A word of a rule has at most {LONGEST_WORD} printable characters, no comma."
+        raise InvalidError(message, field=field)
+    return Condition(path, Operator(str(operator)), clean)
+
+
+def checked_join(paths: tuple[Path, ...], separator: object, *, field: str) -> Join:
+    """Return a join; raise InvalidError with what is wrong."""
+    if not 0 < len(paths) <= MOST_JOINED:
+        raise InvalidError(f"A field is joined with 1 to {MOST_JOINED} values.", field=field)
+    is_text = isinstance(separator, str) and len(separator) <= LONGEST_SEPARATOR
+    if not is_text or not str(separator).isprintable():
+        message = f"A separator has at most {LONGEST_SEPARATOR} printable characters."
+        raise InvalidError(message, field=field)
+    return Join(paths, str(separator))
+
+
+def read_rules(stored: object) -> MappingRules:
+    """Read rules from their stored value; raise InvalidError if it is malformed."""
+    if not isinstance(stored, dict) or stored.keys() - _READERS:
+        raise InvalidError("These are no rules of a mapping.", field="rules")
+    words = stored.get("severity_words", {})
+    joins = stored.get("joins", {})
+    if not (isinstance(words, dict) and isinstance(joins, dict)):
+        raise InvalidError("These are no rules of a mapping.", field="rules")
+    return MappingRules(
+        severity_words=checked_words(words, field="severity_words"),
+        resolved_when=_read_conditions(stored.get("resolved_when", []), "resolved_when"),
+        dropped_when=_read_conditions(stored.get("dropped_when", []), "dropped_when"),
+        joins={name: _read_join(given) for name, given in joins.items()},
+    )
+
+
+_READERS = {"severity_words", "resolved_when", "dropped_when", "joins"}
+
+
+def _read_conditions(stored: object, name: str) -> tuple[Condition, ...]:
+    if not (isinstance(stored, list) and all(isinstance(each, dict) for each in stored)):
+        raise InvalidError("These are no rules of a mapping.", field=name)
+    return tuple(
+        checked_condition(
+            checked_path(each.get("path")), each.get("operator"), each.get("words"), field=name
+        )
+        for each in stored
+    )
+
+
+def _read_join(stored: object) -> Join:
+    if not (isinstance(stored, dict) and isinstance(stored.get("paths"), list)):
+        raise InvalidError("This is no join of a mapping.", field="joins")
+    paths = tuple(map(checked_path, stored["paths"]))
+    return checked_join(paths, stored.get("separator", ": "), field="joins")
+
+
+def rules_value(rules: MappingRules) -> dict[str, object]:
+    """Return rules as the JSON column stores them; what is empty is left out."""
+    written = {
+        "severity_words": {word: each.value for word, each in rules.severity_words.items()},
+        "resolved_when": list(map(_condition_value, rules.resolved_when)),
+        "dropped_when": list(map(_condition_value, rules.dropped_when)),
+        "joins": {
+            name: {"paths": [list(path) for path in join.paths], "separator": join.separator}
+            for name, join in rules.joins.items()
+        },
+    }
+    return {name: value for name, value in written.items() if value}
+
+
+def _condition_value(rule: Condition) -> dict[str, object]:
+    return {
+        "path": list(rule.path),
+        "operator": rule.operator.value,
+        "words": list(rule.words),
+    }

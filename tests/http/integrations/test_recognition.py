@@ -1,0 +1,99 @@
+"""A payload is pasted, its tool is recognized, and the integration is added with the mapping."""
+
+import json
+
+import pytest
+
+from domain.alerts.reading.incoming import Severity
+from tests.support.alerts.integration_pages import address, opened, words
+from tests.support.alerts.senders import PAYLOADS, Endpoint, connect
+from tests.support.database.stored import alerts_of, deliveries_of, integrations_of
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+pytestmark = pytest.mark.one_database("postgres")
+
+TOOLS = PAYLOADS / "tools"
+
+
+def pasted(name: str) -> str:
+    return (TOOLS / f"{name}.json").read_text(encoding="utf-8")
+
+
+def test_a_pasted_payload_makes_an_integration_that_reads_it(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "new")
+    sample = pasted("uptime_kuma_down")
+    found = submit(browser, page, form_to(page, "/new/recognize"), sample=sample)
+    seen = words(found.text)
+    assert "Recognized: Uptime Kuma." in seen
+    assert "heartbeat.status is “1”" in seen
+    assert "Shop Critical Triggered" in seen
+    added = submit(browser, found, form_with(found, "name"))
+    assert added.status_code == 302
+    row = integrations_of(gatebell, endpoint.project)[-1]
+    assert (row.name, row.type, row.mapping["title"][0]) == (
+        *("Uptime Kuma", "http"),
+        ["monitor", "name"],
+    )
+    secret = browser.get(address(gatebell, endpoint.project, "{id}/credentials", row.id))
+    kuma = Endpoint(
+        id=row.id,
+        project=endpoint.project,
+        url=f"{gatebell.url}/{endpoint.project}/alerts/notify/x/{row.endpoint_identifier}.json",
+        key=secret.text.partition('<code id="authorization-key">')[2].partition("<")[0],
+        service=gatebell.url,
+    )
+    assert kuma.post(sample.encode()).json() == [{"iid": 1, "title": "Shop"}]
+    kuma.post(pasted("uptime_kuma_up").encode())
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert alert.status == "resolved"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "The sample is not JSON"),
+        ('"text"', "The sample is a string"),
+        (json.dumps({"alerts": [], "groupKey": "", "receiver": "x"}), "Missing or malformed"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_nothing_is_lost(
+    gatebell: LiveGatebell, text: str, said: str
+) -> None:
+    browser, page = opened(gatebell, connect(gatebell), "new")
+    answer = submit(browser, page, form_to(page, "/new/recognize"), sample=text)
+    assert answer.status_code == 422
+    assert said in words(answer.text)
+    assert dict(form_to(answer, "/new/recognize").fields)["sample"].strip() == text
+
+
+def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Disk", severity="warning")
+    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert delivery.parse_warnings == ["Unknown severity “warning”: treated as critical."]
+    browser, log = opened(gatebell, endpoint, "{id}/deliveries")
+    assert "“warning” means" in words(log.text)
+    submit(browser, log, form_to(log, "/severity_words/add"))
+    assert endpoint.accepted(title="Other", severity="Warning")["iid"] == 2
+    second = alerts_of(gatebell, endpoint.project)[-1]
+    assert second.severity == Severity.LOW.rank
+    assert second.severity_reason is not None
+    assert "low in this integration's table of words" in second.severity_reason
+    again = opened(gatebell, endpoint, "{id}/deliveries")[1]
+    assert "means" not in words(again.text)
+    configure = opened(gatebell, endpoint, "{id}/configure")[1]
+    assert "warning = low" in configure.text
+
+
+def test_words_of_a_metrics_endpoint_are_translated_as_well(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    form = form_to(page, "/severity_words")
+    assert submit(browser, page, form, words="sev9 = info\r\nbad line").status_code == 302
+    assert integrations_of(gatebell, endpoint.project)[0].mapping is None
+    submit(browser, page, form, words="Sev9 = info\r\n\r\n")
+    assert integrations_of(gatebell, endpoint.project)[0].mapping == {
+        "rules": {"severity_words": {"sev9": "info"}}
+    }
