@@ -33,12 +33,7 @@ deliveries = PageBlueprint(
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List the deliveries with their outcomes."""
     integration = integration_of(project, integration_id)
-    given = list_query("show", "status", "before")
-    wanted = domain.DeliveryFilter(
-        integration_id=integration_id,
-        show=domain.read_selection(given.get("show")),
-        status_code=domain.read_status(given.get("status")),
-    )
+    wanted = _wanted(integration_id)
     page = domain.list_deliveries(wanted, asked_slice(), session=db.session())
     with_one = [each.id for each in page.items if each.changed == 1]
     found = warnings_of(integration_id, session=db.session())
@@ -54,6 +49,15 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         page=page_links(page),
         only_alerts=only_alerts(with_one, session=db.session()),
         word_proposals=_proposals(found.unknown_words, integration),
+    )
+
+
+def _wanted(integration_id: int) -> domain.DeliveryFilter:
+    given = list_query("show", "status", "before")
+    return domain.DeliveryFilter(
+        integration_id=integration_id,
+        show=domain.read_selection(given.get("show")),
+        status_code=domain.read_status(given.get("status")),
     )
 
 
