@@ -2,7 +2,7 @@
 
 Who makes a browser ask for a page with texts of their choice, and sees how long the encrypted
 response is, can guess what else is in a compressed page (BREACH). So a page is compressed only if
-no other site asked for it, and never if it shows a secret (docs/adr/0055-what-is-compressed.md).
+no other site asked for it, and never if it shows a secret (docs/adr/0056-what-is-compressed.md).
 """
 
 import gzip
