@@ -20,11 +20,17 @@ from web.commands.version import version
 from web.extensions import db
 from web.instance_files import make_private_file
 from web.services import git, now, services
-from web.settings.reader import Settings, names_in_environment
+from web.settings.reader import Settings
 
 #: Files of the instance that cannot be made anew.
 KEPT_FILES = ("secret_key", "first_administrator.txt")
 INSTANCE, REPOSITORIES = "instance", "repositories"
+
+
+def has_own_key(settings: Settings) -> bool:
+    """Return whether the secret key is the one that this instance has made for itself."""
+    file = settings.instance_path / "secret_key"
+    return file.exists() and file.read_text(encoding="utf-8").strip() == settings.secret_key
 
 
 @click.command("backup")
@@ -97,7 +103,7 @@ def _copy_database(settings: Settings, directory: Path, pg_dump: str) -> tuple[s
 
 def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> Iterator[str]:
     """Copy the files of the instance, and yield a sentence about each thing that is left out."""
-    is_own_key = settings.uses_sqlite and "secret_key" not in names_in_environment()
+    is_own_key = has_own_key(settings)
     for name in KEPT_FILES:
         source = settings.instance_path / name
         is_wanted = name != "secret_key" or (is_own_key and not without_key)

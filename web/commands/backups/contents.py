@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, func, inspect, select, table, text
+from sqlalchemy import Connection, delete, func, inspect, select, table, text
 from sqlalchemy.orm import Session
 
 from domain.audit.seals import audit_key
@@ -11,6 +11,7 @@ from domain.clock import system_clock
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from domain.secret_keys import missing_fingerprints
+from models import Host
 from web.commands.backups.manifest import Contents
 from web.database.schema import newest_known_revision
 
@@ -59,6 +60,12 @@ def faults_of_contents(
     yield from faults[:_MOST_TOLD]
     if head != expected.audit_head:
         yield f"The audit log ends with the seal {head}, not with {expected.audit_head}."
+
+
+def forget_hosts(connection: Connection) -> None:
+    """Forget the programs that worked on the database of the backup: none works on this one."""
+    if Host.__tablename__ in table_names(connection):
+        connection.execute(delete(table(Host.__tablename__)))
 
 
 def _count(rows: int | None) -> str:

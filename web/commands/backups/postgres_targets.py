@@ -6,7 +6,7 @@ from pathlib import Path
 from domain.errors import InvalidError
 from domain.keyring import Keyring
 from web.commands.backups import postgres_dumps
-from web.commands.backups.contents import faults_of_contents, table_names
+from web.commands.backups.contents import faults_of_contents, forget_hosts, table_names
 from web.commands.backups.manifest import Contents
 from web.database.engine import open_engine
 from web.database.queue_tables import make_queue_tables
@@ -38,6 +38,8 @@ def restore(
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         faults = list(faults_of_contents(connection, expected, keyring))
         connection.rollback()
+    with engine.begin() as connection:
+        forget_hosts(connection)
     engine.dispose()
     if faults:
         message = f"What was restored differs from the backup. {' '.join(faults[:5])}"

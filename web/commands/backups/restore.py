@@ -14,14 +14,14 @@ from domain.keyring import Keyring
 from domain.programs.hosts import list_present
 from domain.repositories import upkeep
 from web.commands.backups import postgres_targets, sqlite_targets
-from web.commands.backups.backup import INSTANCE, REPOSITORIES
+from web.commands.backups.backup import INSTANCE, REPOSITORIES, has_own_key
 from web.commands.backups.manifest import Manifest
 from web.commands.transaction import with_any_key
 from web.database.schema import is_known_revision
 from web.extensions import db
 from web.instance_files import write_private_file
 from web.services import git, now, services
-from web.settings.reader import Settings, names_in_environment
+from web.settings.reader import Settings
 
 _KEY, _FIRST = "secret_key", "first_administrator.txt"
 
@@ -106,8 +106,7 @@ def _keyring(directory: Path, manifest: Manifest, settings: Settings) -> Keyring
 
 def _restores_key(manifest: Manifest, settings: Settings) -> bool:
     """Return whether the instance takes over the key of the backup: it has one of its own."""
-    is_own = settings.uses_sqlite and _KEY not in names_in_environment()
-    return is_own and manifest.has(f"{INSTANCE}/{_KEY}")
+    return has_own_key(settings) and manifest.has(f"{INSTANCE}/{_KEY}")
 
 
 def _check_target(settings: Settings, *, may_replace: bool) -> None:

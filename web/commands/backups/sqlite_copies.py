@@ -41,6 +41,15 @@ def opened(file: Path) -> Iterator[Connection]:
     engine.dispose()
 
 
+@contextmanager
+def changing(file: Path) -> Iterator[Connection]:
+    """Open a copy that nobody else uses, to change it."""
+    engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
+
+
 def faults_of_pages(connection: Connection) -> list[str]:
     """Check every page and every reference between rows; return what is wrong."""
     said = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]

@@ -9,9 +9,15 @@ from sqlalchemy.engine import make_url
 from domain.clock import system_clock
 from domain.errors import InvalidError
 from domain.keyring import Keyring
-from web.commands.backups.contents import faults_of_contents
+from web.commands.backups.contents import faults_of_contents, forget_hosts
 from web.commands.backups.manifest import Contents
-from web.commands.backups.sqlite_copies import COMPANIONS, copy_database, faults_of_pages, opened
+from web.commands.backups.sqlite_copies import (
+    COMPANIONS,
+    changing,
+    copy_database,
+    faults_of_pages,
+    opened,
+)
 from web.settings.reader import Settings
 
 
@@ -39,6 +45,8 @@ def restore(settings: Settings, source: Path, expected: Contents, keyring: Keyri
         copy.unlink()
         message = f"Nothing was restored: the copy differs. {' '.join(faults[:5])}"
         raise InvalidError(message)
+    with changing(copy) as connection:
+        forget_hosts(connection)
     former = _put_aside(place)
     copy.rename(place)
     return former

