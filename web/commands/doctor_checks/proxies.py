@@ -13,7 +13,7 @@ from web.settings.reader import Settings
 
 _SECONDS = 10.0
 #: An address of documentation (RFC 5737), which no client has.
-_FORGED = "192.0.2.1"
+FORGED = "192.0.2.1"
 _OK = 200
 
 
@@ -21,7 +21,7 @@ def check_proxy(settings: Settings) -> Iterator[Finding]:
     """Request BASE_URL with a forged X-Forwarded-For, and look what the service makes of it."""
     url = f"{settings.base_url}/healthz"
     context = outgoing_tls_context(settings.trusted_ca_file)
-    headers = {HEADER: new_probe(), "X-Forwarded-For": _FORGED, "User-Agent": "gatebell doctor"}
+    headers = {HEADER: new_probe(), "X-Forwarded-For": FORGED, "User-Agent": "gatebell doctor"}
     with PoolManager(ssl_context=context, timeout=Timeout(_SECONDS), retries=False) as client:
         try:
             answer = client.request("GET", url, headers=headers, redirect=False)
@@ -31,7 +31,7 @@ def check_proxy(settings: Settings) -> Iterator[Finding]:
     if answer.status != _OK:
         yield failed(f"{url} is answered {answer.status}, not {_OK}.")
         return
-    yield _about_headers(answer.data, settings)
+    yield judge_headers(answer.data, trusted=settings.trusted_proxies)
 
 
 def _reason(error: HTTPError) -> str:
@@ -39,19 +39,19 @@ def _reason(error: HTTPError) -> str:
     return text.rpartition(": ")[2].rstrip(".") or type(error).__name__
 
 
-def _about_headers(body: bytes, settings: Settings) -> Finding:
+def judge_headers(body: bytes, *, trusted: int) -> Finding:
+    """Judge what /healthz says of a request that came with a forged X-Forwarded-For."""
     try:
         said = json.loads(body)
         client, forwarded = str(said["client"]), str(said["forwarded_for"])
     except (ValueError, KeyError, TypeError):
         return warning("BASE_URL is answered by something else, or with another SECRET_KEY.")
-    trusted = settings.trusted_proxies
-    if client == _FORGED:
+    if client == FORGED:
         return failed(
             f"TRUSTED_PROXIES is {trusted}, and clients can choose their own IP address: "
             "the proxy does not add to X-Forwarded-For, or there are fewer proxies."
         )
-    hops = len([each for each in forwarded.split(",") if each.strip() not in {"", _FORGED}])
+    hops = len([each for each in forwarded.split(",") if each.strip() not in {"", FORGED}])
     if hops > trusted:
         return failed(
             f"{hops} proxies add to X-Forwarded-For and TRUSTED_PROXIES is {trusted}: all clients "

@@ -1,0 +1,116 @@
+"""`gatebell doctor` says what is wrong with an installation, `mail test` whether mail leaves."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+
+from domain.mail.outbox import NewMessage, queue_messages
+from tests.support.accounts.people import now
+from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
+from tests.support.service.commands import operate
+from tests.support.service.live import LiveGatebell
+from web.commands.doctor_checks.proxies import FORGED, judge_headers
+from web.extensions import db
+from web.sealing.proxy_probes import HEADER, new_probe
+from web.settings.reader import Settings
+
+States = dict[str, tuple[str, str]]
+
+
+def diagnosis(app: Flask) -> tuple[int, States]:
+    """Return the exit status, and the first state and message of each check."""
+    done = app.test_cli_runner().invoke(args=["doctor"])
+    found: States = {}
+    for each in json.loads(done.stdout)["checks"]:
+        found.setdefault(each["check"], (each["state"], each["message"]))
+    return done.exit_code, found
+
+
+def test_a_service_that_runs_is_well(gatebell: LiveGatebell) -> None:
+    told = gatebell.cli("doctor")
+    states = {each["check"]: each["state"] for each in told["checks"]}
+    well = ("database", "migrations", "keys", "clock", "worker", "hosts", "pages", "proxy")
+    assert {name: states[name] for name in well} == dict.fromkeys(well, "ok")
+    assert states["mail"] == "warning"
+
+
+def test_what_is_missing_is_said_and_the_exit_status_tells(app: Flask) -> None:
+    status, found = diagnosis(app)
+    assert status == 1
+    assert found["worker"] == (
+        "failed",
+        "No background worker was ever heard of: nobody is paged.",
+    )
+    assert found["database"][0] == found["migrations"][0] == "ok"
+    # Nobody listens at BASE_URL.
+    assert found["proxy"][0] == "failed"
+
+
+@pytest.mark.one_database("postgres")
+def test_a_database_that_is_away_does_not_end_the_other_checks(
+    settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    away = f"postgresql://gatebell:secret-word@127.0.0.1:{closed_port()}/gatebell"
+    app = make_app(replace(settings, database_url=away, database_connect_timeout_seconds=1))
+    status, found = diagnosis(app)
+    assert status == 1
+    assert found["database"][0] == "failed"
+    assert "secret-word" not in str(found)
+    assert found["disk"][0] in {"ok", "warning"}
+    assert "worker" not in found
+
+
+@pytest.mark.parametrize(
+    ("trusted", "forwarded", "state", "sentence"),
+    [
+        (0, FORGED, "ok", "through 0 proxies"),
+        (1, "203.0.113.9", "ok", "through 1 proxies; this host is seen as 203.0.113.9"),
+        (1, f"{FORGED}, 203.0.113.9", "ok", "through 1 proxies"),
+        (1, FORGED, "failed", "clients can choose their own IP address"),
+        (0, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1."),
+        (1, f"{FORGED}, 203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2."),
+    ],
+)
+def test_what_proxies_do_to_addresses_is_found_out(
+    settings: Settings,
+    make_app: Callable[[Settings], Flask],
+    trusted: int,
+    forwarded: str,
+    state: str,
+    sentence: str,
+) -> None:
+    app = make_app(replace(settings, trusted_proxies=trusted))
+    with app.app_context():
+        probe = new_probe()
+    headers = {HEADER: probe, "X-Forwarded-For": forwarded}
+    body = app.test_client().get("/healthz", headers=headers).data
+    found = judge_headers(body, trusted=trusted)
+    assert found.state == state
+    assert sentence in found.message
+    # Nobody else is told anything.
+    headers[HEADER] = f"{probe}x"
+    assert app.test_client().get("/healthz", headers=headers).get_json() == {"status": "ok"}
+
+
+def test_mail_leaves_or_the_reason_is_said(
+    settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    mailbox = Mailbox()
+    with running_mail_server(mailbox) as port:
+        app = make_app(replace(settings, mail_url=f"smtp://127.0.0.1:{port}"))
+        assert operate(app, "mail", "test", "alice@acme.example")["sent_to"] == "alice@acme.example"
+        assert mailbox.messages[0]["Subject"] == "Test message of Gatebell"
+        assert diagnosis(app)[1]["mail"][0] == "ok"
+        mailbox.recipient_answers.append("550 no such mailbox")
+        done = app.test_cli_runner().invoke(args=["mail", "test", "bob@acme.example"])
+    assert done.exit_code == 1
+    assert "no such mailbox" in json.loads(done.stderr)["error"]
+    assert diagnosis(app)[1]["mail"][0] == "failed"
+    message = NewMessage(key="k", recipient="a@acme.example", subject="s", text="t")
+    with app.app_context():
+        queue_messages([message], session=db.session(), now=now())
+        db.session.commit()
+    assert operate(app, "mail", "status")["waiting"] == 1
