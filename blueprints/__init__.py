@@ -12,6 +12,7 @@ from blueprints.account.second_factors import second_factors
 from blueprints.admin import admin
 from blueprints.admin.audit import audit
 from blueprints.alerts.alerts import alerts
+from blueprints.alerts.all_alerts import all_alerts
 from blueprints.alerts.changes import alert_changes
 from blueprints.alerts.events_api import events_api
 from blueprints.alerts.intake import intake
@@ -112,6 +113,7 @@ BLUEPRINTS = (
     test_alerts,  # …/integrations/<id>/test
     deliveries,  # …/integrations/<id>/deliveries…
     resource_tokens,  # /<project>/-/settings/access_tokens…  /groups/<group>/-/access_tokens…
+    all_alerts,  # /-/alerts…
     alerts,  # /<project>/-/alerts…
     alert_changes,  # /<project>/-/alerts/status  …/alerts/<iid>/{status,assignee,notes}
     on_call,  # /<project>/-/on_call

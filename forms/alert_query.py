@@ -1,6 +1,6 @@
 """Reads the query of an alert list's URL, and refuses unknown values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from werkzeug.datastructures import MultiDict
@@ -10,14 +10,18 @@ from domain.alerts.listing.sort_orders import NEWEST, SORT_ORDERS, SortOrder
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.list_queries import one_of, row_id, words
+from domain.errors import QueryError
 
 _LONGEST_NAME = 255
+_LONGEST_PATH = 1024
 _OPEN = "open"
 #: The parameters of the query.
 PARAMETERS = (
     *("status", "search", "severity", "environment", "service", "assignee", "integration"),
     "sort",
 )
+#: Those of the list of all projects: integrations have the project as a filter instead.
+PARAMETERS_ACROSS = tuple("project" if name == "integration" else name for name in PARAMETERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +31,8 @@ class AlertQuery:
     tab: str
     wanted: AlertFilter
     order: SortOrder
+    #: The full path of one project of the list of all projects.
+    project: str | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -34,6 +40,7 @@ class AlertQuery:
         given = {
             "status": self.tab if self.tab != _OPEN else None,
             "search": self.wanted.search or None,
+            "project": self.project,
             "severity": self.wanted.severity,
             "environment": self.wanted.environment,
             "service": self.wanted.service,
@@ -67,5 +74,15 @@ def read_query(given: MultiDict[str, str], *, project_id: int) -> AlertQuery:
     return AlertQuery(tab=tab, wanted=wanted, order=order)
 
 
-def _name(given: MultiDict[str, str], name: str) -> str | None:
-    return storable(words(given, name, most=_LONGEST_NAME)) or None
+def read_query_across(given: MultiDict[str, str]) -> AlertQuery:
+    """As `read_query`, for a list of several projects, in an order that an index has."""
+    query = read_query(given, project_id=0)
+    if query.order.is_among_newest:
+        known = ", ".join(name for name, order in SORT_ORDERS.items() if not order.is_among_newest)
+        message = f"sort must be one of {known}."
+        raise QueryError(message, field="sort")
+    return replace(query, project=_name(given, "project", most=_LONGEST_PATH))
+
+
+def _name(given: MultiDict[str, str], name: str, most: int = _LONGEST_NAME) -> str | None:
+    return storable(words(given, name, most=most)) or None

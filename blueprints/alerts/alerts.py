@@ -1,11 +1,11 @@
 """A project's alerts: the list, the list as a file, and one alert."""
 
-from dataclasses import dataclass, replace
 from typing import Any
 
-from flask import render_template, request, url_for
+from flask import render_template
 from flask.typing import ResponseReturnValue
 
+from blueprints.alerts.list_pages import POSITION, ProjectAlertList, wants_part
 from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.environments import names_of, reference_to
@@ -15,23 +15,21 @@ from domain.alerts.handling.assignments import candidates
 from domain.alerts.handling.occurrences import list_occurrences, read_position
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
-from domain.alerts.listing.filters import SEVERITIES, STATUSES, TABS, looked_up
-from domain.alerts.listing.queries import LARGEST_IID, AlertSlice
+from domain.alerts.listing.filters import STATUSES
+from domain.alerts.listing.queries import LARGEST_IID
 from domain.alerts.listing.service_names import services_of
-from domain.alerts.listing.sort_orders import SORT_ORDERS, read_cursor
 from domain.database.paging import Slice
 from domain.database.paging import read_cursor as read_id
 from domain.escalations.explanation import explain
 from domain.incidents.listing import incidents_of_alert
 from domain.projects.views import ProjectView
 from domain.silences.muting import muted_rows
-from forms.alert_query import PARAMETERS, AlertQuery, read_query
+from forms.alert_query import PARAMETERS, read_query
 from web.access.marks import get_current_user, project_member
 from web.alerts.files import alert_file
 from web.alerts.integration_context import integration_context
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.links import page_links
 from web.pages.list_query import CURSORS, list_query
 from web.services import now, reading, settings
 
@@ -42,47 +40,16 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 _MOST_CHOICES = 200
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tab:
-    """A tab of the list."""
-
-    key: str
-    label: str
-    #: None if counting would be slow.
-    count: int | None
-    href: str
-    current: bool
-
-
 @alerts.get("")
 @project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts; the script of the page reloads the list alone."""
-    given = list_query(*PARAMETERS, *CURSORS)
-    query = read_query(given, project_id=project.id)
-    query = replace(query, wanted=looked_up(query.wanted, session=db.session()))
-    found = queries.list_alerts(query.wanted, _part(query), session=db.session())
-    listed = {
-        "project": project,
-        "query": query,
-        "page": page_links(found),
-        "mutes": muted_rows(found.items, at=now(), session=db.session(), reading=reading()),
-        "tabs": _tabs(project, query),
-        "most_sorted": queries.NEWEST_SORTED,
-    }
-    if given.get("_part") == "list":
+    given = list_query(*PARAMETERS, *CURSORS, POSITION)
+    listing = ProjectAlertList(project, given, read_query(given, project_id=project.id))
+    listed = {"project": project, "listing": listing, "most_sorted": queries.NEWEST_SORTED}
+    if wants_part():
         return render_template("alerts/_list.html", **listed)
     return render_template("alerts/index.html", **listed, **_around(project))
-
-
-def _part(query: AlertQuery) -> AlertSlice:
-    # As in all lists, `before` leads to older rows.
-    return AlertSlice(
-        size=settings().page_size,
-        order=query.order,
-        following=read_cursor(request.args.get("before"), query.order),
-        preceding=read_cursor(request.args.get("after"), query.order),
-    )
 
 
 def _around(project: ProjectView) -> dict[str, Any]:
@@ -90,13 +57,10 @@ def _around(project: ProjectView) -> dict[str, Any]:
     session = db.session()
     return {
         "days": charts.last_days(project.id, now().date(), session=session),
-        "severities": SEVERITIES,
-        "sort_orders": tuple(SORT_ORDERS.values()),
         "environments": names_of(project.id, most=_MOST_CHOICES, session=session),
         "services": services_of(project.id, most=_MOST_CHOICES, session=session),
         "people": _people(project),
         "integrations": list_integrations(integration_context(project), session=session),
-        "status_choices": STATUSES,
     }
 
 
@@ -104,22 +68,6 @@ def _people(project: ProjectView) -> tuple[str, ...]:
     """Return the names of users to choose from, alerts can be assigned to more by the API."""
     me, today = get_current_user().username, now().date()
     return candidates(project, me=me, most=_MOST_CHOICES, session=db.session(), today=today)
-
-
-def _tabs(project: ProjectView, query: AlertQuery) -> tuple[Tab, ...]:
-    counts = queries.count_by_status(query.wanted, session=db.session())
-    return tuple(
-        Tab(
-            key=key,
-            label=key.capitalize(),
-            count=sum(counts[status] for status in statuses) if counts else None,
-            href=url_for(
-                "alerts.index", project_path=project.path, **{**query.arguments, "status": key}
-            ),
-            current=key == query.tab,
-        )
-        for key, statuses in TABS.items()
-    )
 
 
 @alerts.get("/export.<any(json, csv):kind>")

@@ -1,64 +1,106 @@
 // The alert list: keys, choosing several, and fresh rows without a reload. The page works without
-// it, and with it nothing moves that somebody is pointing at, typing into or has chosen.
+// it, and with it nothing moves that somebody is pointing at, typing into or reading.
 "use strict";
 
 const bulk = document.getElementById("change-several");
 const help = document.getElementById("shortcuts");
 const news = document.querySelector("[data-news]");
+const toast = document.querySelector("[data-toast]");
+const held = document.querySelector("[data-held]");
 const chooseAll = document.querySelector("[data-choose-all]");
+const every = document.querySelector("[data-every]");
 
 const rows = () => [...document.querySelectorAll("[data-alert-row]")];
-const box = (row) => row.querySelector("input[name=iid]");
-const chosen = () => rows().filter((row) => box(row).checked);
+const box = (row) => row.querySelector(".pick input");
+const link = (row) => row.querySelector(".title a");
+const chosen = () => rows().filter((row) => box(row)?.checked);
 const current = () => rows().findIndex((row) => row.contains(document.activeElement));
+const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+
+// What a key did is said where nobody has to look for it.
+
+let toastTimer = 0;
+
+function say(words) {
+  toast.textContent = words;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { toast.textContent = ""; }, 4000);
+}
 
 // Choosing
 
 function showChosen() {
+  if (!bulk) return;
   const all = rows().length;
   const count = chosen().length;
   const [field] = chooseAll.getElementsByTagName("input");
   field.checked = count > 0 && count === all;
   field.indeterminate = count > 0 && count < all;
   field.disabled = all === 0;
+  const isEvery = Boolean(every?.querySelector("input").checked);
   const words = count ? `${count} selected` : "Select all";
   const shown = chooseAll.querySelector("[data-chosen]");
   if (shown.textContent !== words) shown.textContent = words;
-  for (const button of bulk.querySelectorAll("button")) button.disabled = count === 0;
+  if (every) every.hidden = !isEvery && (count === 0 || count < all);
+  for (const button of bulk.querySelectorAll("button")) button.disabled = !count && !isEvery;
 }
 
-chooseAll.hidden = false;
-chooseAll.addEventListener("change", (event) => {
-  for (const row of rows()) box(row).checked = event.target.checked;
+function chooseEach(isChosen) {
+  for (const row of rows()) box(row).checked = isChosen;
+  if (every && !isChosen) every.querySelector("input").checked = false;
   showChosen();
-});
-document.addEventListener("change", (event) => {
-  if (event.target.name === "iid") showChosen();
-});
+}
+
+if (bulk) {
+  chooseAll.hidden = false;
+  chooseAll.addEventListener("change", (event) => chooseEach(event.target.checked));
+  document.addEventListener("change", (event) => {
+    if (event.target.closest(".pick, .every")) showChosen();
+  });
+}
 
 // Keys
 
 function go(step) {
   const all = rows();
-  if (!all.length) return;
-  const next = Math.min(all.length - 1, Math.max(0, current() + step));
-  all[next].querySelector("a").focus();
+  if (!all.length) {
+    say("There is no alert in this list.");
+    return;
+  }
+  const wanted = current() + step;
+  const next = Math.min(all.length - 1, Math.max(0, wanted));
+  link(all[next]).focus();
+  if (wanted >= all.length) say("This is the last alert on this page.");
+  else if (wanted < 0 && step < 0) say("This is the first alert on this page.");
 }
 
 function choose() {
   const row = rows()[current()];
-  if (!row) return;
+  if (!row || !box(row)) {
+    say("Go to an alert first, with j or k.");
+    return;
+  }
   box(row).checked = !box(row).checked;
   showChosen();
+  say(`${counted(chosen().length, "alert")} selected`);
 }
+
+const DOING = {
+  acknowledged: "Acknowledging", resolved: "Resolving", ignored: "Ignoring", triggered: "Reopening",
+};
 
 // A letter works on what is chosen, or else on the alert that has the focus.
 function give(status) {
+  if (!bulk) return;
   const row = rows()[current()];
   if (!chosen().length && row) box(row).checked = true;
   showChosen();
-  if (!chosen().length) return;
+  if (!chosen().length) {
+    say("Go to an alert first, with j or k, or select some with x.");
+    return;
+  }
   remember();
+  say(`${DOING[status]} ${counted(chosen().length, "alert")} …`);
   bulk.requestSubmit(bulk.querySelector(`[value=${status}]`));
 }
 
@@ -70,6 +112,7 @@ const KEYS = {
   r: () => give("resolved"),
   i: () => give("ignored"),
   o: () => give("triggered"),
+  n: () => { if (pending) showPending(); else say("There is nothing new."); },
   "/": () => document.getElementById("search").focus(),
   "?": () => help.showModal(),
 };
@@ -116,16 +159,24 @@ function resume() {
     sessionStorage.removeItem(POSITION);
     if (position === null) return;
     const all = rows();
-    all[Math.min(all.length - 1, Number(position))]?.querySelector("a").focus();
+    const row = all[Math.min(all.length - 1, Number(position))];
+    if (row) link(row).focus();
   } catch {
     // As above.
   }
 }
 
-// Fresh rows: the list alone is asked for, and put in place where it differs.
+// Fresh rows: the list alone is asked for. Rows that stay are changed in place; others come and go
+// at once only if nobody is at the list, and else when they ask for it.
 
 const REFRESH_EVERY = 10000;
+//: How long a pointer that lies still counts as somebody who reads.
+const READS_FOR = 30000;
 let isAsking = false;
+let pending = null;
+let pointedAt = 0;
+
+const part = (id, root = document) => root.getElementById(id);
 
 function listAddress() {
   const address = new URL(location.href);
@@ -135,37 +186,112 @@ function listAddress() {
 }
 
 // Times go by on their own, and show what was chosen (page.js); they are no difference.
-function gist(part) {
-  const copy = part.cloneNode(true);
+function gist(node) {
+  const copy = node.cloneNode(true);
   for (const time of copy.querySelectorAll("time")) {
     time.textContent = "";
     time.removeAttribute("class");
     time.removeAttribute("data-exact");
   }
-  for (const row of copy.querySelectorAll("[data-current]")) row.removeAttribute("data-current");
+  for (const row of [copy, ...copy.querySelectorAll("[data-alert-row]")]) {
+    row.removeAttribute("data-current");
+    row.removeAttribute("data-gone");
+  }
   return copy.innerHTML;
 }
 
-// The position of the focus, in words that are true of the new rows as well.
-function focusPosition(part) {
-  const active = document.activeElement;
-  if (!part.contains(active)) return null;
-  const row = active.closest("[data-alert-row]");
-  if (!row) return active.href ? `a[href="${CSS.escape(active.getAttribute("href"))}"]` : null;
-  const inRow = active.name === "iid" ? "input[name=iid]" : "a";
-  return `[data-alert-row="${row.dataset.alertRow}"] ${inRow}`;
+function isRead() {
+  const list = part("alert-rows");
+  const isPointedAt = Date.now() - pointedAt < READS_FOR && list.matches(":hover");
+  return isPointedAt || list.contains(document.activeElement) || !getSelection().isCollapsed;
 }
 
-function put(part, fresh) {
-  if (gist(part) === gist(fresh)) return false;
-  const focus = focusPosition(part);
+function changeInPlace(row, fresh) {
+  if (gist(row) === gist(fresh)) return;
+  [...row.children].forEach((cell, index) => {
+    const other = fresh.children[index];
+    const isKept = cell.matches(".pick") || cell.contains(document.activeElement);
+    if (!isKept && gist(cell) !== gist(other)) cell.replaceWith(other.cloneNode(true));
+  });
+}
+
+function byKey(root) {
+  return new Map([...root.querySelectorAll("[data-alert-row]")].map((row) => [row.dataset.alertRow, row]));
+}
+
+function putAside(fresh, now, then) {
+  const added = [...then.keys()].filter((key) => !now.has(key)).length;
+  for (const [key, row] of now) row.toggleAttribute("data-gone", !then.has(key));
+  held.textContent = added ? `Show ${counted(added, "new alert")}` : "Show changes";
+  if (held.hidden || !pending) news.textContent = held.textContent;
+  held.hidden = false;
+  pending = fresh;
+}
+
+// Who has scrolled into the list keeps the first row that they see where it is.
+function firstInView() {
+  if (part("alert-rows").getBoundingClientRect().top >= 0) return null;
+  const edge = document.querySelector(".list-tools").getBoundingClientRect().bottom;
+  return rows().find((row) => row.getBoundingClientRect().top >= edge) ?? null;
+}
+
+function put(fresh) {
+  const list = part("alert-rows");
+  const focus = document.activeElement.closest?.("[data-alert-row]")?.dataset.alertRow;
   const kept = new Set(chosen().map((row) => row.dataset.alertRow));
-  part.replaceChildren(...fresh.childNodes);
-  for (const row of rows()) box(row).checked = kept.has(row.dataset.alertRow);
-  if (focus) part.querySelector(focus)?.focus({ preventScroll: true });
+  const first = firstInView();
+  const top = first?.getBoundingClientRect().top;
+  list.replaceChildren(...part("alert-rows", fresh).childNodes);
+  putRange(fresh);
+  const there = byKey(list);
+  for (const [key, row] of there) if (box(row)) box(row).checked = kept.has(key);
+  if (focus && there.has(focus)) link(there.get(focus)).focus({ preventScroll: true });
+  const same = first && there.get(first.dataset.alertRow);
+  if (same) scrollBy(0, same.getBoundingClientRect().top - top);
+  pending = null;
+  held.hidden = true;
   markCurrent();
   showChosen();
-  return true;
+  news.textContent = "The list has changed.";
+}
+
+function putRange(fresh) {
+  const [now, then] = [part("alert-range"), part("alert-range", fresh)];
+  if (now.innerHTML !== then.innerHTML && !now.contains(document.activeElement)) {
+    now.replaceChildren(...then.cloneNode(true).childNodes);
+  }
+}
+
+function showPending() {
+  if (pending) put(pending);
+}
+held.addEventListener("click", showPending);
+
+function showTabs(fresh) {
+  const [now, then] = [part("alert-tabs"), part("alert-tabs", fresh)];
+  const count = then.dataset.open;
+  const plain = document.title.replace(/^\([\d,+]+\) /, "");
+  document.title = count === undefined ? plain : `(${count}) ${plain}`;
+  const [old, updated] = [now.querySelectorAll("a"), then.querySelectorAll("a")];
+  old.forEach((tab, index) => {
+    if (tab.innerHTML !== updated[index].innerHTML) tab.innerHTML = updated[index].innerHTML;
+  });
+}
+
+function show(fresh) {
+  const list = part("alert-rows");
+  showTabs(fresh);
+  if (gist(list) === gist(part("alert-rows", fresh))) {
+    putRange(fresh);
+    pending = null;
+    held.hidden = true;
+    return;
+  }
+  const [now, then] = [byKey(list), byKey(part("alert-rows", fresh))];
+  for (const [key, row] of now) if (then.has(key)) changeInPlace(row, then.get(key));
+  if (now.size && String([...now.keys()]) === String([...then.keys()])) putRange(fresh);
+  else if (isRead()) putAside(fresh, now, then);
+  else put(fresh);
 }
 
 async function refresh() {
@@ -175,11 +301,7 @@ async function refresh() {
     const answer = await fetch(listAddress(), { credentials: "same-origin" });
     // A redirect leads to the sign-in page: that is no list.
     if (!answer.ok || answer.redirected) return;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const before = rows().length;
-    const changed = ["alert-tabs", "alert-rows"].filter((id) =>
-      put(document.getElementById(id), page.getElementById(id)));
-    if (changed.includes("alert-rows") && rows().length !== before) news.textContent = "The list has changed.";
+    show(new DOMParser().parseFromString(await answer.text(), "text/html"));
   } catch {
     // Away for a moment; the next look will tell.
   } finally {
@@ -189,6 +311,9 @@ async function refresh() {
 
 setInterval(refresh, REFRESH_EVERY);
 document.addEventListener("visibilitychange", refresh);
+for (const kind of ["pointermove", "pointerdown"]) {
+  document.addEventListener(kind, () => { pointedAt = Date.now(); }, { passive: true });
+}
 
 // A browser that comes back to this page may have kept the boxes as they were.
 window.addEventListener("pageshow", showChosen);

@@ -22,6 +22,7 @@ class NavLink:
 
 _SIGNED_IN = (
     ("Home", "home.index", ("home.index",)),
+    ("Alerts", "all_alerts.index", ("all_alerts.",)),
     (
         "Projects",
         "home.groups_and_projects",

@@ -18,12 +18,17 @@ class LinkedPage:
     previous_url: str | None
 
 
-def page_links(page: Page[Any]) -> LinkedPage:
-    """Add the URLs of its neighbours to a page of a list, with the current filters."""
+def page_links(
+    page: Page[Any], *, next_position: int | None = None, previous_position: int | None = None
+) -> LinkedPage:
+    """Add the URLs of its neighbours to a page of a list, with the current filters.
+
+    A list that numbers its rows says with which number each neighbour begins.
+    """
     return LinkedPage(
         items=page.items,
-        next_url=_link(before=page.next_before),
-        previous_url=_link(after=page.previous_after),
+        next_url=_link(before=page.next_before, position=next_position),
+        previous_url=_link(after=page.previous_after, position=previous_position),
     )
 
 
@@ -37,13 +42,15 @@ def numbered_links(found: Listed[Any], part: ListPart) -> LinkedPage:
     )
 
 
-def _link(**cursor: int | str | None) -> str | None:
+def _link(position: int | None = None, **cursor: int | str | None) -> str | None:
     if all(value is None for value in cursor.values()):
         return None
+    if position is not None:
+        cursor["position"] = position
     kept: list[tuple[str, int | str | None]] = [
         (name, value)
         for name, value in request.args.items()
-        if name not in {"before", "after", "page"} and not name.startswith("_")
+        if name not in {"before", "after", "page", "position"} and not name.startswith("_")
     ]
     # Appended as a query: as arguments of `url_for` its names could match parts of the path.
     url = url_for(request.endpoint or "", **(request.view_args or {}))

@@ -1,11 +1,16 @@
-"""Filters on the alerts of a project, and the conditions that they become in SQL."""
+"""Filters on the alerts of one or several projects, and the conditions that they become in SQL."""
 
 from dataclasses import dataclass, replace
 
-from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy import ColumnElement, Select, exists, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.listing.search import SearchResult, find_matches, search_words
+from domain.alerts.listing.search import (
+    SearchResult,
+    find_matches,
+    find_matches_across,
+    search_words,
+)
 from domain.alerts.reading.incoming import Severity
 from models import Alert, Assignment, User
 from models.folding import fold
@@ -28,9 +33,11 @@ NOBODY = "-"
 
 @dataclass(frozen=True, kw_only=True)
 class AlertFilter:
-    """A filter on the alerts of a project; None or empty matches any."""
+    """A filter on the alerts of a project, or of several; None or empty matches any."""
 
     project_id: int
+    #: Selects the ids of several projects; then `project_id` does not count.
+    projects: Select[int] | None = None
     statuses: tuple[str, ...] = STATUSES
     search: str = ""
     severity: Severity | None = None
@@ -53,6 +60,11 @@ class AlertFilter:
             )
         )
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether the alerts that match the search are named by their ids."""
+        return self.matches is not None and not self.matches.are_many
+
 
 def severity_order() -> ColumnElement[int]:
     """Return the expression of the index on severity; in descending order critical is first."""
@@ -64,7 +76,10 @@ def looked_up(wanted: AlertFilter, *, session: Session) -> AlertFilter:
     if not wanted.search or wanted.matches is not None:
         return wanted
     words = search_words(wanted.search)
-    found = find_matches(words, project_id=wanted.project_id, session=session)
+    if wanted.projects is not None:
+        found = find_matches_across(words, wanted.projects, session=session)
+    else:
+        found = find_matches(words, project_id=wanted.project_id, session=session)
     return replace(wanted, matches=found)
 
 
@@ -97,8 +112,7 @@ def _of_project(wanted: AlertFilter) -> ColumnElement[bool]:
 
     Without statistics the planner would scan all alerts of the project instead.
     """
-    is_listed = wanted.matches is not None and not wanted.matches.are_many
-    column = Alert.project_id + 0 if is_listed else Alert.project_id
+    column = Alert.project_id + 0 if wanted.is_listed else Alert.project_id
     return column == wanted.project_id
 
 

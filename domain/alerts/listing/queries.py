@@ -133,6 +133,8 @@ def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
 def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> Page[AlertRow]:
     """Return a page of the alerts."""
     wanted = looked_up(wanted, session=session)
+    if wanted.projects is not None:
+        return list_across(wanted, wanted.projects, part, session=session)
     branches = _branches(conditions_of(wanted), wanted.statuses, part)
     return _page(_first_of(branches, part, session=session), part)
 
@@ -142,8 +144,11 @@ def list_across(
 ) -> Page[AlertRow]:
     """Return a page of the alerts of several projects, in an order that an index has.
 
-    `projects` selects their ids. The filter has no search, and its project does not count.
+    `projects` selects their ids. The filter is `looked_up`, and its project does not count.
     """
+    if wanted.is_listed:  # what the search found is theirs
+        named = _branches(conditions_anywhere(wanted), wanted.statuses, part)
+        return _page(_first_of(named, part, session=session), part)
     within = _lateral if session.get_bind().dialect.name == "postgresql" else _by_ids
     listed = projects.subquery("listed")
     conditions = [Alert.project_id == listed.c.id, *conditions_anywhere(wanted)]
@@ -254,20 +259,30 @@ def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
     wanted = looked_up(wanted, session=session)
     if wanted.matches is not None and wanted.matches.are_many:
         return {}
-    conditions = conditions_of(wanted)
+    is_postgres = session.get_bind().dialect.name == "postgresql"
     counts = [
         select(literal(status).label("status"), func.count().label("alerts")).select_from(
-            select(literal(1))
-            .select_from(Alert)
-            .where(*conditions, Alert.status == status)
-            .order_by(*_counting_order(wanted))
-            .limit(COUNT_LIMIT + 1)
-            .subquery()
+            _counted(wanted, status, is_postgres=is_postgres).limit(COUNT_LIMIT + 1).subquery()
         )
         for status in STATUSES
     ]
     rows = session.execute(union_all(*counts))
     return dict(rows.all())
+
+
+def _counted(wanted: AlertFilter, status: str, *, is_postgres: bool) -> Select[int]:
+    """Return a row for each alert with a status."""
+    found = select(literal(1).label("one")).select_from(Alert).where(Alert.status == status)
+    if wanted.projects is None or wanted.is_listed:
+        inside = [] if wanted.projects is not None else conditions_of(wanted)
+        conditions = inside or conditions_anywhere(wanted)
+        return found.where(*conditions).order_by(*_counting_order(wanted))
+    found = found.where(*conditions_anywhere(wanted))
+    if not is_postgres:
+        return found.where(Alert.project_id.in_(wanted.projects))
+    listed = wanted.projects.subquery("listed")
+    of_each = found.where(Alert.project_id == listed.c.id).order_by(*_counting_order(wanted))
+    return _lateral(of_each.limit(COUNT_LIMIT + 1).correlate(listed), listed)
 
 
 def _counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:

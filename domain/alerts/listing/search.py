@@ -12,6 +12,7 @@ before it returns the first.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import category, normalize
@@ -20,6 +21,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     ColumnElement,
+    Select,
     String,
     TableClause,
     any_,
@@ -31,6 +33,7 @@ from sqlalchemy import (
     literal_column,
     select,
     table,
+    true,
     type_coerce,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
@@ -132,6 +135,59 @@ def find_matches(
     return _on_sqlite(terms, project_id, index, session=session)
 
 
+def find_matches_across(
+    words: tuple[str, ...], projects: Select[int], *, session: Session
+) -> SearchResult:
+    """As `find_matches`, for the alerts of several projects, whose ids are selected."""
+    if not words:
+        return SearchResult(condition=literal(value=False), are_many=False)
+    if session.get_bind().dialect.name != "postgresql":
+        terms = " AND ".join(f'"{word}"*' for word in words)
+        return _on_sqlite(terms, projects, ALERTS, session=session)
+    terms = " & ".join(f"'{word}':*" for word in words)
+    query = func.to_tsquery(_SIMPLE, terms, type_=TSQUERY)
+    listed = session.scalars(projects).all()
+    if not _are_frequent_across(query, listed, session=session):
+        each = func.unnest(cast(bindparam(None, list(listed)), ARRAY(BigInteger)))
+        project = each.table_valued("id", name="listed")
+        of_project = func.alerts_with(query, project.c.id, MOST_NAMED + 1)
+        found = of_project.table_valued("id", name="found").lateral()
+        statement = select(found.c.id).select_from(project.join(found, true()))
+        ids = session.scalars(statement.limit(MOST_NAMED + 1)).all()
+        if len(ids) <= MOST_NAMED:
+            named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
+            return SearchResult(condition=Alert.id.expression == any_(named), are_many=False)
+    return SearchResult(condition=_has(query, Alert.id.expression, ALERTS), are_many=True)
+
+
+def _are_frequent_across(
+    query: ColumnElement[Any], project_ids: Sequence[int], *, session: Session
+) -> bool:
+    """As `_are_frequent`, judging by some of the newest alerts of each project."""
+    size = max(_FEWEST_OF_SAMPLE, _SAMPLE // max(1, len(project_ids)))
+    each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
+    project = each.table_valued("id", name="listed")
+    newest = (
+        select(Alert.id, Alert.iid)
+        .where(Alert.project_id == project.c.id)
+        .order_by(Alert.iid.desc())
+        .limit(size)
+        .correlate(project)
+        .lateral("newest")
+    )
+    rows = session.execute(
+        select(
+            func.count().filter(_has(query, newest.c.id, ALERTS)),
+            func.max(newest.c.iid),
+        )
+        .select_from(project.join(newest, true()))
+        .group_by(project.c.id)
+    ).all()
+    found = sum(matching for matching, _ in rows)
+    estimate = sum(matching * last / size for matching, last in rows)
+    return bool(found >= _FEWEST_OF_SAMPLE and estimate > 2 * MOST_NAMED)
+
+
 def _on_postgres(
     terms: str, project_id: int, index: SearchIndex, *, session: Session
 ) -> SearchResult:
@@ -186,15 +242,17 @@ def _are_frequent(
 
 
 def _on_sqlite(
-    terms: str, project_id: int, index: SearchIndex, *, session: Session
+    terms: str, projects: int | Select[int], index: SearchIndex, *, session: Session
 ) -> SearchResult:
     model, row = index.model, index.row
+    # `+ 0` disables the project's index: without statistics the planner would read all rows
+    # of the project and check each one for the words.
+    project = model.project_id + 0
+    is_inside = project == projects if isinstance(projects, int) else project.in_(projects)
     matching = select(row).select_from(index.search).where(index.anywhere.op("MATCH")(terms))
     few = (
         matching.join(model, model.id == row)
-        # `+ 0` disables the project's index: without statistics the planner would read all rows
-        # of the project and check each one for the words.
-        .where(model.project_id + 0 == project_id)
+        .where(is_inside)
         .limit(MOST_NAMED + 1)
     )
     ids = session.scalars(few).all()

@@ -9,6 +9,7 @@ from domain.projects.grants import has_role_in_project, is_in_force, subtree
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.views import Viewer
 from models import Group, Member, MemberRole, Project
+from models.folding import fold
 
 
 def only(project_id: int) -> Select[int]:
@@ -22,32 +23,46 @@ def projects_of_group(group_id: int) -> Select[int]:
     return _with_alerts().where(Project.group_id.in_(subtree(top)))
 
 
-def projects_of_member(viewer: Viewer, *, session: Session) -> Select[int]:
+def projects_of_member(
+    viewer: Viewer,
+    *,
+    session: Session,
+    ability: Ability = Ability.READ_ALERTS,
+    path: str | None = None,
+) -> Select[int]:
     """Select the ids of the projects where the viewer is a member who may see alerts.
 
-    Administrators have only those of which they are members themselves.
+    Administrators have only those of which they are members themselves. Another ability can be
+    asked for, and the one project with a path.
     """
-    groups, projects = _with_custom_roles(viewer, session=session)
+    groups, projects = _with_custom_roles(viewer, ability, session=session)
     in_groups = subtree(select(Group.id).where(Group.id.in_(groups)))
-    return _with_alerts().where(
+    found = _with_alerts().where(
         or_(
-            has_role_in_project(viewer, LEAST_ROLES[Ability.READ_ALERTS]),
+            has_role_in_project(viewer, LEAST_ROLES[ability]),
             Project.group_id.in_(in_groups),
             Project.id.in_(projects),
         )
     )
+    return found if path is None else found.where(Project.path_key == fold(path))
+
+
+def paths_of(projects: Select[int], *, most: int, session: Session) -> tuple[str, ...]:
+    """Return the full paths of selected projects in order, at most `most`."""
+    named = select(Project.path).where(Project.id.in_(projects)).order_by(Project.path_key)
+    return tuple(session.scalars(named.limit(most)))
 
 
 def _with_custom_roles(
-    viewer: Viewer, *, session: Session
+    viewer: Viewer, ability: Ability, *, session: Session
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the ids of groups, and of projects, where a custom role lets the viewer see alerts."""
+    """Return the ids of groups, and of projects, where a custom role adds an ability."""
     rows = session.execute(
         select(Member.group_id, Member.project_id, MemberRole.abilities)
         .join(MemberRole, is_custom_role_of_member())
         .where(Member.user_id == viewer.user_id, is_in_force(viewer.today))
     ).all()
-    may = [row for row in rows if Ability.READ_ALERTS in row.abilities]
+    may = [row for row in rows if ability in row.abilities]
     return (
         tuple(row.group_id for row in may if row.group_id is not None),
         tuple(row.project_id for row in may if row.project_id is not None),

@@ -1,0 +1,291 @@
+"""What the list of a project's alerts and that of all projects have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from flask import request, url_for
+from werkzeug.datastructures import MultiDict
+
+from domain.alerts.listing import queries
+from domain.alerts.listing.filters import SEVERITIES, TABS, looked_up
+from domain.alerts.listing.queries import AlertRow, AlertSlice
+from domain.alerts.listing.sort_orders import SORT_ORDERS, SortOrder, read_cursor
+from domain.database.list_queries import row_id
+from domain.database.paging import Page
+from domain.projects.access import COUNT_LIMIT
+from domain.projects.views import ProjectView
+from domain.silences.muting import Mute, muted_rows
+from forms.alert_query import AlertQuery
+from web.extensions import db
+from web.pages.links import LinkedPage, page_links
+from web.services import now, reading, settings
+
+#: The parameter with the number of the first row, which pages by key do not know by themselves.
+POSITION = "position"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tab:
+    """A tab of the list."""
+
+    key: str
+    label: str
+    #: None if counting would be slow.
+    count: int | None
+    href: str
+    current: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortLink:
+    """The link in the head of a column: the order of the list, or the other direction."""
+
+    href: str
+    #: Of the current order, as in aria-sort; empty for another one.
+    direction: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chip:
+    """A filter that is set, and the list without it."""
+
+    label: str
+    value: str
+    href: str
+
+
+class AlertList(ABC):
+    """A page of a list of alerts, as templates show it."""
+
+    #: None for the list of all projects.
+    project: ProjectView | None = None
+    shows_project = False
+
+    def __init__(self, given: MultiDict[str, str], query: AlertQuery) -> None:
+        """Look the words of the search up; what else is asked for is read when it is shown."""
+        self._given = given
+        wanted = looked_up(query.wanted, session=db.session())
+        self.query = replace(query, wanted=wanted)
+
+    @abstractmethod
+    def url(self, **arguments: Any) -> str:
+        """Return the address of the list with these arguments."""
+
+    @property
+    @abstractmethod
+    def selects(self) -> bool:
+        """Whether the viewer may change alerts here."""
+
+    @property
+    @abstractmethod
+    def change_url(self) -> str:
+        """The address that changes several alerts."""
+
+    @property
+    def orders(self) -> tuple[SortOrder, ...]:
+        """The orders of this list."""
+        return tuple(SORT_ORDERS.values())
+
+    @property
+    def severities(self) -> tuple[Any, ...]:
+        """The severities to choose from."""
+        return SEVERITIES
+
+    @cached_property
+    def size(self) -> int:
+        """The number of rows of a page."""
+        return settings().page_size
+
+    @cached_property
+    def _found(self) -> Page[AlertRow]:
+        part = AlertSlice(
+            size=self.size,
+            order=self.query.order,
+            # As in all lists, `before` leads to older rows.
+            following=read_cursor(self._given.get("before"), self.query.order),
+            preceding=read_cursor(self._given.get("after"), self.query.order),
+        )
+        return queries.list_alerts(self.query.wanted, part, session=db.session())
+
+    @cached_property
+    def page(self) -> LinkedPage:
+        """The rows, with the links to the pages before and after them."""
+        first = self.first
+        return page_links(
+            self._found,
+            next_position=None if first is None else first + len(self._found.items),
+            previous_position=None if first is None else max(1, first - self.size),
+        )
+
+    @cached_property
+    def first(self) -> int | None:
+        """The number of the first row; None if a page in the middle does not say."""
+        if self._found.previous_after is None:
+            return 1
+        return row_id(self._given, POSITION)
+
+    @cached_property
+    def mutes(self) -> Mapping[int, Mute]:
+        """What holds the pages of the alerts back, by alert id."""
+        return muted_rows(self._found.items, at=now(), session=db.session(), reading=reading())
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """The number of alerts by status; empty if counting would be slow."""
+        return queries.count_by_status(self.query.wanted, session=db.session())
+
+    @cached_property
+    def tabs(self) -> tuple[Tab, ...]:
+        """The tabs with their counts."""
+        return tuple(
+            Tab(
+                key=key,
+                label=key.capitalize(),
+                count=self._count(key),
+                href=self.url(**{**self.query.arguments, "status": key}),
+                current=key == self.query.tab,
+            )
+            for key in TABS
+        )
+
+    def _count(self, tab: str) -> int | None:
+        return sum(self.counts[status] for status in TABS[tab]) if self.counts else None
+
+    @property
+    def open_count(self) -> int | None:
+        """The number on the tab of open alerts."""
+        return self._count("open")
+
+    @property
+    def total(self) -> int | None:
+        """The number of alerts in this list; above COUNT_LIMIT it means at least that many."""
+        return self._count(self.query.tab)
+
+    @property
+    def range(self) -> str:
+        """Which rows these are of how many: `1–20 of 111`."""
+        shown = len(self._found.items)
+        whole = _written_total(self.total)
+        if not shown or self.first is None:
+            return f"{whole} alerts" if shown else ""
+        return f"{self.first:,}–{self.first + shown - 1:,} of {whole}"
+
+    @property
+    def has_others(self) -> bool:
+        """Whether more alerts match than this page shows."""
+        return bool(self.page.next_url or self.page.previous_url)
+
+    @property
+    def sort_links(self) -> Mapping[str, SortLink]:
+        """The links in the heads of columns, by the first of their orders."""
+        names = {order.name for order in self.orders}
+        found = {name: self._link(name) for name in ("severity", "events") if name in names}
+        return found | {"started": self._start_link()}
+
+    def _link(self, name: str) -> SortLink:
+        is_current = self.query.order.name == name
+        return SortLink(href=self._sorted(name), direction="descending" if is_current else "")
+
+    def _start_link(self) -> SortLink:
+        current = {"started": "descending", "oldest": "ascending"}.get(self.query.order.name, "")
+        other = "oldest" if current == "descending" else "started"
+        return SortLink(href=self._sorted(other), direction=current)
+
+    def _sorted(self, name: str) -> str:
+        return self.url(**{**self.query.arguments, "sort": name})
+
+    @property
+    def chips(self) -> tuple[Chip, ...]:
+        """The filters that are set."""
+        given = self.query.arguments
+        return tuple(
+            Chip(
+                label=label,
+                value=self._words(name, given[name]),
+                href=self.url(**{key: value for key, value in given.items() if key != name}),
+            )
+            for name, label in _LABELS.items()
+            if name in given
+        )
+
+    def _words(self, name: str, value: Any) -> str:
+        return "nobody" if name == "assignee" and value == "-" else str(value)
+
+
+_LABELS = {
+    "search": "Search",
+    "project": "Project",
+    "severity": "Severity",
+    "environment": "Environment",
+    "service": "Service",
+    "assignee": "Assigned to",
+    "integration": "Integration",
+}
+
+
+def _written_total(total: int | None) -> str:
+    if total is None:
+        return "many"
+    return f"{total:,}" if total <= COUNT_LIMIT else f"more than {COUNT_LIMIT:,}"
+
+
+class ProjectAlertList(AlertList):
+    """The list of a project."""
+
+    def __init__(
+        self, project: ProjectView, given: MultiDict[str, str], query: AlertQuery
+    ) -> None:
+        """Store the project."""
+        super().__init__(given, query)
+        self.project = project
+
+    def url(self, **arguments: Any) -> str:
+        """Return the address of the list with these arguments."""
+        return url_for("alerts.index", project_path=self._path, **arguments)
+
+    @property
+    def selects(self) -> bool:
+        """Whether the viewer may change alerts here."""
+        return self.project is not None and self.project.handles_alerts
+
+    @property
+    def change_url(self) -> str:
+        """The address that changes several alerts."""
+        return url_for("alert_changes.change_several", project_path=self._path)
+
+    @property
+    def _path(self) -> str:
+        return self.project.path if self.project else ""
+
+
+class AllAlertsList(AlertList):
+    """The list of all projects of a member, in the orders that have an index."""
+
+    shows_project = True
+
+    def url(self, **arguments: Any) -> str:
+        """Return the address of the list with these arguments."""
+        return url_for("all_alerts.index", **arguments)
+
+    @property
+    def selects(self) -> bool:
+        """Whether the viewer may change alerts here; of other projects nothing is changed."""
+        return True
+
+    @property
+    def change_url(self) -> str:
+        """The address that changes several alerts."""
+        return url_for("all_alerts.change_several")
+
+    @property
+    def orders(self) -> tuple[SortOrder, ...]:
+        """The orders of this list."""
+        return tuple(order for order in SORT_ORDERS.values() if not order.is_among_newest)
+
+
+def wants_part() -> bool:
+    """Return whether the script of the page asks for the list alone."""
+    return request.args.get("_part") == "list"
