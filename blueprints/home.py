@@ -1,15 +1,19 @@
 """The home page, and the list of groups and projects."""
 
 from datetime import timedelta
+from typing import Any
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.listing.queries import open_alerts
+from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
+from domain.alerts.listing.queries import count_by_status, count_open_by_severity, open_alerts
 from domain.alerts.listing.watched_projects import projects_of_member
 from domain.database.list_queries import words
 from domain.database.paging import ListPart
+from domain.incidents.assigned import open_incidents_of
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring
+from domain.on_call.mine import duties_of
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups
 from domain.projects.overview import (
     maintains_a_group,
@@ -19,36 +23,64 @@ from domain.projects.overview import (
     sees_any_project,
 )
 from domain.projects.views import Viewer
+from domain.silences.in_force import in_force
+from domain.silences.muting import muted_rows
 from web.access.marks import get_current_user, open_to_anyone, signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.links import numbered_links
 from web.pages.list_query import asked_part, list_query
 from web.server.bootstrap import has_first_password
-from web.services import now, settings
+from web.services import now, reading, settings
 
 home = PageBlueprint("home", __name__)
-_MOST_ALERTS = 30
+_MOST_ALERTS = 10
+_MOST_INCIDENTS = 5
 _MOST_PROJECTS = 50
 
 
 @home.get("/")
 @signed_in
 def index() -> ResponseReturnValue:
-    """Show the open alerts of the user's projects, most severe first."""
+    """Show what waits for the user: open alerts, duties, incidents and expiring tokens."""
     session, user = db.session(), viewer()
     mine = my_projects(user, most=_MOST_PROJECTS, session=session)
-    watched = projects_of_member(user, session=session)
-    alerts = open_alerts(watched, limit=_MOST_ALERTS, session=session)
     return render_template(
         "home/index.html",
-        open_alerts=tuple((alert.project_path, alert) for alert in alerts),
         projects=mine.projects,
         has_more_projects=mine.has_more,
+        in_force=in_force(mine.projects, at=now(), session=session),
         expiring_tokens=_expiring_tokens(),
         is_first_visit=not mine.projects and not _administers_projects(user),
         first_password_hint=has_first_password(get_current_user().username),
+        **_alerts_that_wait(user),
+        **_what_is_mine(user),
     )
+
+
+def _alerts_that_wait(user: Viewer) -> dict[str, Any]:
+    """Return the most severe open alerts, and how many there are of each severity."""
+    session = db.session()
+    watched = projects_of_member(user, session=session)
+    alerts = open_alerts(watched, limit=_MOST_ALERTS, session=session)
+    return {
+        "open_alerts": tuple((alert.project_path, alert) for alert in alerts),
+        "mutes": muted_rows(alerts, at=now(), session=session, reading=reading()),
+        "severity_counts": count_open_by_severity(watched, session=session) if alerts else {},
+    }
+
+
+def _what_is_mine(user: Viewer) -> dict[str, Any]:
+    """Return what the user has to look after: alerts, incidents and duties."""
+    session, me = db.session(), get_current_user()
+    watched = projects_of_member(user, session=session)
+    assigned = AlertFilter(project_id=0, projects=watched, assignee=me.username)
+    counts = count_by_status(assigned, session=session)
+    return {
+        "assigned_alerts": sum(counts[status] for status in OPEN_STATUSES),
+        "incidents": open_incidents_of(me.id, watched, most=_MOST_INCIDENTS, session=session),
+        "duties": duties_of(me.id, session=session, now=now()),
+    }
 
 
 def _administers_projects(user: Viewer) -> bool:
@@ -72,6 +104,11 @@ def groups_and_projects() -> ResponseReturnValue:
     return render_template(
         "home/groups_and_projects.html",
         groups=groups.items,
+        in_force=in_force(
+            (project for group in groups.items for project in group.projects),
+            at=now(),
+            session=session,
+        ),
         total=groups.total,
         page=numbered_links(groups, part),
         may_create_projects=maintains_a_group(user, session=session),
@@ -89,6 +126,7 @@ def _found(search: str, part: ListPart, user: Viewer) -> ResponseReturnValue:
         groups=[each.group for each in groups.items],
         group_total=groups.total,
         projects=projects.items,
+        in_force=in_force(projects.items, at=now(), session=session),
         project_total=projects.total,
         page=numbered_links(projects, part),
     )

@@ -5,7 +5,7 @@ from typing import Any
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from blueprints.alerts.list_pages import POSITION, ProjectAlertList, wants_part
+from blueprints.alerts.list_pages import ProjectAlertList, wants_part
 from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.environments import names_of, reference_to
@@ -30,7 +30,7 @@ from web.alerts.files import alert_file
 from web.alerts.integration_context import integration_context
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.list_query import CURSORS, list_query
+from web.pages.list_query import list_query
 from web.services import now, reading, settings
 
 alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
@@ -44,8 +44,7 @@ _MOST_CHOICES = 200
 @project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts; the script of the page reloads the list alone."""
-    given = list_query(*PARAMETERS, *CURSORS, POSITION)
-    listing = ProjectAlertList(project, given, read_query(given, project_id=project.id))
+    listing = ProjectAlertList(project)
     listed = {"project": project, "listing": listing, "most_sorted": queries.NEWEST_SORTED}
     if wants_part():
         return render_template("alerts/_list.html", **listed)

@@ -13,18 +13,27 @@ from domain.alerts.listing import queries
 from domain.alerts.listing.filters import SEVERITIES, TABS, looked_up
 from domain.alerts.listing.queries import AlertRow, AlertSlice
 from domain.alerts.listing.sort_orders import SORT_ORDERS, SortOrder, read_cursor
+from domain.alerts.listing.watched_projects import projects_of_member
 from domain.database.list_queries import row_id
 from domain.database.paging import Page
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
 from domain.silences.muting import Mute, muted_rows
-from forms.alert_query import AlertQuery
+from forms.alert_query import (
+    PARAMETERS,
+    PARAMETERS_ACROSS,
+    AlertQuery,
+    read_query,
+    read_query_across,
+)
+from web.access.marks import viewer
 from web.extensions import db
 from web.pages.links import LinkedPage, page_links
+from web.pages.list_query import CURSORS, list_query
 from web.services import now, reading, settings
 
 #: The parameter with the number of the first row, which pages by key do not know by themselves.
-POSITION = "position"
+_POSITION = "position"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +73,19 @@ class AlertList(ABC):
     project: ProjectView | None = None
     shows_project = False
 
-    def __init__(self, given: MultiDict[str, str], query: AlertQuery) -> None:
-        """Look the words of the search up; what else is asked for is read when it is shown."""
-        self._given = given
+    #: The parameters of the query.
+    parameters: tuple[str, ...] = PARAMETERS
+
+    def __init__(self) -> None:
+        """Read the query of this request; raise QueryError for what no list knows."""
+        self._given = list_query(*self.parameters, *CURSORS, _POSITION)
+        query = self._read(self._given)
         wanted = looked_up(query.wanted, session=db.session())
         self.query = replace(query, wanted=wanted)
+
+    @abstractmethod
+    def _read(self, given: MultiDict[str, str]) -> AlertQuery:
+        """Return the query in these parameters."""
 
     @abstractmethod
     def url(self, **arguments: Any) -> str:
@@ -125,7 +142,7 @@ class AlertList(ABC):
         """The number of the first row; None if a page in the middle does not say."""
         if self._found.previous_after is None:
             return 1
-        return row_id(self._given, POSITION)
+        return row_id(self._given, _POSITION)
 
     @cached_property
     def mutes(self) -> Mapping[int, Mute]:
@@ -166,12 +183,12 @@ class AlertList(ABC):
 
     @property
     def range(self) -> str:
-        """Which rows these are of how many: `1–20 of 111`."""
+        """Which rows these are of how many: as on the page: 1 to 20 of 111."""
         shown = len(self._found.items)
         whole = _written_total(self.total)
         if not shown or self.first is None:
             return f"{whole} alerts" if shown else ""
-        return f"{self.first:,}–{self.first + shown - 1:,} of {whole}"
+        return f"{self.first:,}\u2013{self.first + shown - 1:,} of {whole}"
 
     @property
     def has_others(self) -> bool:
@@ -235,36 +252,39 @@ def _written_total(total: int | None) -> str:
 class ProjectAlertList(AlertList):
     """The list of a project."""
 
-    def __init__(
-        self, project: ProjectView, given: MultiDict[str, str], query: AlertQuery
-    ) -> None:
-        """Store the project."""
-        super().__init__(given, query)
-        self.project = project
+    def __init__(self, project: ProjectView) -> None:
+        """Read the query of this request."""
+        self.project = self._place = project
+        super().__init__()
+
+    def _read(self, given: MultiDict[str, str]) -> AlertQuery:
+        return read_query(given, project_id=self._place.id)
 
     def url(self, **arguments: Any) -> str:
         """Return the address of the list with these arguments."""
-        return url_for("alerts.index", project_path=self._path, **arguments)
+        return url_for("alerts.index", project_path=self._place.path, **arguments)
 
     @property
     def selects(self) -> bool:
         """Whether the viewer may change alerts here."""
-        return self.project is not None and self.project.handles_alerts
+        return self._place.handles_alerts
 
     @property
     def change_url(self) -> str:
         """The address that changes several alerts."""
-        return url_for("alert_changes.change_several", project_path=self._path)
-
-    @property
-    def _path(self) -> str:
-        return self.project.path if self.project else ""
+        return url_for("alert_changes.change_several", project_path=self._place.path)
 
 
 class AllAlertsList(AlertList):
     """The list of all projects of a member, in the orders that have an index."""
 
     shows_project = True
+    parameters = PARAMETERS_ACROSS
+
+    def _read(self, given: MultiDict[str, str]) -> AlertQuery:
+        query = read_query_across(given)
+        projects = projects_of_member(viewer(), session=db.session(), path=query.project)
+        return replace(query, wanted=replace(query.wanted, projects=projects))
 
     def url(self, **arguments: Any) -> str:
         """Return the address of the list with these arguments."""
@@ -272,13 +292,13 @@ class AllAlertsList(AlertList):
 
     @property
     def selects(self) -> bool:
-        """Whether the viewer may change alerts here; of other projects nothing is changed."""
-        return True
+        """Whether the viewer may change alerts here."""
+        return False
 
     @property
     def change_url(self) -> str:
-        """The address that changes several alerts."""
-        return url_for("all_alerts.change_several")
+        """The address that changes several alerts; there is none."""
+        return ""
 
     @property
     def orders(self) -> tuple[SortOrder, ...]:

@@ -1,5 +1,7 @@
 """Projects: creation, their pages, and management of their settings and members."""
 
+from typing import Any
+
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
@@ -23,6 +25,8 @@ from domain.projects.former_paths import MovedError
 from domain.projects.listing import ProjectFilter
 from domain.projects.overview import groups_to_create_in, search_projects, with_subgroups
 from domain.projects.views import GroupView, ProjectView
+from domain.silences.in_force import in_force
+from domain.silences.muting import muted_rows
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.access.marks import get_current_user, open_to_anyone, project_member, signed_in, viewer
 from web.alerts.integration_context import integration_context
@@ -35,7 +39,7 @@ from web.pages.links import numbered_links
 from web.pages.list_query import asked_part, list_query
 from web.releases.legacy_urls import lead_on
 from web.repositories.browsing import overview_of
-from web.services import now
+from web.services import now, reading
 
 projects = PageBlueprint("projects", __name__)
 _MOST_ALERTS = 10
@@ -113,25 +117,34 @@ def _show(full_path: str) -> ResponseReturnValue:
 
 
 def _show_project(project: ProjectView) -> ResponseReturnValue:
-    is_inside = project.shows_alerts
     sees_integrations = project.has(Feature.MONITOR) and (
         project.can_develop or project.can_integrate
     )
-    alerts = open_alerts(only(project.id), limit=_MOST_ALERTS, session=db.session())
     context = integration_context(project)
     return render_template(
         "projects/show.html",
         project=project,
-        open_alerts=alerts if is_inside else (),
-        counts=_counts(project) if is_inside else {},
         integrations=list_integrations(context, session=db.session()) if sees_integrations else (),
         sees_integrations=sees_integrations,
-        on_call=on_call_in_project(project.id, session=db.session(), now=now())
-        if is_inside
-        else (),
+        **_alerts_of(project),
         # Last: it lets go of the database's connection.
         **overview_of(project),
     )
+
+
+def _alerts_of(project: ProjectView) -> dict[str, Any]:
+    """Return what the overview shows of alerts to those who may see them."""
+    if not project.shows_alerts:
+        return {"open_alerts": (), "counts": {}, "on_call": ()}
+    session = db.session()
+    alerts = open_alerts(only(project.id), limit=_MOST_ALERTS, session=session)
+    return {
+        "open_alerts": alerts,
+        "mutes": muted_rows(alerts, at=now(), session=session, reading=reading()),
+        "in_force": in_force([project], at=now(), session=session),
+        "counts": _counts(project),
+        "on_call": on_call_in_project(project.id, session=session, now=now()),
+    }
 
 
 def _show_group(group: GroupView) -> ResponseReturnValue:
@@ -143,6 +156,7 @@ def _show_group(group: GroupView) -> ResponseReturnValue:
         "groups/show.html",
         group=with_subgroups(group, session=session),
         projects=projects.items,
+        in_force=in_force(projects.items, at=now(), session=session),
         total=projects.total,
         page=numbered_links(projects, part),
     )

@@ -1,6 +1,7 @@
 """The alert list in a real browser: keys, several at once, fresh rows; and hostile senders."""
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -54,6 +55,8 @@ def test_the_keyboard_does_it_all(page: Page, endpoint: Endpoint) -> None:
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
 
+    page.keyboard.press("a")
+    expect(page.locator("[data-toast]")).to_contain_text("Go to an alert first")
     page.keyboard.press("j")
     page.keyboard.press("j")
     expect(row(page, "second").get_by_role("link")).to_be_focused()
@@ -100,10 +103,11 @@ def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> No
     expect(row(page, "second")).to_contain_text("Triggered")
 
 
-def test_the_list_refreshes_without_a_reload_and_keeps_choice_and_focus(
+def test_fresh_rows_move_nothing_that_somebody_is_at(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint
 ) -> None:
     open_list(page, endpoint)
+    expect(page).to_have_title(re.compile(r"^\(3\) Open alerts"))
     page.evaluate("window.isTheSamePage = true")
     page.get_by_label("Select alert 1").check()
     row(page, "first").get_by_role("link").focus()
@@ -111,13 +115,22 @@ def test_the_list_refreshes_without_a_reload_and_keeps_choice_and_focus(
     endpoint.accepted(title="fourth", severity="low")
     endpoint.accepted(title="second", fingerprint="second")
     look_again(page)
-    expect(row(page, "fourth")).to_contain_text("Low")
+    # Numbers change where they are, and what is new waits until it is asked for.
     expect(row(page, "second").locator(".events")).to_have_text("2")
+    expect(page).to_have_title(re.compile(r"^\(4\) Open alerts"))
+    expect(row(page, "fourth")).to_have_count(0)
+    page.get_by_role("button", name="Show 1 new alert").click()
+    expect(row(page, "fourth")).to_contain_text("Low")
     expect(page.get_by_label("Select alert 1")).to_be_checked()
     expect(page.get_by_label("Select alert 4")).not_to_be_checked()
-    expect(row(page, "first").get_by_role("link")).to_be_focused()
-    expect(page.locator(".tabs .badge").first).to_have_text("4")
     expect(page.locator("[data-news]")).to_have_text("The list has changed.")
+    expect(page.locator("#alert-range")).to_contain_text("1\u20134 of 4")
+
+    # Nobody is at the list: it shows by itself what is new.
+    page.get_by_label("Search titles").focus()
+    endpoint.accepted(title="fifth")
+    look_again(page)
+    expect(row(page, "fifth")).to_be_visible()
 
     # Nothing new: not even a node is another one.
     page.evaluate("window.before = document.querySelector('[data-alert-row]')")
@@ -125,7 +138,33 @@ def test_the_list_refreshes_without_a_reload_and_keeps_choice_and_focus(
     page.wait_for_timeout(200)
     assert page.evaluate("window.before === document.querySelector('[data-alert-row]')")
     assert page.evaluate("window.isTheSamePage")
-    assert len(alerts_of(gatebell, endpoint.project)) == 4
+    assert len(alerts_of(gatebell, endpoint.project)) == 5
+
+
+#: How many alerts the first screen has to show, by its size.
+FIRST_SCREENS = {(1440, 900): 12, (360, 800): 4}
+
+
+def test_the_first_screen_is_full_of_alerts(
+    gatebell: LiveGatebell, page: Page, endpoint: Endpoint
+) -> None:
+    for number in range(15):
+        title = f"Disk {number} is full: 97 % of 2 TB are taken, and nothing is left for the logs"
+        endpoint.accepted(title=title, service="storage", hosts=["db-1.example", "db-2.example"])
+    for path in (f"/{endpoint.project}/-/alerts", "/-/alerts"):
+        for (width, height), least in FIRST_SCREENS.items():
+            page.set_viewport_size({"width": width, "height": height})
+            page.goto(gatebell.url + path)
+            boxes = page.eval_on_selector_all(
+                "[data-alert-row]",
+                "rows => rows.map(row => row.getBoundingClientRect()).map(b => [b.top, b.bottom])",
+            )
+            seen = [top for top, bottom in boxes if top >= 0 and bottom <= height]
+            assert len(seen) >= least, (path, width)
+            if width == 1440:
+                assert {round(bottom - top) for top, bottom in boxes} == {44}
+    # Nothing about a keyboard shows where there is none.
+    expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_hidden()
 
 
 def test_a_list_without_scripts_changes_several(

@@ -84,6 +84,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         *(f"/help/releases/{each}" for each in ("external-status-length", "ci-job-jwt")),
         *(f"/{path}", f"/{path.partition('/')[0]}", f"/groups/{path.partition('/')[0]}/-/members"),
         *(f"/{path}/-/alerts", f"/{path}/-/alerts?status=resolved", f"/{path}/-/alerts/1"),
+        *("/-/alerts", f"/-/alerts?status=all&severity=critical&project={path}"),
         f"/{path}/-/alerts?status=all&severity=critical&sort=events&search=very",
         f"/{path}/-/alerts/2",
         *(f"/{path}/-/environments", f"/{path}/-/environments/production"),

@@ -46,6 +46,8 @@ class AlertFilter:
     #: A user name, or NOBODY.
     assignee: str | None = None
     integration_id: int | None = None
+    #: Alerts with a higher id are left out.
+    newest_id: int | None = None
     #: The alerts that match `search`; set by `looked_up`.
     matches: SearchResult | None = None
 
@@ -90,16 +92,18 @@ def conditions_of(wanted: AlertFilter) -> list[ColumnElement[bool]]:
 
 def conditions_anywhere(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     """Return the SQL conditions of a filter in any project, without that on the status."""
-    found: list[ColumnElement[bool]] = []
-    if wanted.severity is not None:
-        found.append(severity_order() == -wanted.severity.rank)
-    for column, value in (
-        (Alert.environment, wanted.environment),
-        (Alert.service, wanted.service),
-        (Alert.integration_id, wanted.integration_id),
-    ):
-        if value is not None:
-            found.append(column == value)
+    found = [
+        column == value
+        for column, value in (
+            (severity_order(), None if wanted.severity is None else -wanted.severity.rank),
+            (Alert.environment, wanted.environment),
+            (Alert.service, wanted.service),
+            (Alert.integration_id, wanted.integration_id),
+        )
+        if value is not None
+    ]
+    if wanted.newest_id is not None:
+        found.append(Alert.id <= wanted.newest_id)
     if wanted.assignee is not None:
         found.append(_assigned_to(wanted.assignee))
     if wanted.matches is not None:

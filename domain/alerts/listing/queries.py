@@ -250,6 +250,24 @@ def open_alerts(projects: Select[int], *, limit: int, session: Session) -> tuple
     return list_across(wanted, projects, part, session=session).items
 
 
+def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[str, int]:
+    """Return the number of open alerts of projects by severity; every severity is a key.
+
+    `projects` selects their ids. A number above COUNT_LIMIT means at least that many.
+    """
+    is_postgres = session.get_bind().dialect.name == "postgresql"
+    parts = []
+    for severity in SEVERITIES:
+        wanted = AlertFilter(project_id=0, projects=projects, severity=severity)
+        rows = union_all(
+            *(_counted(wanted, status, is_postgres=is_postgres) for status in OPEN_STATUSES)
+        ).subquery()
+        counted = select(rows.c.one).limit(COUNT_LIMIT + 1).subquery()
+        label = literal(severity.value).label("severity")
+        parts.append(select(label, func.count().label("alerts")).select_from(counted))
+    return dict(session.execute(union_all(*parts)).all())
+
+
 def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
     """Return the number of alerts by status; every status is a key.
 

@@ -250,11 +250,7 @@ def _on_sqlite(
     project = model.project_id + 0
     is_inside = project == projects if isinstance(projects, int) else project.in_(projects)
     matching = select(row).select_from(index.search).where(index.anywhere.op("MATCH")(terms))
-    few = (
-        matching.join(model, model.id == row)
-        .where(is_inside)
-        .limit(MOST_NAMED + 1)
-    )
+    few = matching.join(model, model.id == row).where(is_inside).limit(MOST_NAMED + 1)
     ids = session.scalars(few).all()
     if len(ids) <= MOST_NAMED:
         return SearchResult(condition=model.id.in_(ids), are_many=False)
