@@ -16,6 +16,7 @@ from flask.testing import FlaskClient
 
 from app import create_app
 from tests.support.database.postgres import Postgres, memory_directory, running_postgres
+from tests.support.service.kept_templates import KeptTemplates
 from tests.support.service.live import (
     SECRET_KEY,
     LiveGatebell,
@@ -25,9 +26,11 @@ from tests.support.service.live import (
     running,
 )
 from tests.support.service.secrets_seen import watch
+from tests.support.service.url_rules import RememberedRule
 from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.garbage import FUZZ_EXAMPLES
 from web.database.schema import migrate
+from web.http.synchronous import SynchronousFlask
 from web.settings.reader import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")
@@ -119,6 +122,15 @@ def secrets_are_remembered() -> Iterator[None]:
     """Remember what no log may hold, whichever test it belongs to."""
     with pytest.MonkeyPatch.context() as patch:
         watch(patch)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def apps_share_what_is_compiled() -> Iterator[None]:
+    """Compile URL rules and templates for the first app of the session, and not again for each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SynchronousFlask, "url_rule_class", RememberedRule)
+        patch.setattr(SynchronousFlask, "jinja_options", {"bytecode_cache": KeptTemplates()})
         yield
 
 
