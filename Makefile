@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-both faults fuzz lint fmt migrate migration docs coverage bench bench-alerts bench-scale bench-cost pins sbom clean
+.PHONY: help run test test-both faults fuzz lint fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost pins sbom clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ docs: $(VENV)/development ## Write the generated documents; those that name ever
 	@mkdir -p build/docs
 	@$(PY) -m tests.coverage.coverage_table > build/docs/statements.md
 	@$(PY) -m tests.coverage.rfc_coverage > build/docs/standards.md
+
+site: $(VENV)/development ## Make a site of the documents, in build/site
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/site
+	@echo "The site begins at build/site/README.html."
 
 coverage: docs ## Show which statements of the specification no test shows
 	@$(PY) -m tests.coverage.coverage_table --missing

@@ -1,0 +1,38 @@
+"""The site that `make site` makes of the documents."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.service.live import ROOT
+from web.help.documents import sections
+
+_SECONDS = 300
+
+
+def test_the_site_is_made_without_a_warning_and_in_the_order_of_the_index(tmp_path: Path) -> None:
+    options = (
+        "--quiet",
+        "--fail-on-warning",
+        "--keep-going",
+        "--doctree-dir",
+        str(tmp_path / "trees"),
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, "docs", str(tmp_path / "site")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    first = (tmp_path / "site" / "README.html").read_text(encoding="utf-8")
+    linked = re.findall(
+        r'<li class="toctree-l1[^"]*"><a class="reference internal" href="(.*?)\.html"', first
+    )
+    assert linked == [topic.name for section in sections() for topic in section.topics]
+    guide = (tmp_path / "site" / "guides" / "web-application.html").read_text(encoding="utf-8")
+    assert '<span class="caption-text">app.py</span>' in guide
+    assert (tmp_path / "site" / "searchindex.js").stat().st_size > 100_000
