@@ -27,5 +27,5 @@ def start_stopwatch() -> Stopwatch:
 
 
 def date_and_time(moment: datetime) -> str:
-    """Return a moment as messages and pages write it: `3 March 2026, 09:05 UTC`."""
-    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
+    """Return a moment as messages to several people write it: `2026-03-03 09:05 UTC`."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

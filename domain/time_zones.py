@@ -41,6 +41,17 @@ def zone(name: str) -> ZoneInfo:
     return ZoneInfo(_by_folded_name().get(name.casefold(), "UTC"))
 
 
+def local_time(moment: datetime, time_zone: str) -> str:
+    """Return a moment in somebody's time zone: `2026-11-23 14:05 +01:00`, or with `UTC`."""
+    local = moment.astimezone(zone(time_zone))
+    return f"{local:%Y-%m-%d %H:%M} {offset_of(local)}"
+
+
+def offset_of(local: datetime) -> str:
+    """Return how a local time differs from UTC: `+01:00`, or `UTC` if it does not."""
+    return "UTC" if not local.utcoffset() else local.isoformat(timespec="seconds")[19:]
+
+
 def instant(local: datetime, place: ZoneInfo) -> datetime:
     """Return the moment of a wall time, in UTC.
 

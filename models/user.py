@@ -27,6 +27,8 @@ class User(Base):
     kind: Mapped[str] = mapped_column(String(16), default="human")
     #: Whether the password was set by an administrator and has to be changed.
     must_change_password: Mapped[bool] = mapped_column(default=False)
+    #: By its name in the IANA database: times on their pages and in their messages are in it.
+    time_zone: Mapped[str] = mapped_column(String(64), default="UTC", server_default="UTC")
     created_at: Mapped[datetime]
     last_sign_in_at: Mapped[datetime | None]
     password_changed_at: Mapped[datetime | None]

@@ -31,9 +31,9 @@ account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 @account.route("/profile", methods=["GET", "POST"])
 @signed_in
 def profile() -> ResponseReturnValue:
-    """Show and change the display name and address."""
+    """Show and change the display name, the e-mail address and the time zone."""
     user = get_current_user().user
-    form = ProfileForm(name=user.name, present_email=user.email)
+    form = ProfileForm(name=user.name, present_email=user.email, time_zone=user.time_zone)
     if not form.validate_on_submit():
         return _profile_page(form)
     if form.has_new_email and not is_current_password(form.current_password.data or ""):
@@ -54,7 +54,11 @@ def _change_profile(form: ProfileForm) -> None:
     user = get_current_user().user
     change_profile(
         user.id,
-        Profile(name=form.name.data or "", email=form.email.data or ""),
+        Profile(
+            name=form.name.data or "",
+            email=form.email.data or "",
+            time_zone=form.time_zone.data or "",
+        ),
         guesses=sign_in_limits().email_limit(user.id),
         session=db.session(),
         keyring=services().keyring,

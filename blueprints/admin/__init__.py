@@ -4,6 +4,7 @@ from blueprints.admin.api_usage import api_usage
 from blueprints.admin.applications import applications
 from blueprints.admin.audit_streams import audit_streams
 from blueprints.admin.keys import keys
+from blueprints.admin.member_roles import member_roles
 from blueprints.admin.notifications import notifications
 from blueprints.admin.overview import overview
 from blueprints.admin.personal_data import personal_data
@@ -14,7 +15,7 @@ from web.http.endpoints import PageBlueprint
 
 admin = PageBlueprint("admin", __name__, url_prefix="/admin")
 for part in (
-    *(overview, users, personal_data, applications, instance_settings),
+    *(overview, users, personal_data, member_roles, applications, instance_settings),
     *(keys, registry, api_usage, audit_streams, notifications),
 ):
     admin.register_blueprint(part)

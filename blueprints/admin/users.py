@@ -27,7 +27,7 @@ from domain.oauth.consent.authorized_applications import list_authorized
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
 from domain.projects.overview import my_projects
 from domain.projects.views import Viewer
-from forms.account import AccountForm
+from forms.account import AccountChangeForm, AccountForm
 from web.access.marks import administrator, administrator_afresh, get_current_user
 from web.extensions import db
 from web.http.audit_events import record_event
@@ -130,6 +130,30 @@ def show(user_id: int) -> ResponseReturnValue:
     return page, 200, {"Cache-Control": "no-store"}
 
 
+@users.route("/<int:user_id>/edit", methods=["GET", "POST"])
+@administrator_afresh
+def edit(user_id: int) -> ResponseReturnValue:
+    """Change the names and the e-mail address of an account."""
+    session, user = db.session(), get_account(user_id, session=db.session())
+    form = AccountChangeForm.of(user)
+    if not form.validate_on_submit():
+        return _edit_page(form, user)
+    by = get_current_user().id
+    try:
+        changed = domain.change_account(user_id, form.change, by=by, session=session)
+    except InvalidError as error:
+        db.session.rollback()
+        form.object_to(error.field, str(error))
+        return _edit_page(form, user)
+    if not changed:
+        flash("Nothing was changed.", "info")
+        return _back_to(user_id)
+    after = get_account(user_id, session=session)
+    details = {"before": user.username} if "username" in changed else {}
+    words = f"Account {after.username} saved."
+    return _done(EventKind.USER_CHANGED, after, words, changed=", ".join(changed), **details)
+
+
 @users.post("/<int:user_id>/lock")
 @administrator_afresh
 def lock(user_id: int) -> ResponseReturnValue:
@@ -215,6 +239,12 @@ def _done(kind: EventKind, user: UserView, sentence: str, **details: object) -> 
 
 def _back_to(user_id: int) -> ResponseReturnValue:
     return redirect(url_for("admin.users.show", user_id=user_id))
+
+
+def _edit_page(form: AccountChangeForm, user: UserView) -> ResponseReturnValue:
+    is_you = user.id == get_current_user().id
+    page = render_template("admin/users/edit.html", form=form, account=user, is_you=is_you)
+    return page, 422 if form.errors else 200
 
 
 def _form_page(form: AccountForm) -> ResponseReturnValue:

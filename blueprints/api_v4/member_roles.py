@@ -2,9 +2,9 @@
 
 from flask import Blueprint
 
-from domain.audit.events import Event, EventKind
+from domain.audit.events import EventKind
 from domain.projects import member_roles as domain
-from domain.projects.member_roles import MemberRoleView
+from domain.projects.changes import member_role_event
 from web.api.operations import Found, operation
 from web.api.schemas.base import OffsetQuery
 from web.api.schemas.member_roles import MemberRole, MemberRoleBody
@@ -46,20 +46,11 @@ def listed_roles(query: OffsetQuery) -> Found[MemberRole]:
 def created_role(body: MemberRoleBody) -> MemberRole:
     """Create a member role, and record it."""
     made = domain.create_member_role(body.details, session=db.session(), now=now())
-    _record(EventKind.MEMBER_ROLE_CREATED, made)
+    record_event(member_role_event(EventKind.MEMBER_ROLE_CREATED, made))
     return MemberRole.of(made)
 
 
 def remove_role(role_id: int) -> None:
     """Delete a member role, and record it."""
     removed = domain.delete_member_role(role_id, session=db.session())
-    _record(EventKind.MEMBER_ROLE_REMOVED, removed)
-
-
-def _record(kind: EventKind, role: MemberRoleView) -> None:
-    details = {
-        "member_role_id": role.id,
-        "base_role": role.base.label,
-        "permissions": ", ".join(sorted(role.abilities)),
-    }
-    record_event(Event(kind=kind, subject=role.name, details=details))
+    record_event(member_role_event(EventKind.MEMBER_ROLE_REMOVED, removed))

@@ -150,7 +150,7 @@ def _created_with(password: str, body: AccountBody) -> Account:
 @users.put("/users/<int:user_id>")
 @operation("users.change", body=AccountChangeBody, returns=Account)
 def change(bearer: Bearer, user_id: int, body: AccountChangeBody) -> Account:
-    """Change the name, the e-mail address or the role of a user."""
+    """Change the user name, the name, the e-mail address or the role of a user."""
     session = db.session()
     changed = domain.change_account(user_id, body.change, by=bearer.user_id, session=session)
     user = get_account(user_id, session=session)

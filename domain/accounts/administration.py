@@ -10,6 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.accounts.names import check_username
 from domain.accounts.passwords import HashCost, PasswordRules, hash_password
 from domain.accounts.signing_in.sessions import close_all_sign_ins
 from domain.accounts.users import (
@@ -27,10 +28,12 @@ from domain.accounts.users import (
 )
 from domain.database.locks import release_locks
 from domain.database.paging import LARGEST_ID
-from domain.errors import ConflictError, NotFoundError
+from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring
 from domain.randomness import random_password
+from domain.time_zones import check_zone
 from models import User
+from models.folding import fold
 
 LOCKED = "locked"
 
@@ -50,8 +53,10 @@ class AccountDetails:
 class AccountChange:
     """What an administrator changes of an account; None leaves a field as it is."""
 
+    username: str | None = None
     name: str | None = None
     email: str | None = None
+    time_zone: str | None = None
     is_admin: bool | None = None
 
 
@@ -125,7 +130,8 @@ def change_account(
     """
     user = _get_row(user_id, session=session)
     _refuse_bot(user)
-    before = {"name": user.name, "email": user.email, "is_admin": user.is_admin}
+    fields = ("username", "name", "email", "time_zone", "is_admin")
+    before = {field: getattr(user, field) for field in fields}
     _change_names(user, wanted, by=by, session=session)
     if wanted.is_admin and not user.is_admin:
         make_administrator(user_id, session=session)
@@ -135,7 +141,9 @@ def change_account(
 
 
 def _change_names(user: User, wanted: AccountChange, *, by: int | None, session: Session) -> None:
-    """Change the display name and the e-mail address."""
+    """Change the user name, the display name, the e-mail address and the time zone."""
+    username = user.username if wanted.username is None else _checked_username(wanted.username)
+    place = user.time_zone if wanted.time_zone is None else check_zone(wanted.time_zone)
     name = user.name if wanted.name is None else wanted.name
     check_name(name)
     email = user.email if wanted.email is None else checked_email(wanted.email)
@@ -143,10 +151,25 @@ def _change_names(user: User, wanted: AccountChange, *, by: int | None, session:
         _refuse_oneself(user.id, by, "Change your own e-mail address in your settings.")
     try:
         with session.begin_nested():
-            user.name, user.email = name, email
+            user.username, user.name, user.email, user.time_zone = username, name, email, place
     except IntegrityError as error:
-        message = "Another user has this e-mail address."
-        raise ConflictError(message, field="email") from error
+        raise _taken(user.id, username, session=session) from error
+
+
+def _checked_username(username: str) -> str:
+    try:
+        check_username(username)
+    except ValueError as error:
+        raise InvalidError(str(error), field="username") from error
+    return username
+
+
+def _taken(user_id: int, username: str, *, session: Session) -> ConflictError:
+    """Return the error for a user name or an e-mail address that somebody else has."""
+    others = select(User.id).where(User.username_key == fold(username), User.id != user_id)
+    if session.scalar(others) is not None:
+        return ConflictError("This user name is taken.", field="username")
+    return ConflictError("Another user has this e-mail address.", field="email")
 
 
 def lock(user_id: int, *, by: int | None, session: Session) -> UserView:

@@ -26,6 +26,7 @@ from domain.accounts.passwords import (
 from domain.database.locks import release_locks
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring
+from domain.time_zones import check_zone
 from models import User
 from models.folding import fold
 
@@ -51,6 +52,8 @@ class UserView:
     password_changed_at: datetime | None
     #: False for an address that another account shares from before addresses had to be unique.
     is_found_by_email: bool
+    #: By its name in the IANA database.
+    time_zone: str = "UTC"
 
 
 def view_of(user: User) -> UserView:
@@ -66,6 +69,7 @@ def view_of(user: User) -> UserView:
         must_change_password=user.must_change_password,
         password_changed_at=user.password_changed_at,
         is_found_by_email=user.email_key is not None,
+        time_zone=user.time_zone,
     )
 
 
@@ -323,10 +327,12 @@ def change_password(
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """The display name and the e-mail address of a user."""
+    """The display name, the e-mail address and the time zone of a user."""
 
     name: str
     email: str
+    #: None leaves it as it is.
+    time_zone: str | None = None
 
 
 def change_profile(
@@ -338,7 +344,7 @@ def change_profile(
     keyring: Keyring,
     now: datetime,
 ) -> None:
-    """Change the display name and the e-mail address; raise ConflictError if the latter is taken.
+    """Change the profile; raise InvalidError, or ConflictError for an e-mail address that is taken.
 
     `guesses` limits how often a user may ask for an e-mail address that is taken, which reveals
     that an account exists. Raises TooManyAttemptsError above it.
@@ -346,11 +352,12 @@ def change_profile(
     check_name(wanted.name)
     normal = checked_email(wanted.email)
     user = session.get_one(User, user_id)
+    place = user.time_zone if wanted.time_zone is None else check_zone(wanted.time_zone)
     if normal != user.email:
         claim_attempt(guesses, session=session, keyring=keyring, now=now)
     try:
         with session.begin_nested():
-            user.name = wanted.name
+            user.name, user.time_zone = wanted.name, place
             # An unchanged address is kept: accounts that shared one before it had to be unique may
             # still change their name.
             if normal != user.email:

@@ -176,4 +176,4 @@ def _part(
 
 
 def _in_words(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"
+    return day.isoformat()

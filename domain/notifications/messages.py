@@ -9,13 +9,13 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
-from domain.clock import date_and_time
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.follow_ups import FollowUp, follow_ups_of
 from domain.notifications.links import AcknowledgementLink, seal_link
 from domain.notifications.paging import PageKind
 from domain.notifications.policy import PagingPolicy
-from models import Alert, Contact, Page, PageMessage, Project
+from domain.time_zones import local_time
+from models import Alert, Contact, Page, PageMessage, Project, User
 
 #: So many alerts are named; of others the number is given.
 MOST_NAMED = 10
@@ -63,10 +63,11 @@ def page_content(
     """Return the message about the alerts of some batches, or None if there is nothing to say."""
     batches = sorted(each.batch_id for each in messages if each.batch_id is not None)
     firing = _firing_of(batches, session=session)
+    place = _zone_of(contact, session=session)
     follow_ups = follow_ups_of(contact, batches, session=session)
     if not firing.count and not follow_ups:
         return None
-    parts = [_firing_text(firing, policy)] if firing.count else []
+    parts = [_firing_text(firing, policy, place)] if firing.count else []
     if firing.count and contact.user_id is not None:
         link = AcknowledgementLink(
             user_id=contact.user_id, first_batch_id=batches[0], last_batch_id=batches[-1]
@@ -127,9 +128,15 @@ def _firing_subject(firing: _Firing) -> str:
     return f"[{first.severity}] {firing.count} alerts: {first.title} and others"
 
 
-def _firing_text(firing: _Firing, policy: PagingPolicy) -> str:
+def _zone_of(contact: Contact, *, session: Session) -> str:
+    """Return the time zone of the person to whom a contact leads; channels have UTC."""
+    own = select(User.time_zone).where(User.id == contact.user_id)
+    return (session.scalar(own) if contact.user_id is not None else None) or "UTC"
+
+
+def _firing_text(firing: _Firing, policy: PagingPolicy, place: str) -> str:
     if firing.count == 1:
-        return _one_alert_text(firing.lines[0], policy)
+        return _one_alert_text(firing.lines[0], policy, place)
     lines = [f"{firing.count} alerts need attention.", ""]
     for each in firing.lines:
         lines += [f"[{each.severity}] {each.title}", _url(each, policy), ""]
@@ -138,8 +145,8 @@ def _firing_text(firing: _Firing, policy: PagingPolicy) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _one_alert_text(line: _Line, policy: PagingPolicy) -> str:
-    at = date_and_time(line.started_at)
+def _one_alert_text(line: _Line, policy: PagingPolicy, place: str) -> str:
+    at = local_time(line.started_at, place)
     shown = (
         ("Severity", line.severity),
         ("Project", line.path),

@@ -39,7 +39,8 @@ __all__ = ["PERSONAL_DATA", "ErasureRule", "PersonalDataTable"]
 PERSONAL_DATA = (
     PersonalDataTable(
         name="account",
-        about="User name, e-mail address, display name, when the account was made and last used",
+        about="User name, e-mail address, display name, time zone, when the account was made and "
+        "last used",
         model=User,
         of=by(User.id),
         exported=(
@@ -49,6 +50,7 @@ PERSONAL_DATA = (
             "name",
             "is_admin",
             "state",
+            "time_zone",
             "created_at",
             "last_sign_in_at",
             "password_changed_at",

@@ -79,6 +79,7 @@ class Maintainer:
     id: int
     name: str
     email: str
+    time_zone: str = "UTC"
 
 
 def maintainers_of(
@@ -91,7 +92,7 @@ def maintainers_of(
     # A comparison with None would match the members of every group.
     is_here = false() if project_id is None else Member.project_id == project_id
     people = session.execute(
-        select(User.id, User.name, User.email)
+        select(User.id, User.name, User.email, User.time_zone)
         .distinct()
         .join(Member, Member.user_id == User.id)
         .outerjoin(Group, Group.id == Member.group_id)
@@ -104,4 +105,7 @@ def maintainers_of(
         )
         .order_by(User.id)
     )
-    return path, tuple(Maintainer(id=row.id, name=row.name, email=row.email) for row in people)
+    return path, tuple(
+        Maintainer(id=row.id, name=row.name, email=row.email, time_zone=row.time_zone)
+        for row in people
+    )

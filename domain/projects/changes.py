@@ -127,6 +127,16 @@ def left(namespace: Namespace, user: UserView) -> Event:
     )
 
 
+def member_role_event(kind: EventKind, role: MemberRoleView) -> Event:
+    """Return the audit event for a custom role of the instance."""
+    details = {
+        "member_role_id": role.id,
+        "base_role": role.base.label,
+        "permissions": ", ".join(sorted(role.abilities)),
+    }
+    return Event(kind=kind, subject=role.name, details=details)
+
+
 def invitation_event(kind: EventKind, namespace: Namespace, email: str, role: Role) -> Event:
     """Return the audit event for an invitation."""
     return Event(kind=kind, subject=namespace.path, details={"email": email, "role": role.label})

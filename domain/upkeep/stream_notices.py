@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.audit.streaming.destinations import StreamView, list_streams
+from domain.clock import date_and_time
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.outgoing.states import FAILING_AFTER, DestinationState
 from models import User
@@ -50,12 +51,13 @@ class _Notice:
 
 def _notices(stream: StreamView, sign: StreamNoticeSettings, now: datetime) -> Iterator[_Notice]:
     if stream.state is DestinationState.FAILING and stream.failing_since is not None:
+        since = date_and_time(stream.failing_since)
         yield _Notice(
             key=f"audit stream {stream.id} failing since {stream.failing_since.isoformat()}",
             subject="Audit events cannot be delivered",
             lines=(
                 f"No audit event could be delivered to {stream.shown_url}",
-                f"since {_in_words(stream.failing_since)}. The last error: {stream.last_error}.",
+                f"since {since}. The last error: {stream.last_error}.",
                 f"{stream.backlog} events wait. They are sent when the destination takes them",
                 f"again, and given up {sign.keep_days} days after they happened.",
             ),
@@ -72,11 +74,6 @@ def _notices(stream: StreamView, sign: StreamNoticeSettings, now: datetime) -> I
             ),
             stream=stream,
         )
-
-
-def _in_words(moment: datetime) -> str:
-    at = moment.astimezone(UTC)
-    return f"{at.day} {at:%B %Y, %H:%M} UTC"
 
 
 def _message(notice: _Notice, to: User, sign: StreamNoticeSettings) -> NewMessage:

@@ -164,6 +164,23 @@ document.addEventListener("visibilitychange", refreshTimes);
 // Rows that a script puts in place are as the server wrote them.
 new MutationObserver(refreshTimes).observe(document.getElementById("main"), { childList: true, subtree: true });
 
+// Where somebody chooses their time zone, that of the browser is offered.
+
+for (const select of document.querySelectorAll("[data-own-zone]")) {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (!own || own === select.value || ![...select.options].some((each) => each.value === own)) continue;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "button small";
+  button.textContent = `Use ${own}, the zone of this browser`;
+  button.addEventListener("click", () => {
+    select.value = own;
+    select.focus();
+    button.remove();
+  });
+  select.after(button);
+}
+
 // Menus close on Escape and when the focus or the pointer goes elsewhere.
 
 for (const menu of document.querySelectorAll("details.menu")) {

@@ -125,7 +125,7 @@ def test_a_silence_holds_pages_back_until_its_end(shop: Escalated, mailbox: Mail
     assert mails_to(mailbox, "alice") == ["[critical] Load (acme/shop #2)"]
     assert shop.escalation(muted).state == "held"
     (said,) = shop.said(muted)
-    assert said == "Paging is held back until 1 March 2026, 22:00 UTC: silence deploy."
+    assert said == "Paging is held back until 2026-03-01 22:00 UTC: silence deploy."
     for _ in range(30):
         shop.pass_time(minutes=1)
     assert shop.said(muted) == [said]

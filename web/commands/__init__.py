@@ -36,6 +36,7 @@ _COMMANDS = {
     "keys": ("keys:keys", "Keys that sign ID tokens."),
     "mail": ("mail:mail", "E-mail that the worker sends."),
     "maintenance-windows": ("silences:maintenance_windows", "Times in which alerts page nobody."),
+    "member-roles": ("member_roles:member_roles", "Custom member roles."),
     "members": ("projects:members", "Members of groups and projects."),
     "projects": ("projects:projects", "Projects."),
     "prune": ("prune:prune_command", "Remove now what has expired or was deleted."),

@@ -8,7 +8,10 @@ import click
 from flask.cli import AppGroup
 
 from domain.accounts.administration import (
+    AccountChange,
+    change_account,
     generate_password,
+    get_account,
     lock,
     reset_password,
     unlock,
@@ -72,6 +75,34 @@ def remove_second_factors_command(*, name: str) -> dict[str, Any]:
             Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user.id, subject="all of them")
         )
     return {"username": user.username, "removed": had_any}
+
+
+@users.command("change")
+@click.argument("name")
+@click.option("--username", help="New user name.")
+@click.option("--display-name", help="New display name.")
+@click.option("--email", help="New e-mail address.")
+@click.option("--time-zone", help="Zone of their pages and messages, such as Europe/Berlin.")
+@one_transaction
+def change_command(
+    *,
+    name: str,
+    username: str | None,
+    display_name: str | None,
+    email: str | None,
+    time_zone: str | None,
+) -> dict[str, Any]:
+    """Change the user NAME: names, e-mail address and time zone."""
+    session = db.session()
+    wanted = AccountChange(username=username, name=display_name, email=email, time_zone=time_zone)
+    user = get_user(name, session=session)
+    changed = change_account(user.id, wanted, by=None, session=session)
+    after = get_account(user.id, session=session)
+    details = {"before": user.username} if "username" in changed else {}
+    if changed:
+        details |= {"changed": ", ".join(changed)}
+        _recorded(EventKind.USER_CHANGED, after, **details)
+    return {"id": after.id, "username": after.username, "changed": [*changed]}
 
 
 @users.command("lock")

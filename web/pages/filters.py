@@ -3,12 +3,13 @@
 import hashlib
 import unicodedata
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from flask import Flask, url_for
+from flask import Flask, g, has_request_context, url_for
+from flask_login import current_user
 
 from domain.alerts.reading.times import written_time
 from domain.durations import duration_text
@@ -17,7 +18,7 @@ from domain.on_call.notation import written_cadence, written_restriction
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
 from domain.text_links import is_web_url, link_parts
-from domain.time_zones import zone
+from domain.time_zones import offset_of, zone
 from web.http.public_urls import page_url
 
 _MINUTE = 60
@@ -68,20 +69,28 @@ def relative_time(moment: datetime, now: datetime) -> str:
 
 
 def exact_time(moment: datetime) -> str:
-    """Return a time in UTC and to the second: `21 November 2026, 09:57:03 UTC`."""
-    utc = moment.astimezone(UTC)
-    return f"{utc.day} {utc:%B} {utc.year}, {utc:%H:%M:%S} UTC"
+    """Return a time in the viewer's zone, to the second: `2026-11-23 14:05:03 +01:00`."""
+    local = moment.astimezone(zone(_viewer_zone()))
+    return f"{local.isoformat(' ', 'seconds')[:19]} {offset_of(local)}"
+
+
+def _viewer_zone() -> str:
+    if not has_request_context() or g.get("is_database_away"):
+        return "UTC"
+    if "viewer_zone" not in g:
+        g.viewer_zone = current_user.user.time_zone if current_user.is_authenticated else "UTC"
+    return str(g.viewer_zone)
 
 
 def in_zone(moment: datetime, time_zone: str) -> str:
-    """Return a time by the wall clock of a place, to the minute: `Mon 23 November, 09:00`."""
+    """Return a time by the wall clock of a place, to the minute: `Mon 2026-11-23 09:00`."""
     local = moment.astimezone(zone(time_zone))
-    return f"{local:%a} {local.day} {local:%B}, {local:%H:%M}"
+    return f"{local:%a} {local.isoformat(' ', 'minutes')[:16]}"
 
 
 def written_day(day: date) -> str:
-    """Return a day: `16 May 2024`."""
-    return f"{day.day} {day:%B} {day.year}"
+    """Return a day: `2024-05-16`."""
+    return day.isoformat()
 
 
 def machine_time(moment: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import select
@@ -12,6 +12,7 @@ from domain.accounts.users import ACTIVE, BOT
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.oauth.personal_tokens.lists import is_live
 from domain.projects.bots import Maintainer, maintainers_of
+from domain.time_zones import local_time
 from models import Bot, PersonalAccessToken, User
 
 _A_DAY = timedelta(days=1)
@@ -113,7 +114,12 @@ def _messages(
     ending: _ExpiringToken, notice: Notice, maintainers: _Maintainers, sign: NoticeSettings
 ) -> Iterator[NewMessage]:
     if ending.user.kind != BOT:
-        owner = Maintainer(id=ending.user.id, name=ending.user.name, email=ending.user.email)
+        owner = Maintainer(
+            id=ending.user.id,
+            name=ending.user.name,
+            email=ending.user.email,
+            time_zone=ending.user.time_zone,
+        )
         yield _message(ending, notice, owner, _Wording.of_person(sign), sign)
         return
     path, people = maintainers.of(ending)
@@ -155,18 +161,19 @@ def _message(
     words: _Wording,
     sign: NoticeSettings,
 ) -> NewMessage:
-    token, ends = ending.token, ending.ends_at.astimezone(UTC)
-    day = f"{ends.day} {ends:%B %Y}"
+    token, ends = ending.token, local_time(ending.ends_at, to.time_zone)
+    day, _, clock = ends.partition(" ")
     when = f"on {day}" if notice is Notice.EARLY else "within a day"
     used = token.last_used_at
-    use = f"It was last used on {used.day} {used:%B %Y}." if used else "It was never used."
+    last = local_time(used, to.time_zone).partition(" ")[0] if used else ""
+    use = f"It was last used on {last}." if used else "It was never used."
     return NewMessage(
         key=f"token {token.id} ends, {notice}, to {to.id}",
         recipient=to.email,
         subject=f"The access token “{token.name}” expires {when}",
         text=(
             f"Hello {to.name},\n\n"
-            f"{words.what} “{token.name}” expires on {day}, at {ends:%H:%M} UTC.\n"
+            f"{words.what} “{token.name}” expires on {day}, at {clock}.\n"
             f"Everything that uses it loses access then. {use}\n\n"
             "Rotate it before then to get a new token with the same lifetime:\n"
             f"{words.page}\n\n"

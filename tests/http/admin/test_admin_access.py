@@ -36,6 +36,7 @@ def administrations(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
         "extension": "csv",
         "contact_id": 1,
         "message_id": 1,
+        "role_id": 1,
         "stream_id": gatebell.cli("audit-streams", "create", "--url", "http://127.0.0.1:1")["id"],
     }
     found = [

@@ -1,5 +1,6 @@
 """/admin/users: accounts found, made, locked, helped and promoted."""
 
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 
@@ -368,3 +369,33 @@ def test_a_locked_user_cannot_approve_what_was_asked_before(
     address = authorization_url(gatebell, client)
     answer = browser.get(address, allow_redirects=False)
     assert "/users/sign_in" in answer.headers["Location"]
+
+
+@pytest.mark.both_databases
+def test_an_administrator_changes_names_address_and_time_zone(gatebell: LiveGatebell) -> None:
+    person, other = make_user(gatebell), make_user(gatebell, name="bob")
+    name = unique("renamed")
+    page = at_work(gatebell).get(f"{gatebell.url}{account_page(gatebell, person)}/edit")
+    form, browser = form_with(page, "time_zone"), at_work(gatebell)
+    for taken in ({"username": other.username.upper()}, {"email": other.email}):
+        refused = submit(browser, page, form, **taken)
+        assert refused.status_code == 422, taken
+        assert "taken" in refused.text or "has this e-mail address" in refused.text
+    for bad in ({"username": "a b"}, {"username": ""}, {"time_zone": "Mars"}, {"name": "x" * 101}):
+        assert submit(browser, page, form, **bad).status_code == 422, bad
+    values = {"username": name, "name": "Renamed", "time_zone": "Europe/Berlin"}
+    assert submit(browser, page, form, **values).status_code == 302
+    with database_of(gatebell) as session:
+        found = session.scalar(select(User).where(User.username == name))
+        assert found is not None
+        assert (found.name, found.time_zone, found.email) == (
+            "Renamed",
+            "Europe/Berlin",
+            person.email,
+        )
+    event = last_event(gatebell, name)
+    assert event.details == {
+        "changed": "username, name, time_zone",
+        "before": person.username,
+    }
+    assert may_sign_in(gatebell, replace(person, username=name))

@@ -222,7 +222,7 @@ def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None
     assert "3 of 3 deliveries would be read differently." in tried
     assert "grouped into 3 alerts now, and would be grouped into 2" in tried
     assert "Disk full now: New: Alert High now: critical" in tried
-    assert "21 November 2026, 08:00:00 UTC now: still firing" in tried
+    assert "2026-11-21 08:00:00 UTC now: still firing" in tried
     assert editor.saved() == (None, None)
     editor.press("save")
     assert editor.saved()[1] == STORED

@@ -59,7 +59,7 @@ def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell
         f"Release {each}" for each in ("16.0", "16.7", "17.0", "17.5", "18.0")
     ]
     assert "This service runs release 17.0." in page
-    assert "15 May 2025" in page
+    assert "2025-05-15" in page
     assert ">In force<" in row_of(page, "users-offset-pagination")
     assert ">Announced<" in row_of(page, "registry-tags-offset-pagination")
     assert ">Announced, not hosted here<" in row_of(page, "ci-lint-ref")
@@ -120,10 +120,10 @@ def test_a_page_says_when_it_was_or_will_be(gatebell: LiveGatebell) -> None:
         before = page_of(gatebell, f"{PAGES}/notes-confidentiality")
         tags = page_of(gatebell, f"{PAGES}/registry-tags-offset-pagination")
         users = page_of(gatebell, f"{PAGES}/users-offset-pagination")
-    day = '(<time datetime="2025-05-15">15 May 2025</time>)'
+    day = '(<time datetime="2025-05-15">2025-05-15</time>)'
     assert f"Announced for release 18.0 {day}" in tags
     assert f"Announced for release 18.0 {day}" in before
-    assert 'In force since release 17.0 (<time datetime="2024-05-16">16 May 2024</time>)' in users
+    assert 'In force since release 17.0 (<time datetime="2024-05-16">2024-05-16</time>)' in users
     versions = page_of(gatebell, f"{PAGES}/tls-versions")
     assert "Announced for release 17.5, and in force on this service in every release." in versions
 

@@ -30,11 +30,11 @@ def test_a_message_tells_the_owner_what_ends_and_where_to_rotate_it(outbox: Outb
     assert outbox.mailbox.recipients == [["alice@people.example"]]
     assert message["To"] == "alice@people.example"
     assert message["From"] == "Gatebell <gatebell@localhost>"
-    assert message["Subject"] == "The access token “Größe ≥ 3 🚀” expires on 6 March 2026"
+    assert message["Subject"] == "The access token “Größe ≥ 3 🚀” expires on 2026-03-06"
     assert message["Auto-Submitted"] == "auto-generated"
     text = message.get_content()
     assert "Hello Älice Ünal," in text
-    ends = "expires on 6 March 2026, at 12:00 UTC."
+    ends = "expires on 2026-03-06, at 12:00 UTC."
     assert f"Your personal access token “Größe ≥ 3 🚀” {ends}" in text
     assert "It was never used." in text
     assert "http://localhost/-/user_settings/access_tokens" in text
@@ -52,7 +52,7 @@ def test_each_notice_is_written_once_and_there_are_two_at_the_most(outbox: Outbo
     assert sum(written) == 2
     subjects = [message["Subject"] for message in outbox.mailbox.messages]
     assert subjects == [
-        "The access token “nightly” expires on 9 March 2026",
+        "The access token “nightly” expires on 2026-03-09",
         "The access token “nightly” expires within a day",
     ]
     assert {row.next_try_at for row in outbox.rows()} == {None}

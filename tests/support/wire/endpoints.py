@@ -172,7 +172,9 @@ ENDPOINTS = (
         "/api/v4/users",
         ("username", "email", "name", "password", "force_random_password", "admin"),
     ),
-    Endpoint("api_v4.users.change", "PUT", "/api/v4/users/{id}", ("name", "email", "admin")),
+    Endpoint(
+        "api_v4.users.change", "PUT", "/api/v4/users/{id}", ("username", "name", "email", "admin")
+    ),
     Endpoint("api_v4.users.block", "POST", "/api/v4/users/{id}/block"),
     Endpoint("api_v4.users.unblock", "POST", "/api/v4/users/{id}/unblock"),
     Endpoint("api_v4.users.export", "GET", "/api/v4/users/{id}/export"),

@@ -130,6 +130,7 @@ class AccountBody(Body):
 class AccountChangeBody(Body):
     """What changes of a user."""
 
+    username: RequiredText | None = None
     name: RequiredText | None = None
     email: RequiredText | None = None
     admin: bool | None = None
@@ -137,7 +138,9 @@ class AccountChangeBody(Body):
     @property
     def change(self) -> AccountChange:
         """The change; what is None stays as it is."""
-        return AccountChange(name=self.name, email=self.email, is_admin=self.admin)
+        return AccountChange(
+            username=self.username, name=self.name, email=self.email, is_admin=self.admin
+        )
 
 
 class NameBody(Body):

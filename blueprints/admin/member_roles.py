@@ -1,0 +1,102 @@
+"""/admin/member_roles: custom roles of the instance."""
+
+from typing import NamedTuple
+
+from flask import Blueprint, flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.abilities import LEAST_ROLES, Ability
+from domain.audit.events import EventKind
+from domain.errors import InvalidError
+from domain.projects import member_roles as domain
+from domain.projects.changes import member_role_event
+from forms.member_role import MemberRoleForm
+from web.access.marks import administrator
+from web.extensions import db
+from web.http.audit_events import record_event
+from web.services import now
+
+member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
+
+
+class Choice(NamedTuple):
+    """A permission as the form offers it."""
+
+    name: str
+    title: str
+    description: str
+
+
+_WORDS = {
+    Ability.READ_CODE: ("Read code", "Clone and fetch a private project."),
+    Ability.READ_ALERTS: ("See alerts", "With silences and maintenance windows."),
+    Ability.ADMIN_ALERTS: (
+        "Handle alerts",
+        "Acknowledge, resolve, assign, comment on and silence them. Includes seeing them.",
+    ),
+    Ability.READ_ENVIRONMENTS: ("See environments", "With deployments, through the API."),
+    Ability.ADMIN_ENVIRONMENTS: (
+        "Manage environments",
+        "Create, change and delete them. Includes seeing them.",
+    ),
+    Ability.ADMIN_INTEGRATIONS: (
+        "Manage integrations",
+        "With their keys, deliveries and test alerts.",
+    ),
+}
+
+
+@member_roles.get("")
+@administrator
+def index() -> ResponseReturnValue:
+    """List the custom roles."""
+    return _page()
+
+
+@member_roles.route("/new", methods=["GET", "POST"])
+@administrator
+def new() -> ResponseReturnValue:
+    """Create a custom role."""
+    form = MemberRoleForm()
+    if not form.validate_on_submit():
+        return _form_page(form)
+    try:
+        made = domain.create_member_role(form.details, session=db.session(), now=now())
+    except InvalidError as error:
+        form.object_to(error.field, str(error))
+        return _form_page(form)
+    record_event(member_role_event(EventKind.MEMBER_ROLE_CREATED, made))
+    flash(f"Role “{made.name}” created. Give it to members on the page Members.")
+    return redirect(url_for("admin.member_roles.index"))
+
+
+@member_roles.post("/<int:role_id>/delete")
+@administrator
+def delete(role_id: int) -> ResponseReturnValue:
+    """Delete a custom role that no member has."""
+    try:
+        removed = domain.delete_member_role(role_id, session=db.session())
+    except InvalidError as error:
+        db.session.rollback()
+        return _page(problem=str(error))
+    record_event(member_role_event(EventKind.MEMBER_ROLE_REMOVED, removed))
+    flash(f"Role “{removed.name}” deleted.")
+    return redirect(url_for("admin.member_roles.index"))
+
+
+def _page(*, problem: str = "") -> ResponseReturnValue:
+    roles = domain.list_member_roles(session=db.session())
+    titles = {ability: words[0] for ability, words in _WORDS.items()}
+    page = render_template(
+        "admin/member_roles/index.html", roles=roles, titles=titles, problem=problem
+    )
+    return page, 422 if problem else 200
+
+
+def _form_page(form: MemberRoleForm) -> ResponseReturnValue:
+    choices = [
+        Choice(each.value, title, f"{words} {LEAST_ROLES[each].label}s and above can anyway.")
+        for each, (title, words) in _WORDS.items()
+    ]
+    page = render_template("admin/member_roles/new.html", form=form, choices=choices)
+    return page, 422 if form.errors else 200
