@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_database("postgres")
 def test_a_custom_role_is_created_given_and_deleted(gatebell: LiveGatebell) -> None:
     browser, name = at_work(gatebell), unique("On-call guest")
     page = browser.get(f"{gatebell.url}/admin/member_roles/new")
-    form = form_with(page, "base")
+    form = form_with(page, "name")
     refused = submit(browser, page, form, name=name, base="GUEST")
     assert refused.status_code == 422
     assert "Choose at least one permission." in refused.text
