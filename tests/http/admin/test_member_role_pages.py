@@ -19,7 +19,11 @@ def test_a_custom_role_is_created_given_and_deleted(gatebell: LiveGatebell) -> N
     refused = submit(browser, page, form, name=name, base="GUEST")
     assert refused.status_code == 422
     assert "Choose at least one permission." in refused.text
-    made = {"name": name, "base": "GUEST", "permissions": ["admin_alerts"]}
+    made: dict[str, str | list[str] | None] = {
+        "name": name,
+        "base": "GUEST",
+        "permissions": ["admin_alerts"],
+    }
     assert submit(browser, page, form, **made).status_code == 302
     assert submit(browser, page, form, **made).status_code == 422
     event = last_event(gatebell, name)
