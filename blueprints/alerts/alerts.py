@@ -10,8 +10,9 @@ from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.environments import names_of, reference_to
 from domain.alerts.handling.activity import list_activity
-from domain.alerts.handling.alert_detail import get_alert
+from domain.alerts.handling.alert_detail import get_alert, get_payload
 from domain.alerts.handling.assignments import candidates
+from domain.alerts.handling.former_alerts import former_alerts
 from domain.alerts.handling.occurrences import list_occurrences, read_position
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
@@ -26,7 +27,7 @@ from domain.projects.views import ProjectView
 from domain.silences.muting import muted_rows
 from forms.alert_query import PARAMETERS, read_query
 from web.access.marks import get_current_user, project_member
-from web.alerts.files import alert_file
+from web.alerts.files import alert_file, payload_file
 from web.alerts.integration_context import integration_context
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -95,8 +96,16 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         reports=reports,
         activity=list_activity(alert.id, activity, session=session),
         people=_people(project),
+        former=former_alerts(alert.id, session=session),
         environment=reference_to(project.id, alert.environment or "", session=session),
         incidents=incidents_of_alert(alert.id, session=session),
         status_choices=STATUSES,
         escalation=explain(project.id, alert.id, session=session),
     )
+
+
+@alerts.get(f"{_ONE}/payload")
+@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+def payload(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Return the whole body that an alert came with, as it was received."""
+    return payload_file(get_payload(project.id, iid, session=db.session()))

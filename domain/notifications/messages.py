@@ -1,13 +1,14 @@
 """What a message to a contact says; written when it is sent, so that it says what is true then."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
+from domain.alerts.handling.former_alerts import FormerAlerts, former_alerts
 from domain.alerts.listing.filters import SEVERITIES
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.follow_ups import FollowUp, follow_ups_of
@@ -44,6 +45,7 @@ class _Line:
     started_at: datetime
     description: str | None
     details: tuple[tuple[str, str], ...]
+    former: FormerAlerts | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,11 +102,14 @@ def _firing_of(batches: Sequence[int], *, session: Session) -> _Firing:
     count = session.scalar(select(func.count()).select_from(waiting.subquery())) or 0
     named = waiting.order_by(Alert.severity, Alert.id).limit(MOST_NAMED)
     rows = session.execute(named).all()
-    return _Firing(count=count, lines=tuple(_line(alert, path) for alert, path in rows))
+    # What was before is said of an alert that is alone in its message.
+    former = former_alerts(rows[0][0].id, session=session) if len(rows) == 1 else None
+    return _Firing(count=count, lines=tuple(_line(alert, path, former) for alert, path in rows))
 
 
-def _line(alert: Alert, path: str) -> _Line:
+def _line(alert: Alert, path: str, former: FormerAlerts | None) -> _Line:
     details = (
+        ("Why this severity", alert.severity_reason),
         ("Service", alert.service),
         ("Environment", alert.environment),
         ("Hosts", ", ".join(alert.hosts.split("\n")) if alert.hosts else None),
@@ -118,6 +123,7 @@ def _line(alert: Alert, path: str) -> _Line:
         started_at=alert.started_at,
         description=alert.description,
         details=tuple((name, _one_line(value)) for name, value in details if value),
+        former=former,
     )
 
 
@@ -156,7 +162,20 @@ def _one_alert_text(line: _Line, policy: PagingPolicy, place: str) -> str:
     lines = [line.title, "", *(f"{name}: {value}" for name, value in shown)]
     if line.description:
         lines += ["", _short(_printable(line.description), _LONGEST_DESCRIPTION)]
+    if line.former:
+        lines += ["", *_former_lines(line.former, line, policy)]
     return "\n".join([*lines, "", f"Show alert #{line.iid}: {_url(line, policy)}"])
+
+
+def _former_lines(former: FormerAlerts, line: _Line, policy: PagingPolicy) -> Iterator[str]:
+    """Yield how often the alert came before, and what was noted then."""
+    yield f"Seen {former.times} before, last at {date_and_time(former.last_started_at)}."
+    note = former.note
+    if note is not None:
+        by = f"@{note.user_name}" if note.user_name else "Somebody"
+        did = "resolved it" if note.text is None else f"noted then: {_one_line(note.text)}"
+        yield f"{by} {did}"
+        yield f"{policy.base_url}/{line.path}/-/alerts/{note.iid}"
 
 
 def _url(line: _Line, policy: PagingPolicy) -> str:

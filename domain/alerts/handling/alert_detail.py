@@ -12,7 +12,13 @@ from domain.alerts.handling.grouping import Fields, Grouping, explain
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.listing.queries import ROWS, AlertRow, row_of
 from domain.alerts.reading.body import read_json
-from domain.alerts.reading.formats import Reading, only_item, read_payload, shown_part
+from domain.alerts.reading.formats import (
+    Reading,
+    has_many_items,
+    only_item,
+    read_payload,
+    shown_part,
+)
 from domain.alerts.reading.incoming import (
     IncomingAlert,
     MissingAttributes,
@@ -21,6 +27,7 @@ from domain.alerts.reading.incoming import (
 )
 from domain.alerts.reading.mapping import FieldMapping, stored_mapping
 from domain.alerts.reading.payload_fields import flatten, pretty
+from domain.alerts.reading.text import pretty_json
 from domain.errors import NotFoundError
 from models import Alert, Delivery, Integration
 
@@ -37,6 +44,10 @@ class AlertDetail(AlertRow):
     generator_url: str | None
     payload_fields: Fields
     payload: str
+    #: Whether `payload` is one item of a larger body.
+    is_item: bool
+    #: What the payload was read by, in words that go before the name of the integration.
+    read_by: str
     grouping: Grouping
     severity_reason: str
     received_at: datetime | None
@@ -49,6 +60,8 @@ class _Report:
 
     item: IncomingAlert | None = None
     part: Mapping[str, object] | None = None
+    #: The item with what is around it, if the body has others.
+    payload: Mapping[str, object] | None = None
 
 
 def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) -> AlertDetail:
@@ -119,7 +132,9 @@ def _detail(
         y_label=item.y_label if item else None,
         generator_url=item.generator_url if item else None,
         payload_fields=flatten(part),
-        payload=pretty(delivery.body) if delivery and delivery.body else "",
+        payload=_shown_payload(delivery, report),
+        is_item=report.payload is not None,
+        read_by=_read_by(delivery, mapping),
         grouping=explain(
             alert.fingerprint,
             part,
@@ -136,6 +151,21 @@ def _detail(
     )
 
 
+def _shown_payload(delivery: Delivery | None, report: _Report) -> str:
+    """Return the body, or of a body with many items the one that the alert was read from."""
+    if report.payload is not None:
+        return pretty_json(report.payload)
+    return pretty(delivery.body) if delivery and delivery.body else ""
+
+
+def _read_by(delivery: Delivery | None, mapping: FieldMapping) -> str:
+    if delivery is None or delivery.integration_id is None:
+        return ""
+    if delivery.format == IntegrationType.PROMETHEUS:
+        return "the Alertmanager format of"
+    return "the mapping of" if mapping.reads_fields else "the default fields of"
+
+
 def _stored_or_read(stored: str | None, read: str | None) -> str | None:
     """Return a text from its column, or from the payload for alerts older than the column."""
     return read if stored is None else stored or None
@@ -148,11 +178,8 @@ def _report(
     if delivery is None or delivery.body is None:
         return _Report()
     try:
-        payload = only_item(
-            read_json(delivery.body, nesting_limit=reading.nesting_limit),
-            delivery.format,
-            item_index,
-        )
+        body = read_json(delivery.body, nesting_limit=reading.nesting_limit)
+        payload = only_item(body, delivery.format, item_index)
         parsed = read_payload(
             payload,
             IntegrationType(delivery.format),
@@ -163,4 +190,8 @@ def _report(
     except (UnreadableBody, MissingAttributes, NoValidItem):
         return _Report()
     item = next(iter(parsed.alerts), None)
-    return _Report(item=item, part=shown_part(payload, delivery.format, 0))
+    return _Report(
+        item=item,
+        part=shown_part(payload, delivery.format, 0),
+        payload=payload if has_many_items(body, delivery.format) else None,
+    )

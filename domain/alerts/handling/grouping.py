@@ -23,6 +23,12 @@ class Grouping:
     sentence: str
     fields: Fields = ()
 
+    @property
+    def short(self) -> str:
+        """The sentence without its end, for the middle of another one."""
+        text = self.sentence.removesuffix(".").removesuffix(" are grouped into one alert")
+        return text[:1].lower() + text[1:]
+
 
 NEVER = Grouping(sentence="This alert is not grouped: it has no fingerprint.")
 FORGOTTEN = Grouping(

@@ -102,6 +102,14 @@ def only_item(value: object, body_format: str, item_index: int) -> Mapping[str, 
     return {**payload, "alerts": items[item_index : item_index + 1]}
 
 
+def has_many_items(value: object, body_format: str) -> bool:
+    """Return whether a body has several items, so that an alert is only a part of it."""
+    items = value
+    if body_format == IntegrationType.PROMETHEUS and isinstance(value, dict):
+        items = value.get("alerts")
+    return isinstance(items, list) and len(items) > 1
+
+
 def shown_part(
     payload: Mapping[str, object], body_format: str, item_index: int
 ) -> Mapping[str, object]:

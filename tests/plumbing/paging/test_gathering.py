@@ -1,8 +1,12 @@
 """What becomes due for one person leaves together, once, and not when it is pointless."""
 
+from typing import Any
+
 import pytest
 
 from domain.accounts.roles import Role
+from domain.alerts.handling.activity import NoteKind, add_entry
+from domain.audit.events import Actor
 from domain.notifications.contacts import Owner, email_address
 from domain.notifications.paging import NewPage
 from models import Page, Project
@@ -23,6 +27,23 @@ def test_the_first_page_leaves_within_five_seconds(pages: Pages, mailbox: Mailbo
     assert "Acknowledge it: http://localhost/-/acknowledge/" in text
     pages.run_for(60)
     assert len(mailbox.messages) == 1
+
+
+def test_a_page_says_why_and_what_was_noted_before(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice")
+    known: dict[str, Any] = {"fingerprint": b"f" * 32, "severity_reason": "severity is “page”"}
+    former = [pages.alert(**known, status="resolved") for _ in range(2)][-1]
+    with pages.session() as session:
+        by = Actor(id=alice.id, name="alice")
+        note = (former, NoteKind.NOTE, "Restart the\npool")
+        add_entry(*note, by=by, session=session, now=pages.now)
+    pages.page([pages.alert(**known)], alice)
+    pages.run_for(4)
+    (message,) = mailbox.messages
+    text = message.get_content().replace("\r\n", "\n")
+    assert "Why this severity: severity is “page”" in text
+    assert "Seen twice before, last at " in text
+    assert "@alice noted then: Restart the pool\nhttp://localhost/acme/shop/-/alerts/2\n" in text
 
 
 def test_a_page_with_a_known_key_is_not_stored_again(pages: Pages, mailbox: Mailbox) -> None:
