@@ -163,13 +163,15 @@ def _one_alert_text(line: _Line, policy: PagingPolicy, place: str) -> str:
     if line.description:
         lines += ["", _short(_printable(line.description), _LONGEST_DESCRIPTION)]
     if line.former:
-        lines += ["", *_former_lines(line.former, line, policy)]
+        lines += ["", *_former_lines(line.former, line, policy, place)]
     return "\n".join([*lines, "", f"Show alert #{line.iid}: {_url(line, policy)}"])
 
 
-def _former_lines(former: FormerAlerts, line: _Line, policy: PagingPolicy) -> Iterator[str]:
+def _former_lines(
+    former: FormerAlerts, line: _Line, policy: PagingPolicy, place: str
+) -> Iterator[str]:
     """Yield how often the alert came before, and what was noted then."""
-    yield f"Seen {former.times} before, last at {date_and_time(former.last_started_at)}."
+    yield f"Seen {former.times} before, last at {local_time(former.last_started_at, place)}."
     note = former.note
     if note is not None:
         by = f"@{note.user_name}" if note.user_name else "Somebody"
