@@ -53,7 +53,7 @@ class ApplicationPages:
                 require_https=settings().require_https_redirect_uris,
             )
         except InvalidError as error:
-            form.object_to(error.field, str(error))
+            _object_to(form, error)
             return self._form_page("new", form)
         self._record(EventKind.APPLICATION_REGISTERED, registered.application)
         return self._show_secret(registered.application.id, registered.secret)
@@ -81,7 +81,7 @@ class ApplicationPages:
                 application_id, form.details, session=db.session(), require_https=https
             )
         except InvalidError as error:
-            form.object_to(error.field, str(error))
+            _object_to(form, error)
             return self._form_page("edit", form, seen)
         self._record(EventKind.APPLICATION_CHANGED, changed.application)
         flash("Application saved.")
@@ -177,6 +177,11 @@ class ApplicationPages:
 
     def _back_to(self, application_id: int) -> ResponseReturnValue:
         return redirect(url_for(f"{self.endpoint}.show", application_id=application_id))
+
+
+def _object_to(form: ApplicationForm, error: InvalidError) -> None:
+    for sentence in error.sentences:
+        form.object_to(error.field, sentence)
 
 
 def _page_of(application_id: int) -> ApplicationPage:

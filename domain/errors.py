@@ -28,6 +28,25 @@ class InvalidError(DomainError):
         super().__init__(message)
         self.field = field
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is wrong, one sentence for each value of the field."""
+        return (str(self),)
+
+
+class InvalidValuesError(InvalidError):
+    """Several values of one field are invalid."""
+
+    def __init__(self, sentences: Sequence[str], *, field: str) -> None:
+        """Store a sentence for each; the message has all of them."""
+        super().__init__(" ".join(sentences), field=field)
+        self._sentences = tuple(sentences)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is wrong, one sentence for each value of the field."""
+        return self._sentences
+
 
 class QueryError(InvalidError):
     """A query parameter of a list is invalid; `field` is its name."""

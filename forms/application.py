@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from typing import Self
 
 from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import InputRequired, Length, ValidationError
 
 from domain.grace_period import GracePeriod
 from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
-from domain.oauth.clients.redirect_uris import check_redirect_uri
+from domain.oauth.clients.redirect_uris import problems_of
 from domain.oauth.scopes import BY_NAME, REGISTRABLE, ScopeView, in_order, views
-from forms.base import Form, objections_beside_the_field, without_edges
+from forms.base import Form, without_edges
 
 
 class ApplicationForm(Form):
@@ -78,11 +78,12 @@ class ApplicationForm(Form):
         """The redirect URIs without duplicates, in the given order."""
         return tuple(dict.fromkeys((self.redirect_uris.data or "").split()))
 
-    def validate_redirect_uris(self, _field: TextAreaField) -> None:
-        """Check every redirect URI."""
-        with objections_beside_the_field():
-            for uri in self.uris:
-                check_redirect_uri(uri)
+    def validate_redirect_uris(self, field: TextAreaField) -> None:
+        """Add an error for each redirect URI that cannot be registered."""
+        *others, last = problems_of(self.uris, require_https=False) or (None,)
+        field.errors = [*field.errors, *others]
+        if last is not None:
+            raise ValidationError(last)
 
 
 class RenewalForm(Form):

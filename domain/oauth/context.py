@@ -91,7 +91,7 @@ class RefusedRequest:
     """A refused request that named a known application; nothing proves that it was its own."""
 
     application_id: int
-    #: A `grant_type` of this server, or the name of the endpoint.
+    #: A `grant_type`, known here or not, or the name of the endpoint.
     request: str
     #: The code of RFC 6749 section 5.2.
     error: str

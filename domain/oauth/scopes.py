@@ -2,6 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Access(StrEnum):
+    """How much harm an application can do with a scope."""
+
+    READ = "read"
+    #: It changes one kind of things.
+    WRITE = "write"
+    #: It does all that its user can do.
+    FULL = "full"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +29,7 @@ class Scope:
     is_offered: bool = True
     #: False for a scope of access tokens alone, which no application can ask for.
     is_for_applications: bool = True
+    access: Access = Access.READ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +40,7 @@ class ScopeView:
     title: str
     description: str
     is_new: bool = False
+    access: Access = Access.READ
 
 
 SCOPES: tuple[Scope, ...] = (
@@ -37,6 +50,7 @@ SCOPES: tuple[Scope, ...] = (
         description=(
             "Read and change everything that you have access to: projects, alerts, members, tokens."
         ),
+        access=Access.FULL,
     ),
     Scope(
         name="read_api",
@@ -77,6 +91,7 @@ SCOPES: tuple[Scope, ...] = (
         name="write_repository",
         title="Change your repositories",
         description="Clone, fetch and push with Git over HTTPS.",
+        access=Access.WRITE,
     ),
     Scope(
         name="read_registry",
@@ -89,6 +104,7 @@ SCOPES: tuple[Scope, ...] = (
         title="Change your container images",
         description="Pull, push and delete images in the container registry.",
         is_for_applications=False,
+        access=Access.WRITE,
     ),
     Scope(
         name="read_alerts",
@@ -99,6 +115,7 @@ SCOPES: tuple[Scope, ...] = (
         name="write_alerts",
         title="Manage alerts",
         description="Read the alerts of your projects and change their status.",
+        access=Access.WRITE,
     ),
     Scope(
         name="offline_access",
@@ -159,6 +176,7 @@ def views(names: Iterable[str], *, new: Iterable[str] = ()) -> tuple[ScopeView, 
             title=BY_NAME[name].title,
             description=BY_NAME[name].description,
             is_new=name in fresh,
+            access=BY_NAME[name].access,
         )
         for name in in_order(names)
     )

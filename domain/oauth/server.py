@@ -1,5 +1,6 @@
 """The authorization server: Authlib's, with our storage, phases and error responses."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -34,7 +35,9 @@ ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
     "pushed_authorization_request": PushedAuthorizationEndpoint,
     "revocation": RevocationEndpoint,
 }
-#: The name of a request with any other grant type.
+#: What looks like a grant type is repeated to the owner of the application.
+_GRANT_TYPE = re.compile(r"[a-z][a-z0-9_:.-]{0,63}")
+#: The name of a request with anything else.
 UNKNOWN_GRANT = "other"
 #: Errors that a device gets while its user decides (RFC 8628 section 3.5).
 _ORDINARY = frozenset({"authorization_pending", "slow_down"})
@@ -79,9 +82,9 @@ class AuthorizationServer(AuthlibServer):
         try:
             return self.handle_response(*self.get_token_grant(request).create_token_response())
         except OAuth2Error as error:
-            wanted = request.value("grant_type")
-            known = any(wanted == grant.GRANT_TYPE for grant in GRANTS)
-            self._record_refusal(request, error, wanted if wanted and known else UNKNOWN_GRANT)
+            wanted = request.value("grant_type") or ""
+            name = wanted if _GRANT_TYPE.fullmatch(wanted) else UNKNOWN_GRANT
+            self._record_refusal(request, error, name)
             return self.handle_error_response(request, error)
 
     def create_endpoint_response(self, name: str, request: ProtocolRequest) -> OAuthResponse:

@@ -26,7 +26,14 @@ def test_a_person_connects_a_television_with_the_keyboard_alone(
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Telly & Co")
     expect(page.locator("main")).to_contain_text("Make sure that you started this yourself")
-    expect(page.locator("main")).to_contain_text(device["user_code"])
+    code = page.get_by_text(device["user_code"], exact=True)
+    expect(code).to_be_visible()
+    # What is to be compared is the largest text.
+    sizes = page.eval_on_selector_all(
+        "main *", "all => all.map(each => parseFloat(getComputedStyle(each).fontSize))"
+    )
+    assert code.evaluate("each => parseFloat(getComputedStyle(each).fontSize)") == max(sizes)
+    assert sizes.count(max(sizes)) == 1
     button = page.get_by_role("button", name="Approve Telly & Co")
     for _ in range(20):
         if button.evaluate("each => each === document.activeElement"):

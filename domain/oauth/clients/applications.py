@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, ColumnExpressionArgument, and_, delete, no
 from sqlalchemy.orm import Session
 
 from domain.database.paging import LARGEST_ID
-from domain.errors import InvalidError, NotFoundError
+from domain.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.keyring import Keyring
-from domain.oauth.clients.redirect_uris import check_redirect_uri, is_insecure
+from domain.oauth.clients.redirect_uris import is_insecure, problems_of
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.scopes import NOT_FOR_APPLICATIONS, UnknownScopeError, parse_scopes
 from domain.randomness import random_hex
@@ -120,8 +120,9 @@ class Changed:
 def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
     """Return the scopes in order, or raise InvalidError naming the field."""
     _check_name(details.name)
-    for uri in details.redirect_uris:
-        _check_uri(uri, require_https=require_https)
+    problems = problems_of(details.redirect_uris, require_https=require_https)
+    if problems:
+        raise InvalidValuesError(problems, field="redirect_uris")
     try:
         scopes = parse_scopes(details.scopes)
     except UnknownScopeError as error:
@@ -143,16 +144,6 @@ def _check_name(name: str) -> None:
     if len(name) > _LONGEST_NAME:
         message = f"A name may have at most {_LONGEST_NAME} characters."
         raise InvalidError(message, field="name")
-
-
-def _check_uri(uri: str, *, require_https: bool) -> None:
-    try:
-        check_redirect_uri(uri)
-    except ValueError as error:
-        raise InvalidError(str(error), field="redirect_uris") from error
-    if require_https and is_insecure(uri):
-        message = f"“{uri}” must start with https://: this instance requires it."
-        raise InvalidError(message, field="redirect_uris")
 
 
 def register(

@@ -1,8 +1,10 @@
 """Redirect URIs: rules and comparison (RFC 6749 3.1.2, RFC 8252, RFC 9700 2.1)."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import islice
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from domain.oauth.clients import redirect_schemes as schemes
@@ -20,6 +22,8 @@ _LOOPBACK = re.compile(
 )
 _HIGHEST_PORT = 65_535
 LONGEST_URI = 2000
+#: Nobody reads more of them at once.
+_MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,22 @@ def check_redirect_uri(uri: str) -> None:
     if problem:
         message = f"“{uri[:100]}” {problem}"
         raise ValueError(message)
+
+
+def problems_of(uris: Iterable[str], *, require_https: bool) -> tuple[str, ...]:
+    """Return a sentence for each URI that may not be registered, up to some."""
+    sentences = (_sentence_about(uri, require_https=require_https) for uri in uris)
+    return tuple(islice((each for each in sentences if each is not None), _MOST_PROBLEMS))
+
+
+def _sentence_about(uri: str, *, require_https: bool) -> str | None:
+    try:
+        check_redirect_uri(uri)
+    except ValueError as error:
+        return str(error)
+    if require_https and is_insecure(uri):
+        return f"“{uri[:100]}” must start with https://: this instance requires it."
+    return None
 
 
 def _problem_of(uri: str) -> str | None:

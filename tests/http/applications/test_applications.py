@@ -166,6 +166,19 @@ def test_what_cannot_be_registered_is_said_on_the_page(
     assert secrets_on(answer) == set()
 
 
+def test_each_bad_redirect_uri_is_reported(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    uris = f"nonsense\n{CALLBACK}\njavascript:alert(1)\nhttps://client.example/#here"
+    page = register(gatebell, browser, redirect_uris=uris)
+    assert page.status_code == 422
+    for uri in ("nonsense", "javascript:alert(1)", "https://client.example/#here"):
+        assert page.text.count(f'<a href="#redirect_uris">“{uri}”') == 1
+    assert page.text.count('<a href="#redirect_uris">') == 3
+    form = form_with(page, "redirect_uris")
+    assert form.value("redirect_uris").split() == uris.split()
+
+
 @pytest.mark.spec("A8")
 @pytest.mark.rfc("rfc6749-3.1.2.1-a", "rfc9700-2.1-c")
 def test_a_redirect_uri_in_the_clear_is_accepted_with_a_warning(

@@ -77,6 +77,18 @@ def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
     assert "client.example" in text
 
 
+def test_scopes_that_can_change_things_look_like_it(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    every = make_application(gatebell, bob(gatebell), scopes="api read_user write_alerts")
+    text = words(ask(browser, gatebell, every))
+    assert "Full access to the API Can change everything" in text
+    assert "Manage alerts Can make changes" in text
+    assert "Read your profile Read your user name" in text
+    harmless = words(ask(browser, gatebell, every, scope="read_user"))
+    assert "Can " not in harmless
+
+
 @pytest.mark.spec("A8", "A9")
 @pytest.mark.rfc("rfc6749-3.1.2.1-a")
 def test_the_question_warns_of_a_way_back_in_the_clear(
