@@ -5,9 +5,9 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 import requests
@@ -15,13 +15,13 @@ import yaml
 
 from tests.stories.conftest import Notify
 from tests.stories.javascript import install, run_script
-from tests.support.accounts.people import alice
-from tests.support.accounts.personal_tokens import make_token
+from tests.support.alerts.integration_pages import address, opened, words
 from tests.support.alerts.monitoring import is_installed, wait_until
 from tests.support.alerts.senders import JSON, Endpoint, captured, connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import alerts_of, integrations_of
 from tests.support.documents.guides import guide_for_integration
 from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 GUIDES = Path(__file__).parent / "guides"
@@ -229,36 +229,24 @@ def transformed(event: dict[str, Any], transformer: dict[str, Any]) -> str:
     return re.sub(r"<(\w+)>", lambda found: json.dumps(value_at(paths[found[1]])), template)
 
 
-def test_sentry_posts_what_the_mapping_reads(
-    gatebell: LiveGatebell, endpoint: Endpoint, tmp_path: Path
+def test_sentry_is_recognized_and_tells_when_an_issue_is_over(
+    gatebell: LiveGatebell, endpoint: Endpoint
 ) -> None:
     guide = guide_for_integration("sentry", endpoint)
-    event = guide.block("event.json")
-    rows = re.findall(r"^\| ([\w ]+) \| (`.+`) \|$", guide.text, re.MULTILINE)
-    mapping = {_FIELDS[field]: [re.findall(r"`(\w+)`", path)] for field, path in rows}
-    body = json.dumps({"sample": json.loads(event), "mapping": mapping})
-    (tmp_path / "mapping.json").write_text(body, encoding="utf-8")
-    token = make_token(gatebell, alice(gatebell)).clear
-    guide.run_shell("mapping", tmp_path, TOKEN=token, INTEGRATION=str(endpoint.id))
-    parts = urlsplit(endpoint.url)
-    with_key = urlunsplit(parts._replace(netloc=f":{endpoint.key}@{parts.netloc}"))
-    answer = requests.post(with_key, data=event, headers={"Content-Type": JSON}, timeout=30)
-    assert answer.status_code == 200, answer.text
-    (alert,) = alerts_of(gatebell, endpoint.project)
-    assert (alert.title, alert.service, alert.monitoring_tool) == (
-        "ReferenceError: blooopy is not defined",
-        "Errors of the shop",
-        "Sentry",
-    )
-
-
-#: Fields of the guide, and their names in the API.
-_FIELDS = {
-    "title": "title",
-    "description": "description",
-    "start time": "start_time",
-    "monitoring tool": "monitoring_tool",
-    "service": "service",
-    "fingerprint": "fingerprint",
-    "environment": "platform_environment_name",
-}
+    browser, page = opened(gatebell, endpoint, "new")
+    sample = guide.block("issue.json")
+    found = submit(browser, page, form_to(page, "/new/recognize"), sample=sample)
+    assert "Recognized: Sentry (issues)." in words(found.text)
+    added = submit(browser, found, form_with(found, "name"))
+    assert added.status_code == 302
+    row = integrations_of(gatebell, endpoint.project)[-1]
+    shown = browser.get(address(gatebell, endpoint.project, "{id}/credentials", row.id)).text
+    (url,) = re.findall(r'<code class="copy-value" id="url">(.*?)</code>', shown)
+    (key,) = re.findall(r'<code id="authorization-key">(.*?)</code>', shown)
+    made = replace(endpoint, id=row.id, url=url, key=key)
+    name, _, value = guide_for_integration("sentry", made).block("headers").strip().partition(": ")
+    headers = {"Content-Type": JSON, name: value}
+    post(made, captured("tools/sentry_issue_created.json").decode(), headers)
+    assert_opened(gatebell, made, "KeyError: 'sku'")
+    post(made, captured("tools/sentry_issue_resolved.json").decode(), headers)
+    assert_all_resolved(gatebell, made)

@@ -43,7 +43,10 @@ class Section:
 
 @cache
 def documents() -> Mapping[str, Document]:
-    """Return the documents by their names, read once for each process."""
+    """Return the documents by their names, read once for each process.
+
+    There are none where the service was installed without them.
+    """
     return {each.name: each for each in map(_read, sorted(DOCS.rglob("*.md")))}
 
 
@@ -52,7 +55,8 @@ def sections() -> tuple[Section, ...]:
     """Return the index."""
     found: dict[str, list[Topic]] = {}
     title = ""
-    for line in documents()[_INDEX].text.splitlines():
+    index = documents().get(_INDEX)
+    for line in index.text.splitlines() if index else ():
         if heading := _SECTION.match(line):
             title = heading[1]
         elif topic := _TOPIC.match(line):
