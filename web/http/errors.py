@@ -382,10 +382,8 @@ def _page(
     *,
     words: tuple[str, str] | None = None,
 ) -> Response:
-    usual = _SENTENCES.get(
-        status, _SENTENCES[400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500]
-    )
-    title, advice = words or usual
+    usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
+    title, advice = words or _SENTENCES.get(status, _SENTENCES[usual])
     if sentence and status == HTTPStatus.NOT_FOUND:
         advice = ""  # what is missing says it already
     html = render_template(

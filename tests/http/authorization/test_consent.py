@@ -1,8 +1,6 @@
 """The question that a person is asked, when it is asked, and who may answer it."""
 
-import re
 from datetime import timedelta
-from html import unescape
 from urllib.parse import urljoin
 
 import pytest
@@ -37,6 +35,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, forms_in, submit
+from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -45,13 +44,6 @@ pytestmark = pytest.mark.one_database("sqlite")
 def client(gatebell: LiveGatebell) -> ClientCredentials:
     """An application of Bob's that nobody has approved yet."""
     return make_application(gatebell, bob(gatebell), name="Deploy & Board")
-
-
-def words(page: requests.Response) -> str:
-    """Return what a person reads."""
-    assert page.status_code == 200, page.text
-    main = re.sub(r"(?s).*<main.*?>|</main>.*", "", page.text)
-    return " ".join(unescape(re.sub(r"<[^>]*>", "", main)).split())
 
 
 def is_question(page: requests.Response) -> bool:

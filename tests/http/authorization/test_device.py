@@ -31,7 +31,6 @@ from tests.support.oauth.device_wire import (
     press,
     television,
     type_code,
-    words,
 )
 from tests.support.oauth.oauth_wire import (
     age_refreshes,
@@ -47,6 +46,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
+from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("postgres")
 

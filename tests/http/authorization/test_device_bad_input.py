@@ -20,13 +20,13 @@ from tests.support.oauth.device_wire import (
     poll,
     television,
     type_code,
-    words,
 )
 from tests.support.oauth.oauth_wire import (
     post_token,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.garbage import FEW_NASTY, TEXT, bounded
+from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -34,7 +34,6 @@ from tests.support.oauth.device_wire import (
     press,
     television,
     type_code,
-    words,
 )
 from tests.support.oauth.oauth_wire import (
     assert_refused,
@@ -43,6 +42,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_with, submit
+from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("postgres")
 

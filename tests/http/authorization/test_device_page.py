@@ -16,21 +16,14 @@ from tests.support.accounts.people import (
     open_browser,
     signed_in,
 )
-from tests.support.oauth.device_wire import (
-    approve,
-    codes,
-    is_asking,
-    poll,
-    press,
-    type_code,
-    words,
-)
+from tests.support.oauth.device_wire import approve, codes, is_asking, poll, press, type_code
 from tests.support.oauth.oauth_wire import (
     assert_refused,
     phone_application,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
+from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("sqlite")
 

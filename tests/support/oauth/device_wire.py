@@ -1,8 +1,6 @@
 """Devices on the wire and on their page, a step at a time."""
 
-import re
 from functools import cache
-from html import unescape
 from typing import Any
 
 import requests
@@ -78,9 +76,3 @@ def approve(browser: requests.Session, gatebell: LiveGatebell, user_code: str) -
 def is_asking(page: requests.Response) -> bool:
     """Tell whether a page shows a request to decide."""
     return page.status_code == 200 and 'name="decision"' in page.text
-
-
-def words(page: requests.Response) -> str:
-    """Return what a person reads."""
-    main = re.sub(r"(?s).*<main.*?>|</main>.*", "", page.text)
-    return " ".join(unescape(re.sub(r"<[^>]*>", "", main)).split())

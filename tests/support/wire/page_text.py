@@ -1,0 +1,12 @@
+"""What a person reads on a page."""
+
+import re
+from html import unescape
+
+import requests
+
+
+def words(page: requests.Response) -> str:
+    """Return the text of the main part of a page, on one line."""
+    main = re.sub(r"(?s).*<main.*?>|</main>.*", "", page.text)
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", main)).split())
