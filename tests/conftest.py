@@ -46,6 +46,7 @@ _IN_TURN = (
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Run one more than there are processors: tests of live services wait now and then."""
     return (os.cpu_count() or 1) + 1
