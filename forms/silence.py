@@ -1,6 +1,7 @@
 """Forms of silences and of how alerts that open again and again are treated."""
 
-from datetime import UTC, datetime
+from datetime import datetime
+from typing import Any
 
 from wtforms import BooleanField, DateTimeLocalField, IntegerField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Length, NumberRange, Optional
@@ -11,6 +12,7 @@ from domain.durations import parse_duration
 from domain.errors import InvalidError
 from domain.silences.flapping import BOUNDS, FlapSettings
 from domain.silences.silences import LONGEST_COMMENT, NewSilence, SilenceChange, check_matchers
+from domain.time_zones import instant, zone
 from forms.base import Form, without_edges
 
 _TOO_LONG = f"A comment may have at most {LONGEST_COMMENT:,} characters."
@@ -39,7 +41,7 @@ class SilenceForm(Form):
         validators=[InputRequired("Enter how long, such as 30m or 2h.")],
     )
     starts_at = DateTimeLocalField(
-        "Start (UTC)",
+        "Start",
         format=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
         validators=[Optional()],
     )
@@ -48,6 +50,12 @@ class SilenceForm(Form):
         filters=[without_edges],
         validators=[Length(max=LONGEST_COMMENT, message=_TOO_LONG)],
     )
+
+    def __init__(self, *args: Any, time_zone: str, **kwargs: Any) -> None:
+        """Take the time zone in which the start is entered."""
+        super().__init__(*args, **kwargs)
+        self._zone = zone(time_zone)
+        self.starts_at.label.text = f"Start ({time_zone.replace('_', ' ')})"
 
     @property
     def read_matchers(self) -> tuple[Matcher, ...]:
@@ -62,7 +70,7 @@ class SilenceForm(Form):
     def wanted(self, now: datetime) -> NewSilence:
         """Return what was entered; raise InvalidError."""
         given = self.starts_at.data
-        starts_at = given.replace(tzinfo=UTC) if given else now
+        starts_at = instant(given, self._zone) if given else now
         return NewSilence(
             matchers=self.read_matchers,
             comment=self.comment.data or "",

@@ -40,7 +40,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def create(project: ProjectView) -> ResponseReturnValue:
     """Create a maintenance window."""
-    form = MaintenanceWindowForm()
+    form = MaintenanceWindowForm(time_zone=get_current_user().time_zone)
     if request.method == "POST" and form.validate():
         me = Actor(id=get_current_user().id, name=get_current_user().username)
         try:

@@ -61,7 +61,7 @@ def _state(word: str) -> SilenceState:
 def create(project: ProjectView) -> ResponseReturnValue:
     """Show what a silence would mute, and create it."""
     alert = _alert(project)
-    form = SilenceForm()
+    form = SilenceForm(time_zone=get_current_user().time_zone)
     if request.method == "GET" and alert is not None:
         form.matchers.data = "\n".join(map(str, matchers_for(alert.labels)))
     if request.method == "POST" and form.validate() and "preview" not in request.form:

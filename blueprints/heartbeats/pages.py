@@ -14,7 +14,7 @@ from domain.heartbeats.heartbeats import MOST, HeartbeatView
 from domain.heartbeats.snippets import ping_snippets
 from domain.projects.views import ProjectView
 from forms.heartbeat import HeartbeatForm, ResetUrlForm
-from web.access.marks import project_member
+from web.access.marks import get_current_user, project_member
 from web.extensions import db
 from web.heartbeats import actions
 from web.http.endpoints import PageBlueprint
@@ -46,7 +46,7 @@ def _by_urgency(found: tuple[HeartbeatView, ...]) -> list[HeartbeatView]:
 @_maintainer
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create a heartbeat."""
-    form = HeartbeatForm()
+    form = HeartbeatForm(time_zone=get_current_user().time_zone)
     if form.validate_on_submit():
         try:
             made, _ = actions.create(project, form.details)

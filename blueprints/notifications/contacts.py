@@ -108,7 +108,7 @@ def _show_page(
     user, session = get_current_user(), db.session()
     present = preferences_of(user.id, session=session)
     form = form or ContactForm(formdata=None)
-    shown = preferences or PagingPreferencesForm.of(present)
+    shown = preferences or PagingPreferencesForm.of(present, user.user.time_zone)
     page = render_template(
         "notifications/contacts.html",
         contacts=list_contacts(_owner(), session=session),

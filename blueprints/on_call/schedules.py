@@ -10,7 +10,7 @@ from domain.on_call import schedules as domain
 from domain.on_call.schedules import ScheduleView
 from domain.projects.views import ProjectView
 from forms.on_call import ScheduleForm
-from web.access.marks import project_member
+from web.access.marks import get_current_user, project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.on_call.audit import record_schedule_change
@@ -29,7 +29,7 @@ _ONE = "/<int:schedule_id>"
 @project_member(at_least=Role.MAINTAINER)
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create a schedule; its rotations are added on its page."""
-    form = ScheduleForm()
+    form = ScheduleForm(time_zone=get_current_user().time_zone)
     if not form.validate_on_submit():
         return _form_page(project, form)
     try:

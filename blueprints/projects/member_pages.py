@@ -25,6 +25,8 @@ from web.pages.list_query import asked_part, list_query
 from web.services import now
 
 _MOST_INVITATIONS = 100
+#: The parameters of the list.
+_OF_LIST = ("search", "page")
 
 
 class MemberPages:
@@ -78,7 +80,7 @@ class MemberPages:
         except InvalidError as error:
             return self._refused(error)
         flash(f"{change.user.username} is now {_named(form)} of {namespace.path}.")
-        return self._back()
+        return self._back(_anchor=f"member-{member_id}")
 
     def remove(self, member_id: int) -> ResponseReturnValue:
         """Remove a member, or let the user leave."""
@@ -130,7 +132,7 @@ class MemberPages:
         return self._page(self._form(formdata=None), problem=str(error))
 
     def _page(self, form: MemberForm, *, problem: str = "") -> ResponseReturnValue:
-        search = words(list_query("search", "page"), "search")
+        search = words(list_query(*_OF_LIST), "search")
         part, invitations = asked_part(order_by="role"), self._invitations()
         found = self._found(search, part)
         page = render_template(
@@ -139,6 +141,7 @@ class MemberPages:
             namespace=self.namespace,
             blueprint=self.blueprint,
             where=self.where,
+            part={name: request.args[name] for name in _OF_LIST if request.args.get(name)},
             members=found.items,
             total=found.total,
             search=search,
@@ -167,8 +170,10 @@ class MemberPages:
         first = ListPart(size=_MOST_INVITATIONS)
         return list_invitations(self.namespace, first, session=db.session(), now=now())
 
-    def _back(self) -> ResponseReturnValue:
-        return redirect(url_for(f"{self.blueprint}.members", **self.where))
+    def _back(self, **more: str) -> ResponseReturnValue:
+        """Return to the same part of the list, and to a row of it."""
+        part = {name: request.args[name] for name in _OF_LIST if request.args.get(name)}
+        return redirect(url_for(f"{self.blueprint}.members", **{**part, **self.where, **more}))
 
 
 def _named(form: RoleForm) -> str:

@@ -57,6 +57,7 @@ class PersonView:
     is_bot: bool
     is_you: bool
     created_at: datetime
+    time_zone: str
     #: In groups and projects that the viewer shares; all of them for administrators.
     memberships: tuple[Membership, ...]
 
@@ -86,6 +87,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
         is_bot=user.kind == BOT,
         is_you=is_you,
         created_at=user.created_at,
+        time_zone=user.time_zone,
         memberships=theirs,
     )
 

@@ -73,6 +73,11 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
         return self.user.email
 
     @property
+    def time_zone(self) -> str:
+        """The time zone of the profile."""
+        return self.user.time_zone
+
+    @property
     def is_admin(self) -> bool:
         """Whether this is an administrator of the instance."""
         return self.user.is_admin

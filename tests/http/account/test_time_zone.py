@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import select
 
 from domain.accounts.roles import Role
-from models import User
+from models import Silence, User
 from tests.http.api.test_projects_api import script_of
-from tests.support.accounts.people import alice, database_of, make_user, signed_in
+from tests.support.accounts.people import alice, database_of, make_user, now, signed_in
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
@@ -49,3 +49,20 @@ def test_a_name_changed_by_a_token_leaves_the_zone(gatebell: LiveGatebell) -> No
         found = session.scalar(select(User).where(User.username == person.username))
         assert found is not None
         assert (found.name, found.time_zone) == ("New", "Europe/Berlin")
+
+
+def test_a_silence_starts_when_the_clock_of_its_author_says(gatebell: LiveGatebell) -> None:
+    endpoint, person = connect(gatebell), make_user(gatebell)
+    give_role(gatebell, endpoint.project, person, Role.DEVELOPER)
+    gatebell.cli("users", "change", person.username, "--time-zone", "Asia/Kathmandu")
+    browser = signed_in(gatebell, person)
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/silences/new")
+    assert "Start (Asia/Kathmandu)" in page.text
+    values = {"matchers": "service=x", "starts_at": f"{now().year + 1}-01-31T09:00"}
+    answer = submit(browser, page, form_with(page, "starts_at"), duration="1h", **values)
+    shown = browser.get(gatebell.url + answer.headers["Location"]).text
+    assert f"{now().year + 1}-01-31 09:00:00 +05:45" in shown
+    with database_of(gatebell) as session:
+        silence = session.scalars(select(Silence).order_by(Silence.id.desc())).first()
+        assert silence is not None
+        assert (silence.starts_at.hour, silence.starts_at.minute) == (3, 15)

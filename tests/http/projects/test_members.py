@@ -102,10 +102,14 @@ def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
     address = (
         f"/{path}/-/settings/members" if namespace == "project" else f"/groups/{path}/-/members"
     )
-    page = owner.get(gatebell.url + address)
-    form = form_to(page, f"/{member_id(gatebell, path, newcomer)}/role")
+    number = member_id(gatebell, path, newcomer)
+    page = owner.get(gatebell.url + address, params={"search": "newc"})
+    form = form_to(page, f"/{number}/role")
     assert form.value("role") == "20"
-    assert submit(owner, page, form, role="40").status_code == 302
+    answer = submit(owner, page, form, role="40")
+    # Back to the same row of the same search.
+    assert answer.headers["Location"].endswith(f"{address}?search=newc#member-{number}")
+    assert f'id="member-{number}"' in page.text
     assert roles_in(gatebell, path)[newcomer.username] == Role.MAINTAINER
     event = event_about(gatebell, newcomer, EventKind.MEMBER_CHANGED)
     assert event.details == {
