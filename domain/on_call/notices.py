@@ -35,7 +35,7 @@ class ShiftChange:
 
     def _written(self, moment: datetime) -> str:
         local = moment.astimezone(zone(self.schedule.time_zone))
-        return f"{local:%a} {local.day} {local:%B %Y, %H:%M}"
+        return f"{local:%a %Y-%m-%d %H:%M}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -291,7 +291,7 @@ def test_who_did_not_arrange_a_swap_is_told_by_mail(
         "Shifts of yours were swapped: Primary of acme/shop",
     )
     assert "alice swapped shifts with you:" in told.text
-    theirs = "from Mon 7 December 2026, 09:00 until Tue 8 December 2026, 09:00"
+    theirs = "from Mon 2026-12-07 09:00 until Tue 2026-12-08 09:00"
     assert f"- You are on call {theirs}, for alice." in told.text
     assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
     # Who maintains the project undoes it, and both are told.

@@ -73,7 +73,7 @@ class Grid:
         monday = day - timedelta(days=day.weekday())
         if view is CalendarView.WEEKS:
             last = monday + 2 * _WEEK - _DAY
-            title = f"{_written(monday)} to {_written(last)} {last.year}"
+            title = f"{monday} to {last}"
             return cls(
                 view=view, day=day, title=title, first=monday, last=last, time_zone=time_zone
             )
@@ -82,7 +82,7 @@ class Grid:
         return cls(
             view=view,
             day=day,
-            title=f"{begin:%B} {begin.year}",
+            title=f"{begin:%Y-%m}",
             first=begin - timedelta(days=begin.weekday()),
             last=end + timedelta(days=_DAYS_OF_A_WEEK - 1 - end.weekday()),
             time_zone=time_zone,
@@ -149,7 +149,3 @@ def _midnight(day: date, place: ZoneInfo) -> datetime:
 
 def _next_month(first: date) -> date:
     return (first + timedelta(days=31)).replace(day=1)
-
-
-def _written(day: date) -> str:
-    return f"{day.day} {day:%B}"
