@@ -10,6 +10,7 @@ from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.handling.assignments import assign as assign_alert
 from domain.alerts.handling.notes import add_note
+from domain.alerts.handling.removal import delete_alert
 from domain.alerts.handling.status import StatusChange, StatusChangeResult, change_statuses
 from domain.alerts.handling.status import change_status as change
 from domain.alerts.listing.queries import LARGEST_IID
@@ -18,6 +19,7 @@ from domain.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
 from forms.alert_query import read_query
 from web.access.marks import get_current_user, project_member
+from web.alerts.alert_audit import record_deletion
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.filters import pluralize, visible
@@ -100,6 +102,15 @@ def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
     except InvalidError as error:
         flash(str(error), "error")
     return _to_alert(project, iid, part="activity")
+
+
+@alert_changes.post(f"{_ONE}/delete")
+@project_member(at_least=Role.MAINTAINER)
+def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Delete an alert with its activity, and return to the list."""
+    record_deletion(project, delete_alert(project.id, iid, session=db.session()))
+    flash(f"Alert #{iid} was deleted.")
+    return redirect(url_for("alerts.index", project_path=project.path))
 
 
 def _me() -> Actor:

@@ -4,6 +4,7 @@ from flask import Blueprint, Response
 
 from domain.alerts.handling.alert_detail import get_alert, get_payload
 from domain.alerts.handling.assignments import assign, username_of
+from domain.alerts.handling.removal import delete_alert
 from domain.alerts.handling.status import (
     StatusChange,
     change_matching,
@@ -16,6 +17,7 @@ from domain.alerts.listing.sort_orders import NEWEST, read_cursor
 from domain.audit.events import Actor
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
+from web.alerts.alert_audit import record_deletion
 from web.alerts.files import alert_file, payload_file
 from web.alerts.urls import AlertUrls
 from web.api.description.described import answers_with
@@ -83,6 +85,13 @@ def change(project: ProjectView, iid: int, body: AlertBody, actor: Actor) -> Ale
     if assignee is not None:
         assign(project, iid, assignee, by=actor, session=db.session(), now=now())
     return _shown(project, iid)
+
+
+@alerts.delete(_ONE)
+@operation("alerts.delete")
+def delete(project: ProjectView, iid: int) -> None:
+    """Delete an alert with its activity."""
+    record_deletion(project, delete_alert(project.id, iid, session=db.session()))
 
 
 @alerts.put("/status")

@@ -68,6 +68,7 @@ class EventKind(StrEnum):
     INVITATION_REVOKED = "invitation.revoked"
     INVITATION_ACCEPTED = "invitation.accepted"
     INTEGRATION_CHANGED = "integration.changed"
+    ALERT_DELETED = "alert.deleted"
     SILENCE_CREATED = "silence.created"
     SILENCE_CHANGED = "silence.changed"
     SILENCE_EXPIRED = "silence.expired"

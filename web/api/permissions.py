@@ -172,6 +172,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alerts.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "alerts.payload": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "alerts.change": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "alerts.delete": _project(_WRITE, Role.MAINTAINER),
     "alerts.change_several": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "alert_activity.notes": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "alert_activity.create_note": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),

@@ -9,6 +9,8 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
+from domain.alerts.handling.removal import remove_resolved
+from domain.alerts.handling.silent_alerts import resolve_silent
 from domain.alerts.listing.charts import add_up
 from domain.audit.seals import audit_key, prune_events, seal_events
 from domain.audit.streaming.backlog import drop_old_entries, remove_orphans
@@ -58,12 +60,20 @@ def prune_database(settings: Settings) -> dict[str, int]:
             removed["tokens_given_expiry"] = end_endless_tokens(
                 token_lifetimes(current), session=session, now=now, between=between
             )
-            removed |= _prune_audit_log(current, session)
+            removed |= _prune_audit_log(current, session) | _prune_alerts(current, session)
             removed["webhook_deliveries"] = _prune_webhooks(current, session)
             session.commit()
             return removed
     finally:
         engine.dispose()
+
+
+def _prune_alerts(current: Settings, session: Session) -> dict[str, int]:
+    """Remove resolved alerts by age, if that is set; return how many."""
+    if not current.alert_keep_days:
+        return {}
+    before = system_clock() - timedelta(days=current.alert_keep_days)
+    return {"alerts": remove_resolved(before=before, session=session, between=session.commit)}
 
 
 def _prune_audit_log(current: Settings, session: Session) -> dict[str, int]:
@@ -89,6 +99,23 @@ def _prune_webhooks(current: Settings, session: Session) -> int:
         _webhook_log.error("webhook deliveries given up", extra={"count": given_up})
     before = now - timedelta(days=current.webhook_delivery_keep_days)
     return prune_log(before=before, session=session, between=between)
+
+
+def run_resolve_silent() -> None:
+    """Resolve the alerts in the database of the environment that went silent."""
+    resolve_silent_alerts(settings_from_environment())
+
+
+def resolve_silent_alerts(settings: Settings) -> int:
+    """Resolve the alerts that no report repeats, and return how many."""
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session:
+            resolved = resolve_silent(session=session, now=system_clock(), between=session.commit)
+            session.commit()
+            return resolved
+    finally:
+        engine.dispose()
 
 
 def run_add_up() -> None:

@@ -29,7 +29,7 @@ from web.jobs.heartbeat import start_heartbeat
 from web.jobs.heartbeats import Heartbeats
 from web.jobs.loops import Loop
 from web.jobs.mail import queue_due_mail, send_due_mail
-from web.jobs.maintenance import run_add_up, run_prune, run_seal
+from web.jobs.maintenance import run_add_up, run_prune, run_resolve_silent, run_seal
 from web.jobs.pages import Paging
 from web.jobs.periodic_jobs import once_per_period
 from web.jobs.registry import run_registry_removals
@@ -118,6 +118,12 @@ def add_registry_task(queue: Huey, *, remove: Callable[[], None]) -> None:
     queue.periodic_task(crontab(minute="*"), name="remove_from_registry")(remove)
 
 
+def add_silence_task(queue: Huey, settings: Settings, *, resolve: Callable[[], None]) -> None:
+    """Register the task that resolves alerts which no report repeats."""
+    locked = queue.lock_task("silent")(once_per_period("silent", _MINUTE, resolve, settings))
+    queue.periodic_task(crontab(minute="*"), name="resolve_silent_alerts")(locked)
+
+
 def add_repository_task(queue: Huey, *, pack: Callable[[], None]) -> None:
     """Register the task that packs repositories, once an hour on each host."""
     queue.periodic_task(crontab(minute="17"), name="pack_repositories")(pack)
@@ -158,6 +164,7 @@ def _add_all_tasks(queue: Huey, settings: Settings) -> None:
     add_mail_tasks(queue, settings, write=queue_due_mail, send=send_due_mail)
     add_registry_task(queue, remove=run_registry_removals)
     add_repository_task(queue, pack=run_pack)
+    add_silence_task(queue, settings, resolve=run_resolve_silent)
     add_deletion_task(queue, settings, remove=run_deletions)
     add_worker_heartbeat(queue, settings)
 

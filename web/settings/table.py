@@ -263,6 +263,11 @@ class Settings(MonitoringSettings):
     delivery_keep_days: int = live(
         30, kinds.whole_number(1, 3_650, "days"), "Retention of further deliveries."
     )
+    alert_keep_days: int = live(
+        0,
+        kinds.whole_number(0, 3_650, "days"),
+        "Retention of resolved alerts, with their activity; 0 keeps them for ever.",
+    )
     refused_delivery_samples_per_minute: int = live(
         30,
         kinds.whole_number(0, 10_000),

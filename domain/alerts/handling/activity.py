@@ -15,6 +15,9 @@ from domain.audit.events import Actor
 from domain.database.paging import Page, Slice
 from models import AlertNote
 
+#: How the words begin that say from where the service itself acted.
+BY_ITSELF = "by itself"
+
 
 class NoteKind(StrEnum):
     """The kind of an entry of the activity."""
@@ -59,6 +62,11 @@ class ActivityView:
     #: From where the user acted if it was no page and no token, in words as in a sentence.
     via: str | None = None
     changes: tuple[FieldChange, ...] = ()
+
+    @property
+    def is_by_itself(self) -> bool:
+        """Whether the service acted, and nobody else."""
+        return bool(self.via and self.via.startswith(BY_ITSELF))
 
 
 def add_entry(

@@ -2,18 +2,23 @@
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
 import requests
+from sqlalchemy import select, update
 
 from domain.accounts.roles import Role
 from domain.accounts.users import get_user
 from domain.alerts.handling.notes import add_note
+from domain.alerts.handling.silent_alerts import resolve_silent
 from domain.audit.events import Actor
+from models import AuditEvent, Integration
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
+from tests.support.alerts.integration_pages import words
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import alerts_of, change
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -240,3 +245,39 @@ def test_the_page_says_why_reports_were_grouped(
     for name in fields:
         assert f"<bdi>{name}</bdi>" in why
     assert "hosts</bdi>" not in why
+
+
+@pytest.mark.both_databases
+def test_a_maintainer_deletes_an_alert_and_its_next_report_opens_another(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Disk full", fingerprint="disk")
+    url = f"{gatebell.url}/{endpoint.project}/-/alerts/1"
+    developer = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+    assert "Delete alert" not in developer.get(url).text
+    maintainer = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
+    page = maintainer.get(url)
+    assert submit(maintainer, page, form_to(page, "/1/delete")).status_code == 302
+    assert maintainer.get(url).status_code == 404
+    assert endpoint.accepted(title="Disk full", fingerprint="disk")["iid"] == 2
+    with database_of(gatebell) as session:
+        told = session.scalars(
+            select(AuditEvent).where(AuditEvent.kind == "alert.deleted").order_by(AuditEvent.id)
+        ).all()[-1]
+        assert (told.subject, told.details["iid"]) == ("Disk full", 1)
+
+
+def test_what_was_resolved_by_itself_opens_again_with_the_same_start(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    report = {"title": "Disk", "fingerprint": "disk", "start_time": "2026-11-21T07:52:39Z"}
+    endpoint.accepted(**report)
+    change(gatebell, update(Integration).values(resolve_after_minutes=5))
+    with database_of(gatebell) as session:
+        later = now() + timedelta(hours=1)
+        assert resolve_silent(session=session, now=later, between=session.flush) == 1
+    page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    assert "It was resolved by itself after 5 minutes without a report" in words(page.text)
+    assert endpoint.accepted(**report)["iid"] == 2

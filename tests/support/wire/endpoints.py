@@ -253,6 +253,7 @@ ENDPOINTS = (
     Endpoint("api_v4.alerts.download", "GET", f"{ALERTS_AT}/export.json", ALERTS),
     Endpoint("api_v4.alerts.show", "GET", f"{ALERTS_AT}/{{id}}"),
     Endpoint("api_v4.alerts.payload", "GET", f"{ALERTS_AT}/{{id}}/payload"),
+    Endpoint("api_v4.alerts.delete", "DELETE", f"{ALERTS_AT}/{{id}}"),
     Endpoint(
         "api_v4.alerts.change", "PUT", f"{ALERTS_AT}/{{id}}", ("status", "assignee", "assignee_id")
     ),

@@ -1,0 +1,64 @@
+"""Resolves open alerts that no report has repeated for as long as their integration waits."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from sqlalchemy import case, select, update
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.activity import BY_ITSELF, NoteKind, add_entry
+from domain.alerts.handling.status import lock_alerts_of
+from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED
+from models import Alert, Integration
+
+_SLICE = 500
+#: An ignored alert stays ignored.
+_WAITING = (TRIGGERED, "acknowledged")
+
+
+def resolve_silent(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
+    """Resolve these alerts and return how many; `between` is called after each slice."""
+    waits = select(Integration.id, Integration.project_id, Integration.resolve_after_minutes).where(
+        Integration.resolve_after_minutes.is_not(None)
+    )
+    total = 0
+    for integration_id, project_id, minutes in session.execute(waits).all():
+        between()
+        while resolved := _resolve_some(integration_id, project_id, minutes, session, now):
+            between()
+            total += resolved
+    return total
+
+
+def _resolve_some(
+    integration_id: int, project_id: int, minutes: int, session: Session, now: datetime
+) -> int:
+    lock_alerts_of(project_id, session=session)
+    # Asked for together with the lock: an alert that was reported meanwhile is not silent.
+    statement = (
+        select(Alert.id)
+        .where(
+            Alert.integration_id == integration_id,
+            Alert.status.in_(_WAITING),
+            Alert.last_event_at < now - timedelta(minutes=minutes),
+        )
+        .order_by(Alert.id)
+        .limit(_SLICE)
+        .with_for_update()
+    )
+    ids = list(session.scalars(statement))
+    if not ids:
+        return 0
+    # An alert that starts in the future does not end before its start.
+    ended_at = case((Alert.started_at > now, Alert.started_at), else_=now)
+    session.execute(
+        update(Alert)
+        .where(Alert.id.in_(ids))
+        .values(status=RESOLVED, ended_at=ended_at)
+        .execution_options(synchronize_session=False)
+    )
+    for alert_id in ids:
+        entry = add_entry(alert_id, NoteKind.STATUS, RESOLVED, by=None, session=session, now=now)
+        entry.via = f"{BY_ITSELF} after {minutes:,} minutes without a report"
+    session.flush()
+    return len(ids)

@@ -1,0 +1,118 @@
+"""Alerts that are kept no longer, and those that no report repeats."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.removal import remove_resolved
+from domain.alerts.handling.silent_alerts import resolve_silent
+from models import Alert, AlertCounter, AlertNote, Group, Integration, Project
+from tests.support.accounts.people import now
+from web.database.engine import open_engine
+from web.settings.reader import Settings
+
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+@pytest.fixture
+def session(settings: Settings) -> Iterator[Session]:
+    engine = open_engine(settings)
+    with Session(engine) as opened:
+        yield opened
+    engine.dispose()
+
+
+@pytest.fixture
+def project(session: Session) -> Project:
+    group = Group(name="acme", path="acme", created_at=now())
+    session.add(group)
+    session.flush()
+    made = Project(
+        group_id=group.id, name="shop", path="acme/shop", visibility="private", created_at=now()
+    )
+    session.add(made)
+    session.flush()
+    session.add(AlertCounter(project_id=made.id))
+    session.commit()
+    return made
+
+
+def alert(project: Project, iid: int, status: str, ago: timedelta, **changes: object) -> Alert:
+    at = now() - ago
+    return Alert(
+        **{
+            "project_id": project.id,
+            "iid": iid,
+            "status": status,
+            "severity": 0,
+            "title": f"Disk {iid}",
+            "started_at": at - HOUR,
+            "ended_at": at if status == "resolved" else None,
+            "last_event_at": at,
+            "created_at": at,
+            **changes,
+        }
+    )
+
+
+def test_alerts_that_were_resolved_long_ago_are_removed(session: Session, project: Project) -> None:
+    session.add_all(
+        [
+            alert(project, 1, "resolved", 40 * DAY),
+            alert(project, 2, "resolved", 20 * DAY),
+            alert(project, 3, "triggered", 40 * DAY),
+            alert(project, 4, "resolved", 20 * DAY, started_at=now() - 50 * DAY),
+        ]
+    )
+    session.flush()
+    first = session.scalars(select(Alert.id).where(Alert.iid == 1)).one()
+    session.add(AlertNote(alert_id=first, user_name="a", kind="note", text="x", created_at=now()))
+    session.commit()
+    before = now() - 30 * DAY
+    assert remove_resolved(before=before, session=session, between=session.commit) == 1
+    assert session.scalars(select(Alert.iid).order_by(Alert.iid)).all() == [2, 3, 4]
+    assert session.scalars(select(AlertNote)).all() == []
+
+
+def integration(project: Project, identifier: str, minutes: int | None) -> Integration:
+    return Integration(
+        project_id=project.id,
+        type="http",
+        name=identifier,
+        endpoint_identifier=identifier,
+        key_digest=b"d" * 32,
+        key_ciphertext="",
+        resolve_after_minutes=minutes,
+        created_at=now(),
+    )
+
+
+def test_alerts_that_no_report_repeats_are_resolved_by_themselves(
+    session: Session, project: Project
+) -> None:
+    waits, other = integration(project, "a" * 16, 60), integration(project, "b" * 16, None)
+    session.add_all([waits, other])
+    session.flush()
+    silent, of = 2 * HOUR, {"integration_id": waits.id}
+    session.add_all(
+        [
+            alert(project, 1, "triggered", silent, **of),
+            alert(project, 2, "acknowledged", silent, **of),
+            alert(project, 3, "ignored", silent, **of),
+            alert(project, 4, "triggered", HOUR / 2, **of),
+            alert(project, 5, "triggered", silent, integration_id=other.id),
+        ]
+    )
+    session.commit()
+    assert resolve_silent(session=session, now=now(), between=session.commit) == 2
+    rows = session.execute(select(Alert.iid, Alert.status).order_by(Alert.iid)).all()
+    assert [status for _, status in rows] == [
+        *("resolved", "resolved"),
+        *("ignored", "triggered", "triggered"),
+    ]
+    notes = session.scalars(select(AlertNote)).all()
+    assert {note.via for note in notes} == {"by itself after 60 minutes without a report"}
+    assert resolve_silent(session=session, now=now(), between=session.commit) == 0
