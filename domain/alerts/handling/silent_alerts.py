@@ -18,11 +18,12 @@ _WAITING = (TRIGGERED, "acknowledged")
 
 def resolve_silent(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
     """Resolve these alerts and return how many; `between` is called after each slice."""
-    waits = select(Integration.id, Integration.project_id, Integration.resolve_after_minutes).where(
-        Integration.resolve_after_minutes.is_not(None)
+    waiting = session.scalars(
+        select(Integration).where(Integration.resolve_after_minutes.is_not(None))
     )
+    found = [(each.id, each.project_id, each.resolve_after_minutes or 0) for each in waiting]
     total = 0
-    for integration_id, project_id, minutes in session.execute(waits).all():
+    for integration_id, project_id, minutes in found:
         between()
         while resolved := _resolve_some(integration_id, project_id, minutes, session, now):
             between()

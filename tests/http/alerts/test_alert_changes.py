@@ -274,7 +274,10 @@ def test_what_was_resolved_by_itself_opens_again_with_the_same_start(
     endpoint = connect(gatebell)
     report = {"title": "Disk", "fingerprint": "disk", "start_time": "2026-11-21T07:52:39Z"}
     endpoint.accepted(**report)
-    change(gatebell, update(Integration).values(resolve_after_minutes=5))
+    change(
+        gatebell,
+        update(Integration).where(Integration.id == endpoint.id).values(resolve_after_minutes=5),
+    )
     with database_of(gatebell) as session:
         later = now() + timedelta(hours=1)
         assert resolve_silent(session=session, now=later, between=session.flush) == 1
