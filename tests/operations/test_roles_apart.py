@@ -1,7 +1,11 @@
 """On Postgres one role migrates, and the service works as another one that owns nothing."""
 
+import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic, sleep
+from typing import LiteralString, NamedTuple
 
 import psycopg
 import pytest
@@ -16,43 +20,45 @@ from tests.support.alerts.senders import connect
 from tests.support.database.postgres import Postgres
 from tests.support.service.live import ROOT, LiveGatebell
 
-SERVICE = "gatebell_test_service"
+SCRIPTS = ROOT / "deploy" / "postgres"
+PASSWORDS = {"owner_password": "only-for-tests", "service_password": "only-for-tests-too"}
 
 
-def as_role(url: str, role: str) -> str:
-    parts = make_url(url).set(username=role, password="only-for-tests")
-    return parts.render_as_string(hide_password=False)
+class Roles(NamedTuple):
+    """A database that deploy/postgres/roles.sql has made, and its address for each role."""
 
-
-def documented_grants(url: str) -> str:
-    """Return the statements of docs/operations.md, for this database."""
-    text = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
-    (block,) = [each for each in text.split("```sql\n")[1:] if "GRANT" in each]
-    name = make_url(url).database
-    return (
-        block.partition("```")[0]
-        .replace("DATABASE gatebell ", f"DATABASE {name} ")
-        .replace("gatebell_service", SERVICE)
-    )
+    name: str
+    owner: str
+    service: str
 
 
 @pytest.fixture
-def url(postgres: Postgres) -> str:
-    """An empty database, whose owner migrates; the other role may connect and nothing else."""
-    made = postgres.new_database()
-    with psycopg.connect(make_url(made).render_as_string(hide_password=False)) as connection:
-        connection.execute(
-            sql.SQL(
-                "DO $$ BEGIN CREATE ROLE {} LOGIN PASSWORD 'only-for-tests'; "
-                "EXCEPTION WHEN duplicate_object THEN NULL; END $$"
-            ).format(sql.Identifier(SERVICE))
-        )
-    return made
+def roles(postgres: Postgres, tmp_path: Path) -> Iterator[Roles]:
+    """Run the scripts as they are, with names that nobody else has on this server."""
+    name = f"gatebell_test_roles_{os.getpid()}"
+    for script in SCRIPTS.iterdir():
+        text = script.read_text(encoding="utf-8").replace("gatebell_queue", "QUEUE")
+        text = re.sub(r"\bgatebell(?=[_;\s])", name, text).replace("QUEUE", "gatebell_queue")
+        (tmp_path / script.name).write_text(text, encoding="utf-8")
+    postgres.run_script(tmp_path / "roles.sql", **PASSWORDS)
+    owner, service = f"{name}_owner", f"{name}_service"
+    yield Roles(
+        name,
+        postgres.address_of(name, owner, PASSWORDS["owner_password"]),
+        postgres.address_of(name, service, PASSWORDS["service_password"]),
+    )
+    drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+    postgres.execute(drop)
+    for role in (owner, service):
+        postgres.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
-def execute(url: str, statements: str) -> None:
-    with psycopg.connect(make_url(url).render_as_string(hide_password=False)) as connection:
-        connection.execute(statements.encode())
+def refusal(url: str, statement: LiteralString) -> str:
+    """Return what Postgres says to a statement of a role."""
+    address = make_url(url).render_as_string(hide_password=False)
+    with psycopg.connect(address) as connection, pytest.raises(psycopg.Error) as refused:
+        connection.execute(statement)
+    return str(refused.value)
 
 
 def await_worker(live: LiveGatebell) -> None:
@@ -66,14 +72,13 @@ def await_worker(live: LiveGatebell) -> None:
 
 
 def test_the_service_works_as_a_role_that_owns_nothing(
-    url: str, tmp_path: Path, run_here: RunHere
+    roles: Roles, tmp_path: Path, run_here: RunHere
 ) -> None:
-    owner = LiveGatebell(instance_path=tmp_path / "owner", database_url=url)
-    execute(url, documented_grants(url))
+    owner = LiveGatebell(instance_path=tmp_path / "owner", database_url=roles.owner)
     assert run_here(owner, "make migrate").returncode == 0
     live = LiveGatebell(
         instance_path=tmp_path / "service",
-        database_url=as_role(url, SERVICE),
+        database_url=roles.service,
         WEB_CONCURRENCY="1",
         MIGRATE_ON_START="false",
     )
@@ -88,17 +93,28 @@ def test_the_service_works_as_a_role_that_owns_nothing(
         assert live.stop() == 0, live.log_text()
     assert "permission denied" not in live.log_text()
     assert "ended by itself" not in live.log_text()
+    assert "permission denied" in refusal(roles.service, "CREATE TABLE public.mine (id int)")
+    assert "must be owner" in refusal(roles.service, "DROP TABLE users")
+    assert "must be owner" in refusal(
+        roles.service, "DROP TRIGGER alert_numbers_keep ON alert_counters"
+    )
 
 
 def test_a_worker_that_may_not_make_its_schema_says_what_to_do(
-    url: str, tmp_path: Path, run_here: RunHere
+    roles: Roles, tmp_path: Path, run_here: RunHere
 ) -> None:
-    execute(url, f"GRANT ALL ON SCHEMA public TO {SERVICE}")
-    live = LiveGatebell(instance_path=tmp_path, database_url=as_role(url, SERVICE))
+    with psycopg.connect(make_url(roles.owner).render_as_string(hide_password=False)) as owner:
+        owner.execute("DROP SCHEMA gatebell_queue")
+        owner.execute(
+            sql.SQL("GRANT ALL ON SCHEMA public TO {}").format(
+                sql.Identifier(f"{roles.name}_service")
+            )
+        )
+    live = LiveGatebell(instance_path=tmp_path, database_url=roles.service)
     done = run_here(live, "make run")
     assert done.returncode == 2
     assert done.stderr.startswith(
         "DATABASE_URL: the worker's queue needs the schema gatebell_queue, and the role "
     )
-    assert f"GRANT CREATE ON DATABASE {make_url(url).database} TO {SERVICE}" in done.stderr
+    assert f"GRANT CREATE ON DATABASE {roles.name} TO {roles.name}_service" in done.stderr
     assert "Traceback" not in done.stderr

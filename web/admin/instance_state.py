@@ -127,8 +127,13 @@ def upkeep_metrics() -> Sequence[Gauge]:
         db.session.rollback()
         _log.warning("nobody can tell of mail", extra={"reason": type(error).__name__})
         return ()
-    pruned = pruned_at.timestamp() if pruned_at else 0.0
+    pruning = Gauge(
+        "gatebell_prune_last_started_timestamp_seconds",
+        "When pruning began last; every ten minutes.",
+        pruned_at.timestamp() if pruned_at else 0.0,
+    )
     return (
+        *([pruning] if pruned_at else []),
         Gauge("gatebell_mail_queue_messages", "E-mail that waits to be sent.", mail.waiting),
         Gauge(
             "gatebell_mail_queue_age_seconds",
@@ -139,11 +144,6 @@ def upkeep_metrics() -> Sequence[Gauge]:
             "gatebell_mail_failing_messages",
             "E-mail that waits because an attempt has failed.",
             mail.failing,
-        ),
-        Gauge(
-            "gatebell_prune_last_started_timestamp_seconds",
-            "When pruning began last; every ten minutes.",
-            pruned,
         ),
         Gauge(
             "gatebell_database_pool_size",

@@ -63,6 +63,18 @@ class Postgres:
         pgexec("psql", ("--quiet", "--file", str(file), restored), bin_path=programs)
         return restored
 
+    def run_script(self, file: Path, **variables: str) -> None:
+        """Run a script for psql, as the superuser."""
+        settings = [f"--set={name}={value}" for name, value in variables.items()]
+        address = self._url.render_as_string(hide_password=False)
+        options = ("--quiet", "--set=ON_ERROR_STOP=1", *settings, f"--file={file}", address)
+        pgexec("psql", options, bin_path=POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
+
+    def address_of(self, database: str, role: str, password: str) -> str:
+        """Return the address of a database for a role."""
+        found = self._url.set(database=database, username=role, password=password)
+        return found.render_as_string(hide_password=False)
+
     def _made(self, how: sql.Composed) -> str:
         name = f"gatebell_test_{os.getpid()}_{next(_numbers)}"
         statement = sql.SQL("CREATE DATABASE {} {} " + self._strategy)
