@@ -22,6 +22,7 @@ test: $(VENV)/development $(BIN)/gatebell lint ## Check and test everything, on 
 	@scripts/ensure-chromium
 	@scripts/ensure-monitoring
 	@scripts/ensure-registry
+	@scripts/ensure-proxies
 	@scripts/ensure-git-clients
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 

@@ -1,0 +1,101 @@
+"""nginx and Caddy with the files of deploy/, on ports and with a certificate of a test."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socket import create_connection
+from time import monotonic, sleep
+
+from tests.support.service.live import ROOT
+
+_PROGRAMS = {"nginx": "usr/sbin/nginx", "caddy": "usr/bin/caddy"}
+_PATIENCE_SECONDS = 30
+
+
+def find(name: str) -> str | None:
+    """Return the program: that of scripts/ensure-proxies, or the one of this machine."""
+    ours = ROOT / ".proxies" / _PROGRAMS[name]
+    return str(ours) if ours.exists() else shutil.which(name)
+
+
+@contextmanager
+def running_proxy(
+    name: str, *, folder: Path, certificate: Path, port: int, service_port: int
+) -> Iterator[None]:
+    """Run a proxy in front of a service; only names, ports and files differ from deploy/."""
+    program = find(name)
+    assert program is not None
+    write = {"nginx": _nginx, "caddy": _caddy}[name]
+    command = write(folder, certificate, port, service_port)
+    with (folder / "proxy.log").open("wb") as log:
+        process = subprocess.Popen([program, *command], cwd=folder, stdout=log, stderr=log)
+    try:
+        _await(port, folder / "proxy.log")
+        yield
+    finally:
+        process.terminate()
+        process.wait(_PATIENCE_SECONDS)
+
+
+def _await(port: int, log: Path) -> None:
+    deadline = monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert monotonic() < deadline, log.read_text(errors="replace")
+            sleep(0.1)
+        else:
+            return
+
+
+def _nginx(folder: Path, certificate: Path, port: int, service_port: int) -> list[str]:
+    site = (ROOT / "deploy/nginx/gatebell.conf").read_text(encoding="utf-8")
+    for pattern, replacement in (
+        (r"listen (?:80|\[::\]:80|\[::\]:443 ssl);\n", ""),
+        (r"listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;"),
+        (r"/etc/letsencrypt/\S+?(?=;)", str(certificate)),
+        (r"gate\.example\.com", "127.0.0.1"),
+        (r"127\.0\.0\.1:8000", f"127.0.0.1:{service_port}"),
+    ):
+        site, count = re.subn(pattern, replacement, site)
+        assert count, pattern
+    # Without `listen`, the redirecting server would take port 80, which needs root.
+    site = site.replace("server {\n", f"server {{\n    listen unix:{folder}/http.sock;\n", 1)
+    (folder / "site.conf").write_text(site, encoding="utf-8")
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    main = (
+        f"pid {folder}/nginx.pid; error_log stderr; events {{}}"
+        f"http {{ access_log off; {paths} include {folder}/site.conf; }}"
+    )
+    (folder / "nginx.conf").write_text(main, encoding="utf-8")
+    return [
+        "-p",
+        str(folder),
+        "-e",
+        "stderr",
+        "-c",
+        str(folder / "nginx.conf"),
+        "-g",
+        "daemon off;",
+    ]
+
+
+def _caddy(folder: Path, certificate: Path, port: int, service_port: int) -> list[str]:
+    site = (ROOT / "deploy/caddy/Caddyfile").read_text(encoding="utf-8")
+    head = "gate.example.com {\n"
+    assert head in site
+    site = site.replace(head, f"https://127.0.0.1:{port} {{\n\ttls {certificate} {certificate}\n")
+    site, count = re.subn(
+        r"reverse_proxy 127\.0\.0\.1:8000", f"reverse_proxy 127.0.0.1:{service_port}", site
+    )
+    assert count == 1
+    options = (
+        f"{{\n\tadmin off\n\tauto_https disable_redirects\n\tstorage file_system {folder}\n}}\n"
+    )
+    (folder / "Caddyfile").write_text(options + site, encoding="utf-8")
+    return ["run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
