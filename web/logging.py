@@ -110,6 +110,8 @@ def logging_configuration(settings: Settings) -> dict[str, Any]:
             # It logs a line for each poll of the queue.
             "huey": {"level": "INFO"},
             "alembic": {"level": "WARNING"},
+            # A pool of SQLAlchemy's, which quietens its own alone.
+            "web.database.counted_pool": {"level": "WARNING"},
         },
     }
 

@@ -4,8 +4,6 @@ from datetime import timedelta
 
 from flask import Flask
 from jinja2 import StrictUndefined
-from sqlalchemy import Engine, event
-from sqlalchemy.pool import QueuePool
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from domain.api_usage.counting import CallCounter
@@ -21,7 +19,6 @@ from web.http.cookies import cookie_name
 from web.http.encoded_references import EncodedReferenceMiddleware
 from web.http.endpoints import page_blueprints
 from web.http.public_urls import BasePathMiddleware, path_of
-from web.metrics import count_last_connection_taken
 from web.pages.sessions import PageSessions
 from web.releases.flushing import CallFlusher
 from web.releases.requested import refuse_unknown_releases
@@ -83,7 +80,6 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     csrf.init_app(app)
     with app.app_context():
         prepare_engine(db.engine, settings)
-        _count_full_pool(db.engine)
     connections = KeptConnections(
         open_autocommit_engine(settings),
         size=settings.database_pool_size,
@@ -102,17 +98,6 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
         calls=calls,
         write_probe=WriteProbe(patience_ms=settings.sqlite_busy_timeout_ms),
     )
-
-
-def _count_full_pool(engine: Engine) -> None:
-    """Count each time when the last free connection of the pool of pages is taken."""
-    pool = engine.pool
-
-    def took(*_: object) -> None:
-        if isinstance(pool, QueuePool) and pool.checkedout() >= pool.size():
-            count_last_connection_taken()
-
-    event.listen(engine, "checkout", took)
 
 
 def check_requests(app: Flask) -> None:

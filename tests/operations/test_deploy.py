@@ -77,9 +77,9 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     with running_proxy(
         name, folder=tmp_path, certificate=certificate, port=port, service_port=live.port
     ):
-        page = requests.get(f"{base_url}/users/sign_in", verify=certificate, timeout=60)
+        page = requests.get(f"{base_url}/users/sign_in", verify=str(certificate), timeout=60)
         assert (page.status_code, "Sign in" in page.text) == (200, True)
-        metrics = requests.get(f"{base_url}/metrics", verify=certificate, timeout=60)
+        metrics = requests.get(f"{base_url}/metrics", verify=str(certificate), timeout=60)
         assert metrics.status_code == 404
         checks = json.loads(live.run_cli("doctor").stdout)["checks"]
     (said,) = (each for each in checks if each["check"] == "proxy")

@@ -12,6 +12,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from domain.threads import ThreadExecutor, serves_in_greenlets
+from web.database.counted_pool import CountedPool
 from web.database.sqlite import DeadlineSqliteConnection
 from web.database.wal_truncation import KEPT_BYTES
 from web.instance_files import make_private_file
@@ -33,6 +34,7 @@ def engine_options(settings: Settings) -> dict[str, Any]:
     """Return the options of create_engine for an engine with a pool."""
     return {
         **_connection_options(settings),
+        "poolclass": CountedPool,
         "pool_size": settings.database_pool_size,
         "max_overflow": 0,
         "pool_timeout": settings.database_connect_timeout_seconds,

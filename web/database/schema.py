@@ -29,6 +29,10 @@ class IncompatibleSchemaError(Exception):
     """A newer release has migrated the database incompatibly."""
 
 
+class UnknownRevisionError(Exception):
+    """There is no such migration."""
+
+
 class SchemaState(Enum):
     """The state of the schema compared with this code."""
 
@@ -57,6 +61,32 @@ def migrate(settings: Settings) -> None:
                 _upgrade(connection)
     finally:
         engine.dispose()
+
+
+def move_to(settings: Settings, revision: str) -> None:
+    """Migrate the database to an earlier or later revision, which this code has to know.
+
+    Going back removes what later migrations have added. Raises UnknownRevisionError.
+    """
+    if not is_known_revision(revision):
+        raise UnknownRevisionError(
+            f"{revision} is no migration; the newest is {newest_known_revision()}."
+        )
+    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
+    try:
+        with _migration_lock(settings, engine), engine.begin() as connection:
+            refuse_too_new(schema_state(connection), connection)
+            _move(connection, revision)
+    finally:
+        engine.dispose()
+
+
+def _move(connection: Connection, revision: str) -> None:
+    from alembic import command  # noqa: PLC0415 - see above
+
+    configuration, current = alembic_configuration(connection), _revision(connection)
+    is_back = current is not None and revision < current
+    (command.downgrade if is_back else command.upgrade)(configuration, revision)
 
 
 def alembic_configuration(connection: Connection) -> Any:

@@ -63,7 +63,6 @@ from web.http.oauth_errors import advice, explained
 from web.http.public_urls import with_base_path
 from web.http.routes import existing_methods
 from web.http.transactions import roll_back
-from web.metrics import count_pool_timeout
 from web.services import settings
 
 _log = logging.getLogger("gatebell.error")
@@ -311,8 +310,6 @@ def _answer_database(error: SQLAlchemyError) -> Response:
         return _answer(400, "A value holds something that cannot be stored, such as NUL.", {})
     if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
         return _answer_unknown(error)
-    if isinstance(error, PoolTimeoutError):
-        count_pool_timeout()
     _log.error("database error", extra={"kind": type(error).__name__, "reason": _reason(error)})
     return _answer(503, None, {"Retry-After": str(_DATABASE_RETRY_AFTER)})
 

@@ -1,27 +1,41 @@
-"""`make migrate`: migrates the database and exits."""
+"""`make migrate`: migrates the database and exits.
+
+`python -m web.server.migrate --to 0042` goes back to a migration, and loses what later ones added.
+"""
 
 import sys
+from argparse import ArgumentParser
 
 from web.database.queue_tables import make_queue_tables
-from web.database.schema import migrate
+from web.database.schema import UnknownRevisionError, migrate, move_to
 from web.database.start_checks import CannotStartError, reasons_in_a_sentence
 from web.garbage import keep_what_is_loaded
 from web.logging import configure_logging
 from web.settings.reader import SettingsError, settings_from_environment
 
 
-def main() -> None:
-    """Migrate the database of the environment."""
+def main(revision: str | None = None) -> None:
+    """Migrate the database of the environment, to the newest shape or to a revision."""
     keep_what_is_loaded()
     try:
         settings = settings_from_environment()
         configure_logging(settings)
         with reasons_in_a_sentence():
-            migrate(settings)
+            if revision is None:
+                migrate(settings)
+            else:
+                move_to(settings, revision)
             make_queue_tables(settings)
-    except (SettingsError, CannotStartError) as error:
+    except (SettingsError, CannotStartError, UnknownRevisionError) as error:
         sys.exit(str(error))
 
 
+def _revision_in(arguments: list[str]) -> str | None:
+    parser = ArgumentParser(prog="python -m web.server.migrate")
+    parser.add_argument("--to", metavar="REVISION", help="a migration, such as 0042")
+    found: str | None = parser.parse_args(arguments).to
+    return found
+
+
 if __name__ == "__main__":
-    main()
+    main(_revision_in(sys.argv[1:]))

@@ -29,11 +29,13 @@ def read_contents(connection: Connection, keyring: Keyring) -> Contents:
     if _REVISION not in names:
         message = "There is nothing to back up: the database is empty."
         raise InvalidError(message)
+    # Counted first: without a key of the audit log, looking into it makes one.
+    revision, rows = _revision(connection), _rows(connection)
     head, faults = _audit_log(connection, keyring)
     if faults:
         message = f"The audit log is damaged (`gatebell audit verify`): {faults[0]}"
         raise InvalidError(message)
-    return Contents(revision=_revision(connection), rows=_rows(connection), audit_head=head)
+    return Contents(revision=revision, rows=rows, audit_head=head)
 
 
 def table_names(connection: Connection) -> list[str]:

@@ -1,0 +1,63 @@
+"""/metrics tells of pools of connections that run out, of e-mail that waits, and of pruning."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import create_engine
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from domain.mail.outbox import NewMessage, queue_messages
+from domain.programs.job_turns import PRUNE, claim_turn
+from tests.support.accounts.people import now
+from web.database.connections import KeptConnections
+from web.database.engine import engine_options, open_autocommit_engine
+from web.extensions import db
+from web.settings.reader import Settings
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def scraped(client: FlaskClient) -> dict[str, float]:
+    text = client.get("/metrics").text
+    return {name: float(value) for name, value in re.findall(r"^(\S+) (\S+)$", text, re.MULTILINE)}
+
+
+def events(client: FlaskClient, name: str) -> float:
+    return scraped(client).get(f'gatebell_database_pool_events_total{{event="{name}"}}', 0.0)
+
+
+def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings) -> None:
+    before = [events(client, name) for name in ("last_connection_taken", "timed_out")]
+    small = replace(settings, database_pool_size=1, database_connect_timeout_seconds=1)
+    engine = create_engine(settings.database_url, **engine_options(small))
+    with engine.connect(), pytest.raises(PoolTimeoutError):
+        engine.connect()
+    kept = KeptConnections(open_autocommit_engine(small), size=1, patience=0.1)
+    kept.transact(lambda: _fail_to_take(kept))
+    kept.close()
+    engine.dispose()
+    taken, timed_out = (events(client, name) for name in ("last_connection_taken", "timed_out"))
+    assert (taken - before[0], timed_out - before[1]) == (2, 2)
+
+
+def _fail_to_take(kept: KeptConnections) -> None:
+    with pytest.raises(PoolTimeoutError):
+        kept._take()  # noqa: SLF001 - as another thread does
+
+
+def test_mail_that_waits_and_pruning_are_told(client: FlaskClient) -> None:
+    assert "gatebell_prune_last_started_timestamp_seconds" not in scraped(client)
+    message = NewMessage(key="k", recipient="a@acme.example", subject="s", text="t")
+    with client.application.app_context():
+        queue_messages([message], session=db.session(), now=now() - timedelta(minutes=5))
+        claim_turn(PRUNE, period=timedelta(minutes=10), session=db.session(), now=now())
+        db.session.commit()
+    found = scraped(client)
+    assert found["gatebell_mail_queue_messages"] == 1
+    assert found["gatebell_mail_failing_messages"] == 0
+    assert 300 <= found["gatebell_mail_queue_age_seconds"] < 400
+    age = now().timestamp() - found["gatebell_prune_last_started_timestamp_seconds"]
+    assert 0 <= age <= 660
