@@ -22,6 +22,17 @@ def test_groups_and_projects_are_moved_and_deleted(app: Flask) -> None:
     assert moved["path"] == "corp/store"
     former = ["acme-inc/eu/store", "acme-inc/eu/shop", "acme/eu/shop"]
     assert operate(app, "projects", "former-paths", "corp/store")["former_paths"] == former
+    assert operate(app, "projects", "show", "acme/eu/shop")["former_paths"] == former
+    assert operate(app, "groups", "show", "acme")["path"] == "acme-inc"
+    listed = operate(app, "groups", "list", "--search", "inc")
+    assert [each["path"] for each in listed["groups"]] == ["acme-inc", "acme-inc/eu"]
+    (project,) = operate(app, "projects", "list", "--group", "corp")["projects"]
+    assert (project["path"], project["archived"]) == ("corp/store", False)
+    (member,) = operate(app, "members", "list", "corp/store")["members"]
+    assert (member["username"], member["inherited_from"]) == ("alice", "corp")
+    changed = operate(app, "users", "change", "alice", "--time-zone", "europe/berlin")
+    assert changed["changed"] == ["time_zone"]
+    assert operate(app, "users", "show", "alice")["time_zone"] == "Europe/Berlin"
     operate(app, "projects", "release-path", "corp/store", "ACME-inc/eu/shop")
     assert operate(app, "projects", "create", "acme-inc/eu/shop")["path"] == "acme-inc/eu/shop"
     assert operate(app, "groups", "transfer", "acme-inc/eu")["path"] == "eu"

@@ -20,6 +20,7 @@ from domain.projects.members import (
     give_member_role,
     remove_member,
 )
+from web.commands.place_lists import GROUP_LISTS, MEMBER_LISTS, PROJECT_LISTS
 from web.commands.places import GROUP_COMMANDS, PROJECT_COMMANDS
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -72,12 +73,15 @@ def create_project_command(*, path: str, visibility: str, owner: str | None) -> 
     return {"id": project.project_id, "path": project.path, "visibility": visibility}
 
 
-for _command in GROUP_COMMANDS:
-    groups.add_command(_command)
-for _command in PROJECT_COMMANDS:
-    projects.add_command(_command)
-
 members = AppGroup("members", help="Members of groups and projects.")
+
+for _holder, _commands in (
+    (groups, (*GROUP_LISTS, *GROUP_COMMANDS)),
+    (projects, (*PROJECT_LISTS, *PROJECT_COMMANDS)),
+    (members, MEMBER_LISTS),
+):
+    for _command in _commands:
+        _holder.add_command(_command)
 
 
 @members.command("add")

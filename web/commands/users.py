@@ -16,7 +16,12 @@ from domain.accounts.administration import (
     reset_password,
     unlock,
 )
-from domain.accounts.directory import GROUPS, AccountFilter, page_of_accounts
+from domain.accounts.directory import (
+    GROUPS,
+    AccountFilter,
+    look_up_account,
+    page_of_accounts,
+)
 from domain.accounts.factors.second_factors import remove_second_factors
 from domain.accounts.users import NewUser, UserView, create_user, get_user
 from domain.audit.events import Event, EventKind
@@ -75,6 +80,16 @@ def remove_second_factors_command(*, name: str) -> dict[str, Any]:
             Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user.id, subject="all of them")
         )
     return {"username": user.username, "removed": had_any}
+
+
+@users.command("show")
+@click.argument("name")
+@one_transaction
+def show_command(*, name: str) -> dict[str, Any]:
+    """Show the user NAME."""
+    user = get_user(name, session=db.session())
+    found = look_up_account(user.id, session=db.session(), now=now())
+    return {**found.as_json(), "time_zone": user.time_zone}
 
 
 @users.command("change")
