@@ -10,13 +10,20 @@ PYTEST := $(PY) -m pytest
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-both faults fuzz lint fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost pins sbom clean
+.PHONY: help run demo pictures test test-both faults fuzz lint fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost pins sbom clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/runtime $(BIN)/gatebell ## Start the service: web server and background work, on embedded SQLite
 	@$(PY) -m web.server.serve
+
+demo: $(VENV)/runtime ## Start the service with two weeks behind it, and a monitor that goes on sending, in build/demo
+	@$(PY) -m demo
+
+pictures: $(VENV)/development ## Take the README's pictures anew, from a demonstration of their own
+	@scripts/ensure-chromium
+	@$(PY) -m demo.pictures
 
 test: $(VENV)/development $(BIN)/gatebell lint ## Check and test everything, on SQLite, on Postgres and in a browser
 	@scripts/ensure-chromium

@@ -15,7 +15,17 @@ from typing import NamedTuple
 from tests.architecture.test_shape import LAYERS, ROOT, files_of_the_project, path_of
 
 CODE = (*LAYERS, "app.py", "wsgi.py", "gunicorn.conf.py", "migrations", "tests")
-FOLDERS = (*LAYERS, "bench", "docs", "migrations", "scripts", "static", "templates", "tests")
+FOLDERS = (
+    *LAYERS,
+    "bench",
+    "demo",
+    "docs",
+    "migrations",
+    "scripts",
+    "static",
+    "templates",
+    "tests",
+)
 
 #: Written when the service runs or by `make docs`: not in the repository.
 MADE_LATER = ("build/", "bench/results/", "instance/")
@@ -69,7 +79,7 @@ def _sources() -> tuple[Source, ...]:
     return tuple(
         _read(file)
         for file in files_of_the_project()
-        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in (*CODE, "bench")
+        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in (*CODE, "bench", "demo")
     )
 
 

@@ -1,0 +1,61 @@
+"""`make demo`: furnish a database of its own, run the service on it, and keep sending to it."""
+
+import logging
+import os
+import sys
+from contextlib import suppress
+from threading import Event, Thread
+from time import monotonic
+
+from demo.cast import PEOPLE
+from demo.folder import Memory, NotEmptyError
+from demo.machine import DemoError
+from demo.monitor import Monitor
+from demo.service import LOG, environment_of, prepare, running
+from demo.telephones import telephones
+from web.database.start_checks import CannotStartError
+from web.settings.reader import Settings, SettingsError, read_settings
+
+
+def main() -> None:
+    """Run until it is told to stop."""
+    logging.getLogger().setLevel(logging.ERROR)
+    environment = environment_of(os.environ)  # noqa: TID251 - handed to the service as it is
+    try:
+        settings = read_settings(environment)
+        memory = _prepared(settings)
+        with telephones(port=memory.telephones, is_loud=True), running(settings, environment) as it:
+            _introduce(settings, memory)
+            is_stopped = Event()
+            monitor = Thread(target=Monitor(memory.places).run, args=(is_stopped,), daemon=True)
+            monitor.start()
+            with suppress(KeyboardInterrupt):
+                it.wait()
+            is_stopped.set()
+    except (SettingsError, CannotStartError, NotEmptyError, DemoError, OSError) as error:
+        sys.exit(f"{error}")
+
+
+def _prepared(settings: Settings) -> Memory:
+    begun = monotonic()
+    memory = prepare(settings, say=_say)
+    _say(f"Ready after {monotonic() - begun:.0f} seconds.")
+    return memory
+
+
+def _introduce(settings: Settings, memory: Memory) -> None:
+    _say(f"\nSign in at {settings.base_url} with the password {memory.password} as\n")
+    for person in PEOPLE:
+        what = f"{person.role}, {person.shows}" if person.role else person.shows
+        _say(f"  {person.username:8} {person.name:15} {what}")
+    _say("\nA monitor keeps sending alerts to acme/shop; what people are paged about follows.")
+    _say(f"The log of the service is in {settings.instance_path / LOG}. Ctrl+C stops everything.\n")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

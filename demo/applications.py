@@ -1,0 +1,129 @@
+"""Applications in several states: trusted, approved by some, with a renewed secret, and unused."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from flask.testing import FlaskClient
+
+from demo.fortnight import Diary
+from demo.machine import DemoError, Machine
+from demo.places import Places
+from domain.grace_period import GracePeriod
+from domain.oauth.clients.secrets import renew_secret
+from web.extensions import db
+from web.services import services
+
+_DAY = timedelta(days=1)
+_CALLBACK = "http://127.0.0.1:9000/callback"
+_INPUT = re.compile(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"')
+_FORM = re.compile(r"<form[^>]*>.*?</form>", re.DOTALL)
+_FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+
+
+class Applications:
+    """Registers applications, and lets people approve them."""
+
+    def __init__(self, machine: Machine, places: Places, password: str) -> None:
+        """Register nothing yet."""
+        self.machine, self.places, self.password = machine, places, password
+
+    def register(self) -> None:
+        """Register all of them."""
+        self.board = self._create("Deploy Board", "marta", "read_user read_api")
+        self.wallboard = self._create("Wallboard", "bob", "read_user read_api")
+        self.pager = self._create("Pager for the pocket", "alice", "read_user", "--public")
+        self._create("Quarterly reports", "olivia", "read_api")
+        trusted = ("--instance-wide", "--trusted")
+        self.sign_in = self._create("Intranet", "grace", "openid profile email", *trusted)
+
+    def plan(self, diary: Diary, end: datetime) -> None:
+        """Plan who approves what, and the renewal of a secret."""
+        for days, who, application in (
+            (13, "alice", self.board),
+            (12, "bob", self.board),
+            (9, "chen", self.board),
+            (12, "bob", self.wallboard),
+            (8, "rita", self.wallboard),
+            (6, "olivia", self.sign_in),
+            (1, "alice", self.sign_in),
+        ):
+            diary.at(end - days * _DAY, partial(self.use, who, application))
+        diary.at(end - 5 * _DAY, self._renew)
+
+    def _create(self, name: str, owner: str, scopes: str, *more: str) -> Mapping[str, Any]:
+        given = ("--owner", owner, "--redirect-uri", _CALLBACK, "--scopes", scopes)
+        made: Mapping[str, Any] = self.machine.command(
+            "applications", "create", name, *given, *more
+        )
+        return {**made, "scopes": scopes}
+
+    def _renew(self) -> None:
+        """Renew the secret of the wallboard; the old one, which it still has, ends a day later."""
+        with self.machine.app.app_context():
+            renew_secret(
+                self.wallboard["id"],
+                session=db.session(),
+                keyring=services().keyring,
+                now=self.machine.now,
+                grace_period=GracePeriod.DAY,
+            )
+            db.session.commit()
+
+    def use(self, who: str, application: Mapping[str, Any]) -> None:
+        """Sign somebody in, approve an application, and let it fetch who that is."""
+        browser = self.machine.browser()
+        browser.environ_base["HTTP_USER_AGENT"] = _FIREFOX
+        self._sign_in(browser, who)
+        query = {
+            "response_type": "code",
+            "client_id": application["application_id"],
+            "redirect_uri": _CALLBACK,
+            "scope": application["scopes"],
+            "state": "demo",
+        }
+        answer = browser.get(f"/oauth/authorize?{urlencode(query)}")
+        if answer.status_code == 200:  # noqa: PLR2004 - it asks
+            action, form = _form_with(answer.text, 'name="decision"')
+            answer = browser.post(action, data={**form, "decision": "authorize"})
+        code = parse_qs(urlsplit(answer.headers.get("Location", "")).query).get("code", [""])[0]
+        self._redeem(browser, application, code)
+
+    def _sign_in(self, browser: FlaskClient, who: str) -> None:
+        page = browser.get("/users/sign_in").text
+        action, form = _form_with(page, 'name="password"')
+        answer = browser.post(action, data={**form, "login": who, "password": self.password})
+        if answer.status_code != 302:  # noqa: PLR2004 - signed in
+            message = f"{who} could not sign in: {answer.status_code}"
+            raise DemoError(message)
+
+    def _redeem(self, browser: FlaskClient, application: Mapping[str, Any], code: str) -> None:
+        fields = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": _CALLBACK,
+            "client_id": application["application_id"],
+            "client_secret": application["secret"],
+        }
+        answer = browser.post("/oauth/token", data=fields)
+        if answer.status_code != 200:  # noqa: PLR2004 - a token
+            message = f"{application['application_id']} got no token: {answer.text}"
+            raise DemoError(message)
+        token = answer.get_json()["access_token"]
+        bare = self.machine.browser()
+        bare.get("/api/v4/user", headers={"Authorization": f"Bearer {token}"})
+
+
+def _form_with(page: str, mark: str) -> tuple[str, dict[str, str]]:
+    """Return where the form leads that has a mark in it, and its hidden fields."""
+    (form, *_) = (found for found in _FORM.findall(page) if mark in found)
+    hidden = (each for each in re.findall(r"<input[^>]*>", form) if 'type="hidden"' in each)
+    pairs = (_INPUT.search(each) for each in hidden)
+    action = re.search(r'action="([^"]*)"', form)
+    return unescape(action[1]) if action else "", {
+        found[1]: unescape(found[2]) for found in pairs if found
+    }

@@ -1,0 +1,70 @@
+"""What monitoring systems send: webhooks of Alertmanager, and JSON of checks."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from demo.catalog import Fault
+
+_NEVER = "0001-01-01T00:00:00Z"
+_PROMETHEUS = "http://prometheus.acme.example/graph?g0.expr="
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occurring:
+    """A fault on a machine, from one time on."""
+
+    fault: Fault
+    instance: str
+    began_at: datetime
+
+
+def webhook(some: Sequence[Occurring], *, ended_at: datetime | None = None) -> bytes:
+    """Return a webhook of Alertmanager about faults that occur, or that have ended."""
+    status = "resolved" if ended_at else "firing"
+    alerts = [_item(each, status, ended_at) for each in some]
+    first = alerts[0]["labels"]
+    grouped = {"alertname": first["alertname"], "service": first["service"]}
+    body = {
+        "version": "4",
+        "groupKey": "{}:" + json.dumps(grouped),
+        "status": status,
+        "receiver": "gatebell",
+        "groupLabels": grouped,
+        "commonLabels": grouped,
+        "commonAnnotations": {},
+        "externalURL": "http://alertmanager.acme.example",
+        "truncatedAlerts": 0,
+        "alerts": alerts,
+    }
+    return json.dumps(body).encode()
+
+
+def _item(each: Occurring, status: str, ended_at: datetime | None) -> dict[str, Any]:
+    fault = each.fault
+    return {
+        "status": status,
+        "labels": {
+            "alertname": fault.name,
+            "severity": fault.severity,
+            "service": fault.service,
+            "instance": each.instance,
+            "platform_environment_name": fault.environment,
+            "team": "payments" if fault.service == "checkout" else "platform",
+        },
+        "annotations": {
+            "title": fault.summary,
+            "description": fault.description,
+            "runbook": f"https://wiki.acme.example/runbooks/{fault.name}",
+        },
+        "startsAt": each.began_at.isoformat(),
+        "endsAt": ended_at.isoformat() if ended_at else _NEVER,
+        "generatorURL": _PROMETHEUS + fault.expression.replace(" ", "+").replace("&", "%26"),
+    }
+
+
+def check(fields: Mapping[str, Any]) -> bytes:
+    """Return the body of a check of the website."""
+    return json.dumps({"monitoring_tool": "Website checks", **fields}).encode()

@@ -1,0 +1,177 @@
+"""Two weeks of alerts, by day and night, and what people do about them."""
+
+import random  # noqa: TID251 - nothing here is a secret
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from demo.bodies import Occurring, check, webhook
+from demo.cast import SHOP
+from demo.catalog import CHECKS, FAULTS, Fault
+from demo.machine import Machine
+from demo.places import Places, at
+
+#: The same fortnight each time, beside the dates.
+_SEED = 20
+_MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+DAYS = 14
+_ALERTS = f"{at(SHOP)}/alert_management_alerts"
+_URGENT = frozenset({"critical", "high"})
+#: What people write when they have found out.
+_NOTES = (
+    "Rolled back to the last release, errors are gone.",
+    "A batch job of the data team. They move it to the night.",
+    "Known: the new index takes longer to build. Nothing to do.",
+    "Restarted the worker. Should this not restart itself?",
+    "Cleaned up old exports, 60 GB are free again.",
+    "The provider had a short outage, their status page says so.",
+)
+
+#: What it returns does not matter.
+Act = Callable[[], object]
+
+
+@dataclass
+class Diary:
+    """What is going to happen, in the order of time; whatever happens may add to it."""
+
+    machine: Machine
+    _entries: list[tuple[datetime, int, Act]] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def at(self, moment: datetime, act: Act) -> None:
+        """Plan something; what is planned for the past happens at once."""
+        heappush(self._entries, (moment, next(self._numbers), act))
+
+    def live_until(self, end: datetime) -> None:
+        """Let everything happen that is planned until a moment, and time pass until then."""
+        while self._entries and self._entries[0][0] <= end:
+            moment, _, act = heappop(self._entries)
+            self.machine.go_to(moment)
+            act()
+        self.machine.go_to(end)
+
+
+class Fortnight:
+    """The shop's alerts and the people who see to them."""
+
+    def __init__(self, machine: Machine, places: Places, diary: Diary) -> None:
+        """Plan nothing yet."""
+        self.machine, self.places, self.diary = machine, places, diary
+        self.chance = random.Random(_SEED)  # noqa: S311 - nothing here is a secret
+
+    def plan(self, end: datetime, *, days: int) -> None:
+        """Plan so many days before a moment, at which everything of them is over."""
+        for day in range(days, 0, -1):
+            for _ in range(self.chance.randint(3, 6)):
+                self._plan_fault(end - day * _DAY + self.chance.random() * _DAY, end)
+            if day % 2:
+                self._plan_check(end - day * _DAY + self.chance.random() * _DAY)
+
+    def _plan_fault(self, begin: datetime, end: datetime) -> None:
+        (fault,) = self.chance.choices(FAULTS, [each.weight for each in FAULTS])
+        lasts = self.chance.randint(*fault.lasts) * _MINUTE
+        # What would go on now is told by `demo.present`.
+        if begin + lasts < end - 20 * _MINUTE:
+            few = self.chance.randint(1, min(2, len(fault.instances)))
+            for instance in self.chance.sample(fault.instances, few):
+                self.occur(fault, instance, begin, lasts)
+
+    def occur(
+        self,
+        fault: Fault,
+        instance: str,
+        begin: datetime,
+        lasts: timedelta | None,
+        *,
+        answer: timedelta | None = None,
+    ) -> None:
+        """Let a fault occur, be reported again and again, and end if it does.
+
+        What is urgent is acknowledged after `answer`, by default after some minutes.
+        """
+        occurring = Occurring(fault=fault, instance=instance, began_at=begin)
+        until = begin + lasts if lasts else begin + _HOUR
+        moment = begin
+        while moment < until:
+            self.diary.at(moment, lambda: self._fire(occurring))
+            moment += max((until - begin) / 4, 5 * _MINUTE)
+        if fault.severity in _URGENT and fault.environment == "production":
+            answer = answer or self.chance.randint(2, 4) * _MINUTE
+            self.diary.at(begin + answer, lambda: self.acknowledge(fault.summary))
+        if lasts:
+            self.diary.at(until, lambda: self._end(occurring))
+
+    def _fire(self, occurring: Occurring) -> None:
+        sender = self.places.prometheus
+        self.machine.post(sender.url, sender.key, webhook([occurring]))
+
+    def _end(self, occurring: Occurring) -> None:
+        sender = self.places.prometheus
+        body = webhook([occurring], ended_at=self.machine.now)
+        self.machine.post(sender.url, sender.key, body)
+
+    def _plan_check(self, begin: datetime) -> None:
+        severity, service, title, description = self.chance.choice(CHECKS)
+        fields = {
+            "title": title,
+            "description": description,
+            "severity": severity,
+            "service": service,
+            "hosts": ["www.acme.example"],
+            "fingerprint": title,
+            "platform_environment_name": "production",
+        }
+        self.diary.at(begin, lambda: self.report(fields))
+        if severity == "low":
+            self.diary.at(begin + 3 * _HOUR, lambda: self.change(title, "ignored", "bob"))
+        else:
+            done = begin + self.chance.randint(5, 50) * _MINUTE
+            self.diary.at(done, lambda: self.report({**fields, "end_time": done.isoformat()}))
+
+    def report(self, fields: dict[str, Any]) -> None:
+        """Send a check of the website."""
+        sender = self.places.checks
+        self.machine.post(sender.url, sender.key, check(fields))
+
+    def acknowledge(self, title: str) -> None:
+        """Let whoever is on call take the open alerts of a title, and write about one now and then.
+
+        Nothing is done where they are over meanwhile.
+        """
+        who = self.on_call()
+        found = self.open_alerts(title)
+        for iid in found:
+            self.update(iid, who, status="acknowledged", assignee=who)
+        if found and self.chance.random() < 0.5:  # noqa: PLR2004 - every second time
+            text = self.chance.choice(_NOTES)
+            later = self.machine.now + self.chance.randint(3, 15) * _MINUTE
+            self.diary.at(later, lambda: self.note(found[0], who, text))
+
+    def change(self, title: str, status: str, who: str) -> None:
+        """Give the open alerts of a title another status."""
+        for iid in self.open_alerts(title):
+            self.update(iid, who, status=status)
+
+    def open_alerts(self, title: str) -> list[int]:
+        """Return the numbers of the open alerts of a title."""
+        path = f"{_ALERTS}?status=open&per_page=100"
+        found = self.machine.api(self.places.tokens["marta"], "GET", path)
+        return [each["iid"] for each in found if each["title"] == title]
+
+    def update(self, iid: int, who: str, **fields: str) -> None:
+        """Change an alert as somebody."""
+        self.machine.api(self.places.tokens[who], "PUT", f"{_ALERTS}/{iid}", **fields)
+
+    def note(self, iid: int, who: str, text: str) -> None:
+        """Write a note on an alert."""
+        self.machine.api(self.places.tokens[who], "POST", f"{_ALERTS}/{iid}/notes", body=text)
+
+    def on_call(self) -> str:
+        """Return who is on call now."""
+        path = f"{at(SHOP)}/on_call/schedules/{self.places.schedule_id}/current"
+        now = self.machine.api(self.places.tokens["marta"], "GET", path)["now"]
+        return str(now["users"][0]["username"])

@@ -1,0 +1,144 @@
+"""The service in this process, with a clock that goes where it is told.
+
+Weeks pass in seconds: requests come through the app, and what the background worker does is done
+at the moments at which it would be due.
+"""
+
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self
+
+from flask.testing import FlaskClient
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from app import create_app
+from models import (
+    AlertChange,
+    Contact,
+    Escalation,
+    Heartbeat,
+    PageRecipient,
+    WebhookDelivery,
+    WebhookIncidentChange,
+)
+from web.extensions import db
+from web.jobs.alert_changes import AlertChanges
+from web.jobs.escalations import Escalations
+from web.jobs.heartbeats import Heartbeats
+from web.jobs.loops import Loop
+from web.jobs.pages import Paging
+from web.jobs.webhooks import WebhookDeliveries
+from web.services import services
+from web.settings.reader import Settings
+
+#: In the order in which one leads to the next.
+_LOOPS: tuple[type[Loop], ...] = (
+    *(Heartbeats, AlertChanges, Escalations),
+    *(Paging, WebhookDeliveries),
+)
+_WAITING = "waiting"
+#: How far the clock goes when something that was due is due still.
+_A_MOMENT = timedelta(milliseconds=500)
+_JSON = "application/json"
+
+
+class DemoError(Exception):
+    """The service did not do what the demonstration asked of it; the text says what."""
+
+
+class Machine:
+    """Commands, requests and background work at the time that `now` says."""
+
+    def __init__(self, settings: Settings, start: datetime) -> None:
+        """Open the database, which is migrated."""
+        self.now = start
+        self._base_url = settings.base_url
+        self.app = create_app(settings, clock=lambda: self.now)
+        self._stack = ExitStack()
+        self._loops = [
+            self._stack.enter_context(each(settings, clock=lambda: self.now)) for each in _LOOPS
+        ]
+        self._stack.callback(self._close_app)
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what was opened."""
+        self._stack.close()
+
+    def _close_app(self) -> None:
+        with self.app.app_context():
+            services().connections.close()
+            db.session.remove()
+            db.engine.dispose()
+
+    def command(self, *words: str, stdin: str = "") -> Any:
+        """Do what `gatebell …` does, and return the object that it prints."""
+        done = self.app.test_cli_runner().invoke(args=words, input=stdin)
+        if done.exit_code:
+            message = f"gatebell {' '.join(words)}: {done.output.strip()}"
+            raise DemoError(message)
+        return self.app.json.loads(done.stdout)
+
+    def browser(self) -> FlaskClient:
+        """Return a client with cookies of its own."""
+        return self.app.test_client()
+
+    def api(self, token: str, method: str, path: str, **fields: Any) -> Any:
+        """Call the API with a personal access token, and return what it says."""
+        answer = self.browser().open(
+            f"/api/v4{path}", method=method, headers={"PRIVATE-TOKEN": token}, json=fields or None
+        )
+        if answer.status_code // 100 != 2:  # noqa: PLR2004 - success
+            message = f"{method} {path}: {answer.status_code} {answer.text}"
+            raise DemoError(message)
+        return answer.get_json() if answer.data else None
+
+    def post(self, url: str, key: str, body: bytes, *, media_type: str = _JSON) -> int:
+        """Send a body to an integration, as a monitoring system does; return the status."""
+        path = url.removeprefix(self._base_url)
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": media_type}
+        return self.browser().post(path, data=body, headers=headers).status_code
+
+    def ping(self, url: str, suffix: str = "", body: str = "") -> None:
+        """Request the URL of a heartbeat."""
+        path = url.removeprefix(self._base_url)
+        self.browser().post(f"{path}{suffix}", data=body)
+
+    def go_to(self, moment: datetime) -> None:
+        """Let time pass until a moment, and do what the background worker does meanwhile."""
+        while (due := self._next_due()) is not None and due <= moment:
+            self.now = max(due, self.now + _A_MOMENT)
+            self._work()
+        self.now = max(moment, self.now)
+
+    def _work(self) -> None:
+        for loop in self._loops:
+            loop.run_due()
+
+    def _next_due(self) -> datetime | None:
+        """Return when the background worker has something to do next, or None."""
+        with Session(self._loops[0].reading) as session:
+            changes = session.scalar(select(AlertChange.id).limit(1)) or session.scalar(
+                select(WebhookIncidentChange.id).limit(1)
+            )
+            if changes is not None:
+                return self.now
+            found = [session.scalar(select(func.min(each))) for each in _times()]
+            heartbeat = session.scalar(select(func.min(Heartbeat.due_ms)))
+        moments = [each for each in found if each is not None]
+        if heartbeat is not None:
+            moments.append(datetime.fromtimestamp(heartbeat / 1000, UTC))
+        return min(moments, default=None)
+
+
+def _times() -> tuple[ColumnElement[datetime | None], ...]:
+    return (
+        Escalation.next_at.expression,
+        PageRecipient.due_at.expression,
+        Contact.next_try_at.expression,
+        WebhookDelivery.next_try_at.expression,
+    )

@@ -1,0 +1,68 @@
+"""A monitor that goes on sending to the running service: faults that begin and end, and pings."""
+
+import random  # noqa: TID251 - nothing here is a secret
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Event
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+from demo.bodies import Occurring, webhook
+from demo.catalog import FAULTS
+from demo.places import Places, Sender
+from domain.clock import system_clock
+
+_MOST = 4
+_PINGS = timedelta(minutes=10)
+_TIMEOUT_SECONDS = 10
+
+
+@dataclass
+class Monitor:
+    """Each look lets a fault begin, and those end whose time has come."""
+
+    places: Places
+    chance: random.Random = field(default_factory=random.Random)
+    #: What goes on, and until when.
+    _going_on: dict[Occurring, datetime] = field(default_factory=dict)
+    _pinged_at: datetime | None = None
+
+    def run(self, is_stopped: Event, *, pause_seconds: float = 15) -> None:
+        """Look again and again until it is stopped; a service that is away is tried again."""
+        while not is_stopped.is_set():
+            with suppress(URLError, OSError):
+                self.look(system_clock())
+            is_stopped.wait(pause_seconds)
+
+    def look(self, now: datetime) -> None:
+        """Send what there is to be sent."""
+        sender = self.places.prometheus
+        for occurring in [each for each, until in self._going_on.items() if until <= now]:
+            _post(sender, webhook([occurring], ended_at=now))
+            del self._going_on[occurring]
+        if len(self._going_on) < _MOST:
+            self._begin(sender, now)
+        if self._pinged_at is None or now - self._pinged_at > _PINGS:
+            self._pinged_at = now
+            for name in ("Invoice run", "Sitemap"):
+                _send(Request(self.places.heartbeats[name], method="POST"))  # noqa: S310 - our own
+
+    def _begin(self, sender: Sender, now: datetime) -> None:
+        (fault,) = self.chance.choices(FAULTS, [each.weight for each in FAULTS])
+        instance = self.chance.choice(fault.instances)
+        if any((each.fault, each.instance) == (fault, instance) for each in self._going_on):
+            return
+        occurring = Occurring(fault=fault, instance=instance, began_at=now)
+        self._going_on[occurring] = now + timedelta(seconds=self.chance.randint(60, 300))
+        _post(sender, webhook([occurring]))
+
+
+def _post(sender: Sender, body: bytes) -> None:
+    headers = {"Authorization": f"Bearer {sender.key}", "Content-Type": "application/json"}
+    _send(Request(sender.url, data=body, headers=headers, method="POST"))  # noqa: S310 - our own
+
+
+def _send(request: Request) -> None:
+    with urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - our own
+        answer.read()

@@ -1,0 +1,211 @@
+"""What stands out: a bad night, a failed backup, and what is going on now."""
+
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from demo.cast import SHOP
+from demo.catalog import BY_NAME
+from demo.fortnight import DAYS, Fortnight
+from demo.places import at
+
+_MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+_BACKUP_LOG = """\
+pg_basebackup: error: could not write to file "base.tar": No space left on device
+removing contents of data directory "/backup/2026"
+exit status 1
+"""
+_REVIEW = """\
+## What happened
+
+A query without a limit took all connections of the database for 22 minutes.
+
+| time | |
+|---|---|
+| +0 min | first page |
+| +5 min | second person paged |
+| +9 min | query found and ended |
+
+## What we change
+
+- [ ] a statement timeout for the reporting user
+- [ ] an alert on connections **before** they are all taken
+"""
+
+
+class Present:
+    """Adds the stories to a fortnight."""
+
+    def __init__(self, fortnight: Fortnight) -> None:
+        """Plan nothing yet."""
+        self.fortnight = fortnight
+        self.machine, self.places = fortnight.machine, fortnight.places
+        self.diary = fortnight.diary
+
+    def plan(self, end: datetime) -> None:
+        """Plan the stories, the last of which are going on at the end."""
+        self._bad_night(end - 6 * _DAY)
+        self._second_incident(end - 2 * _DAY)
+        self._heartbeats(end)
+        self._deployments(end)
+        self._refused(end)
+        self._quiet(end)
+        self._now(end)
+
+    def _bad_night(self, begin: datetime) -> None:
+        fault = BY_NAME["HighErrorRate", "production"]
+        slow = BY_NAME["SlowResponses", "production"]
+        # Nobody answers for five minutes, so that a second person is paged.
+        self.fortnight.occur(fault, "web-1", begin, 52 * _MINUTE, answer=8 * _MINUTE)
+        for instance in ("web-2", "web-3"):
+            later = begin + 2 * _MINUTE
+            self.fortnight.occur(slow, instance, later, 48 * _MINUTE, answer=7 * _MINUTE)
+        self.diary.at(begin + 11 * _MINUTE, self._link_slow_ones)
+        for minutes, who, text in (
+            (8, "alice", "All three web servers, since 02:40. Looking at the database first."),
+            (12, "bob", "`SELECT … FROM orders` of *reporting* holds 97 of 100 connections."),
+            (16, "bob", "Ended it. Errors go down."),
+        ):
+            self.diary.at(begin + minutes * _MINUTE, partial(self._comment, who, text))
+        self.diary.at(begin + 9 * _HOUR, lambda: self._comment("marta", _REVIEW))
+
+    def _link_slow_ones(self) -> None:
+        token = self.places.tokens["alice"]
+        found = self.fortnight.open_alerts("Checkout is slow")
+        path = f"{at(SHOP)}/incidents/{self._newest_incident(token)['iid']}/alerts"
+        self.machine.api(token, "POST", path, alerts=found)
+
+    def _newest_incident(self, token: str) -> Any:
+        return self.machine.api(token, "GET", f"{at(SHOP)}/incidents?status=all")[0]
+
+    def _second_incident(self, begin: datetime) -> None:
+        fault = BY_NAME["DiskAlmostFull", "production"]
+        self.fortnight.occur(fault, "db-1", begin, 95 * _MINUTE)
+        self.diary.at(begin + 6 * _MINUTE, lambda: self._open_incident("Disk almost full"))
+        self.diary.at(
+            begin + 20 * _MINUTE,
+            lambda: self._comment("chen", "Old exports. Deleting what is older than 30 days."),
+        )
+
+    def _open_incident(self, title: str) -> None:
+        found = self.fortnight.open_alerts(title)
+        who = self.fortnight.on_call()
+        if found:
+            token = self.places.tokens[who]
+            fields = {"alerts": found[:1], "assignees": [who], "close_when_resolved": True}
+            self.machine.api(token, "POST", f"{at(SHOP)}/incidents", **fields)
+
+    def _comment(self, who: str, text: str) -> None:
+        """Comment on the newest incident."""
+        token = self.places.tokens[who]
+        newest = self._newest_incident(token)
+        path = f"{at(SHOP)}/incidents/{newest['iid']}"
+        if not newest["assignees"]:
+            self.machine.api(token, "PUT", path, assignees=[who], status="acknowledged")
+        self.machine.api(token, "POST", f"{path}/notes", body=text)
+
+    def _heartbeats(self, end: datetime) -> None:
+        for day in range(DAYS, -1, -1):
+            night = end - day * _DAY
+            backup = night.replace(hour=1, minute=31, second=0)
+            if day == 4:  # noqa: PLR2004 - the night in which the disk was full
+                self.diary.at(backup, partial(self._ping, "Nightly backup", "/start"))
+                failed = backup + 7 * _MINUTE
+                self.diary.at(failed, partial(self._ping, "Nightly backup", "/1", _BACKUP_LOG))
+            elif backup < end:
+                self.diary.at(backup, partial(self._ping, "Nightly backup", "/start"))
+                self.diary.at(backup + 11 * _MINUTE, partial(self._ping, "Nightly backup"))
+            self.diary.at(night - 4 * _HOUR, partial(self._ping, "Invoice run"))
+            for hours in (5, 11, 17, 23):
+                self.diary.at(night - hours * _HOUR, partial(self._ping, "Sitemap"))
+
+    def _ping(self, name: str, suffix: str = "", body: str = "") -> None:
+        self.machine.ping(self.places.heartbeats[name], suffix, body)
+
+    def _deployments(self, end: datetime) -> None:
+        token = self.places.tokens["marta"]
+        for name in ("production", "staging"):
+            url = f"https://{'www' if name == 'production' else name}.acme.example"
+            fields = {"name": name, "external_url": url}
+            self.machine.api(token, "POST", f"{at(SHOP)}/environments", **fields)
+        for number, day in enumerate(range(13, 0, -2)):
+            for hours, name in ((9, "staging"), (11, "production")):
+                status = "failed" if (number, name) == (3, "staging") else "success"
+                self.diary.at(
+                    end - day * _DAY + hours * _HOUR,
+                    partial(self._deploy, name, status, number),
+                )
+
+    def _deploy(self, environment: str, status: str, number: int) -> None:
+        fields = {
+            "environment": environment,
+            "sha": f"{0x4F2C1D6B8E9A + 7919 * number:040x}",
+            "ref": f"v2.{14 + number}.0",
+            "tag": True,
+            "status": status,
+        }
+        path = f"{at(SHOP)}/deployments"
+        self.machine.api(self.places.tokens["chen"], "POST", path, **fields)
+
+    def _refused(self, end: datetime) -> None:
+        checks, payments = self.places.checks, self.places.payments
+        refused = (
+            (26 * _HOUR, checks, b'{"title": "Certificate ends', "application/json"),
+            (25 * _HOUR, checks, b"subject=Disk+full", "application/x-www-form-urlencoded"),
+            (5 * _HOUR, payments, b'["settlement", "late"]', "application/json"),
+            (4 * _HOUR, self.places.prometheus, b'{"title": "Cron failed"}', "application/json"),
+        )
+        for before, sender, body, media_type in refused:
+            self.diary.at(
+                end - before,
+                partial(self.machine.post, sender.url, sender.key, body, media_type=media_type),
+            )
+        self.diary.at(
+            end - 3 * _HOUR,
+            lambda: self.machine.post(payments.url, "gbk-of-last-year", b'{"title": "Late"}'),
+        )
+
+    def _quiet(self, end: datetime) -> None:
+        words = ("silences", "create", SHOP, "--matcher")
+        deploy = (*words, 'service="recommendations"', "--for", "3h", "--comment", "Load test")
+        self.diary.at(end - 3 * _DAY, lambda: self.machine.command(*deploy))
+        token = self.places.tokens["bob"]
+        search = {
+            "matchers": 'service="search"',
+            "duration": "8h",
+            "comment": "The index is built anew, see the plan of Thursday.",
+        }
+        self.diary.at(
+            end - 2 * _HOUR,
+            lambda: self.machine.api(token, "POST", f"{at(SHOP)}/silences", **search),
+        )
+        self.diary.at(end - 5 * _DAY, self._override)
+
+    def _override(self) -> None:
+        """Put Chen on call for the next Saturday but one."""
+        saturday = self.machine.now + ((5 - self.machine.now.weekday()) % 7 + 7) * _DAY
+        begin = saturday.replace(hour=8, minute=0, second=0, microsecond=0)
+        path = f"{at(SHOP)}/on_call/schedules/{self.places.schedule_id}/overrides"
+        times = {"starts_at": begin.isoformat(), "ends_at": (begin + 10 * _HOUR).isoformat()}
+        self.machine.api(self.places.tokens["marta"], "POST", path, user="chen", **times)
+
+    def _now(self, end: datetime) -> None:
+        occur = self.fortnight.occur
+        occur(BY_NAME["ReplicationLag", "production"], "db-2", end - 130 * _MINUTE, None)
+        occur(BY_NAME["SearchIndexStale", "production"], "search-1", end - 35 * _MINUTE, None)
+        occur(BY_NAME["MemoryPressure", "production"], "node-3", end - 5 * _HOUR, None)
+        occur(BY_NAME["HighErrorRate", "staging"], "staging-1", end - 45 * _MINUTE, None)
+        occur(BY_NAME["DiskAlmostFull", "production"], "db-2", end - 90 * _MINUTE, None)
+        occur(BY_NAME["SlowResponses", "production"], "web-2", end - 12 * _MINUTE, None)
+        occur(BY_NAME["QueueGrowing", "production"], "worker-1", end - 4 * _MINUTE, None)
+        errors = BY_NAME["HighErrorRate", "production"]
+        occur(errors, "web-2", end - 24 * _MINUTE, None)
+        self.diary.at(
+            end - 17 * _MINUTE,
+            partial(self._comment, "alice", "Since the release of v2.20.0. Rolling back."),
+        )
+        payments = self.places.payments
+        body = b'{"title": "Settlement is late", "severity": "high", "service": "settlement"}'
+        self.diary.at(
+            end - 35 * _MINUTE, lambda: self.machine.post(payments.url, payments.key, body)
+        )

@@ -1,0 +1,100 @@
+"""The service that runs on the demonstration's database."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import sleep
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from demo.folder import Memory, check_is_empty, folder_of
+from demo.furnish import furnish
+from demo.machine import DemoError
+from demo.telephones import telephones
+from domain.clock import system_clock
+from web.database.queue_tables import make_queue_tables
+from web.database.schema import migrate
+from web.database.start_checks import register_secret_key
+from web.instance_files import make_instance_directory
+from web.settings.reader import Settings, read_settings
+
+ROOT = Path(__file__).parents[1]
+LOG = "demo.log"
+_MANY = "1000000/minute"
+_STOP_SECONDS = 60
+
+
+def environment_of(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of the service: what is given, with a folder of its own."""
+    port = given.get("PORT") or "8000"
+    own = {
+        "INSTANCE_PATH": str(folder_of(given, ROOT)),
+        "PORT": port,
+        # Pages and webhooks arrive there.
+        "OUTGOING_PRIVATE_ADDRESSES": "127.0.0.0/8",
+    }
+    return {"BASE_URL": f"http://127.0.0.1:{port}", **given, **own}
+
+
+def prepare(settings: Settings, *, say: Callable[[str], None]) -> Memory:
+    """Furnish the database if nobody has; raise NotEmptyError if it is somebody else's."""
+    known = Memory.read(settings)
+    if known is not None:
+        return known
+    make_instance_directory(settings.instance_path)
+    migrate(settings)
+    make_queue_tables(settings)
+    check_is_empty(settings)
+    register_secret_key(settings)
+    with telephones(port=0, is_loud=False) as port:
+        end = system_clock().replace(microsecond=0)
+        memory = furnish(_unlimited(settings), telephones=port, end=end, say=say)
+    memory.write(settings)
+    return memory
+
+
+def _unlimited(settings: Settings) -> Settings:
+    """Return settings in which weeks may pass in seconds."""
+    environment = {
+        "INSTANCE_PATH": str(settings.instance_path),
+        "DATABASE_URL": settings.database_url,
+        "SECRET_KEY": settings.secret_key,
+        "BASE_URL": settings.base_url,
+        "OUTGOING_PRIVATE_ADDRESSES": settings.outgoing_private_addresses,
+        "ALERT_RATE_LIMIT": _MANY,
+        "API_RATE_LIMIT": _MANY,
+        "HEARTBEAT_RATE_LIMIT": _MANY,
+        "HEARTBEAT_ADDRESS_RATE_LIMIT": _MANY,
+        "OAUTH_RATE_LIMIT": _MANY,
+        "SIGN_IN_ATTEMPTS_PER_ADDRESS": "100000",
+    }
+    return read_settings(environment)
+
+
+@contextmanager
+def running(
+    settings: Settings, environment: Mapping[str, str]
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run the service with its log in a file, and stop it in the end."""
+    command = [sys.executable, "-m", "web.server.serve"]
+    with (settings.instance_path / LOG).open("ab") as log:
+        service = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+    try:
+        _wait_for(service, settings)
+        yield service
+    finally:
+        service.terminate()
+        service.wait(_STOP_SECONDS)
+
+
+def _wait_for(service: "subprocess.Popen[bytes]", settings: Settings) -> None:
+    while service.poll() is None:
+        try:
+            with urlopen(f"{settings.base_url}/healthz", timeout=2):  # noqa: S310 - our own
+                return
+        except (URLError, OSError):
+            sleep(0.2)
+    message = f"The service did not start; {settings.instance_path / LOG} says why."
+    raise DemoError(message)

@@ -1,0 +1,59 @@
+"""Telephones and a chat bot: takes what ntfy and webhooks are sent, and says so in the terminal."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    #: Whether what comes is written to the terminal.
+    is_loud = False
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_POST(self) -> None:
+        """Take a message."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.server.is_loud:
+            self._say(body)
+        answer = b"{}"
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def _say(self, body: bytes) -> None:
+        try:
+            told = json.loads(body)
+        except ValueError:
+            told = {}
+        if "topic" in told:
+            sys.stdout.write(f"  page for {told['topic']}: {told.get('title', '')}\n")
+        elif "type" in told:
+            sys.stdout.write(f"  webhook: {told['type']}\n")
+        sys.stdout.flush()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing of requests themselves."""
+
+
+@contextmanager
+def telephones(*, port: int, is_loud: bool) -> Iterator[int]:
+    """Run them on a port of loopback, 0 for any that is free; yield the port."""
+    with _Server(("127.0.0.1", port), _Handler) as server:
+        server.is_loud = is_loud
+        thread = Thread(target=server.serve_forever, args=(0.1,), daemon=True)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,96 @@
+"""The demonstration: what `make demo` furnishes can be seen by everybody it names."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from demo.cast import BACKUPS, PAYMENTS, PEOPLE, SHOP, SITE
+from demo.folder import Memory, NotEmptyError, check_is_empty
+from demo.furnish import furnish
+from demo.telephones import telephones
+from domain.clock import system_clock
+from models import Alert, Delivery, Escalation, Heartbeat, Incident, PageMessage, WebhookDelivery
+from tests.support.service.commands import operate
+from web.database.engine import open_engine
+from web.settings.reader import Settings
+
+_DEVELOPERS = {"Developer", "Maintainer", "Owner"}
+_FOR_DEVELOPERS = (
+    *(f"/{SHOP}/-/{page}" for page in ("alerts?status=all", "incidents?status=all", "incidents/1")),
+    *(f"/{SHOP}/-/on_call{page}" for page in ("", "/schedules/1", "/policies", "/routes")),
+    *(f"/{SHOP}/-/{page}" for page in ("silences", "maintenance_windows", "environments")),
+    *(f"/{BACKUPS}/-/heartbeats", f"/{PAYMENTS}/-/alerts"),
+)
+
+
+@pytest.mark.one_database("sqlite")
+def test_the_demonstration_has_something_on_every_page(
+    settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    settings = replace(
+        settings,
+        outgoing_private_addresses="127.0.0.0/8",
+        alert_rate_limit="1000000/minute",
+        api_rate_limit="1000000/minute",
+        heartbeat_rate_limit="1000000/minute",
+        heartbeat_address_rate_limit="1000000/minute",
+    )
+    check_is_empty(settings)
+    with telephones(port=0, is_loud=False) as port:
+        end = system_clock()
+        memory = furnish(settings, telephones=port, end=end, say=lambda _: None, days=1)
+    memory.write(settings)
+    assert Memory.read(settings) == memory
+    with pytest.raises(NotEmptyError, match="9 accounts and 2 groups"):
+        check_is_empty(settings)
+    assert_it_is_believable(settings)
+    app = make_app(settings)
+    for person in PEOPLE:
+        browser = signed_in(app, person.username, memory.password)
+        for path in ("/", f"/{SHOP}" if person.role else "/admin", f"/{SITE}"):
+            assert browser.get(path).status_code == 200, (person, path)
+        if person.role in _DEVELOPERS:
+            for path in _FOR_DEVELOPERS:
+                assert browser.get(path).status_code == 200, (person, path)
+
+
+def assert_it_is_believable(settings: Settings) -> None:
+    """Look at what there is of everything: open and closed, sent and refused."""
+    engine = open_engine(settings)
+    with Session(engine) as session:
+
+        def words(column: object) -> set[object]:
+            return set(session.scalars(select(column)))  # type: ignore[call-overload]
+
+        assert words(Alert.status) >= {"triggered", "acknowledged", "resolved"}
+        assert len(words(Alert.severity)) >= 4
+        assert {"acknowledged", "resolved"} <= words(Incident.status)
+        assert words(Delivery.status_code) >= {200, 400, 401, 415, 422}
+        assert words(PageMessage.outcome) >= {"sent"}
+        assert words(WebhookDelivery.state) == {"delivered"}
+        assert {"held", "no_policy", "stopped"} <= words(Escalation.state)
+        assert words(Heartbeat.state) >= {"up", "new"}
+        newest = session.scalar(select(func.max(Alert.created_at)))
+        assert newest is not None
+        assert newest <= system_clock()
+    engine.dispose()
+
+
+def signed_in(app: Flask, name: str, password: str) -> FlaskClient:
+    browser = app.test_client()
+    token = re.search(r'name="csrf_token" value="([^"]+)"', browser.get("/users/sign_in").text)
+    form = {"login": name, "password": password, "csrf_token": token[1] if token else ""}
+    assert browser.post("/users/sign_in", data=form).status_code == 302
+    return browser
+
+
+def test_a_database_that_somebody_works_with_is_left_alone(app: Flask, settings: Settings) -> None:
+    operate(app, "users", "create", "alice", "--email", "alice@people.example")
+    with pytest.raises(NotEmptyError, match="1 account, and the demonstration wants one of its"):
+        check_is_empty(settings)
