@@ -7,9 +7,11 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from domain.accounts.roles import Role
 from domain.oauth.openid import userinfo
 from domain.oauth.scopes import FREE, NOT_FOR_APPLICATIONS, SCOPES
 from tests.support.accounts.people import alice, bob, make_application, signed_in
+from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import ROOT, LiveGatebell
 from web.help.documents import documents, page_of, sections
@@ -84,6 +86,7 @@ def test_a_guide_has_the_url_of_the_readers_integration_alone(gatebell: LiveGate
     assert f"/help/guides/curl?project={endpoint.project}&amp;integration={endpoint.id}" in linked
     for session, project in (
         (signed_in(gatebell, bob(gatebell)), endpoint.project),
+        (browser_of(gatebell, endpoint.project, Role.DEVELOPER), endpoint.project),
         (gatebell.http(), endpoint.project),
         (signed_in(gatebell, alice(gatebell)), connect(gatebell).project),
         (signed_in(gatebell, alice(gatebell)), "a%00b"),
@@ -113,7 +116,7 @@ def test_a_value_that_a_shell_could_understand_stays_out_of_commands() -> None:
 def test_a_search_finds_the_part_that_has_the_words(client: FlaskClient) -> None:
     found = client.get("/help", query_string={"search": "PROMPT=none works"}).text
     assert "/help/guides/scopes-and-claims#where-promptnone-works" in found
-    assert "Nothing found" in client.get("/help?search=zzzyx").text
+    assert "Nothing found" in client.get("/help?search=prompt+zzzyx").text
     for words in ("\0", "a" * 10_000, "<script>alert(1)</script>", "%"):
         answer = client.get("/help", query_string={"search": words})
         assert answer.status_code == 200
