@@ -7,7 +7,7 @@ from domain.errors import NotFoundError
 from domain.oauth.error_help import ERRORS
 from web.access.marks import open_to_anyone
 from web.help.documents import DOCS, Document, find_document, sections
-from web.help.reader import asking_reader
+from web.help.reader import asking_reader, offered_applications
 from web.help.rendering import rendered
 from web.help.search import LONGEST_SEARCH, search
 from web.help.values import Values
@@ -43,6 +43,7 @@ def guide(name: str) -> ResponseReturnValue:
         rendered=rendered(document, reader.values),
         sections=sections(),
         reader=reader,
+        offered=offered_applications(document, reader),
     )
 
 
@@ -59,6 +60,7 @@ def document(name: str) -> ResponseReturnValue:
         rendered=rendered(document, Values(base_url=settings().base_url)),
         sections=sections(),
         reader=None,
+        offered=(),
     )
 
 

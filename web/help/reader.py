@@ -9,14 +9,18 @@ from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.database.list_queries import row_id
 from domain.errors import ForbiddenError, NotFoundError
-from domain.oauth.clients.applications import ApplicationView, get_any, get_own
+from domain.oauth.clients.applications import ApplicationView, get_any, get_own, newest_own
 from domain.projects.access import get_project, get_project_for
 from web.access.marks import viewer
 from web.alerts.integration_context import integration_of
 from web.extensions import db
-from web.help.values import Values
+from web.help.documents import Document
+from web.help.values import CLIENT_ID, Values
 from web.pages.list_query import list_query
 from web.services import settings
+
+#: So many are offered.
+_MOST_OFFERED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,3 +114,11 @@ def _of_project(project_path: str, values: Values) -> Reader:
         name=project.path,
         url=url_for("projects.show_namespace", full_path=project.path),
     )
+
+
+def offered_applications(document: Document, reader: Reader) -> tuple[ApplicationView, ...]:
+    """Return applications of the viewer's own whose values a guide without values could have."""
+    user_id = viewer().user_id
+    if user_id is None or reader.name is not None or CLIENT_ID not in document.text:
+        return ()
+    return newest_own(user_id, count=_MOST_OFFERED, session=db.session())

@@ -275,6 +275,12 @@ def get_own(application_id: int, *, owner_id: int, session: Session) -> Applicat
     return _get(application_id, owned_by(owner_id), session=session)
 
 
+def newest_own(owner_id: int, *, count: int, session: Session) -> tuple[ApplicationView, ...]:
+    """Return at most so many of the applications that a user owns, the newest first."""
+    newest = select(Application).where(owned_by(owner_id)).order_by(Application.id.desc())
+    return tuple(view_of(each) for each in session.scalars(newest.limit(count)))
+
+
 def get_instance_wide(application_id: int, *, session: Session) -> ApplicationView:
     """Return an application of the instance, or raise NotFoundError."""
     return _get(application_id, Application.is_instance_wide, session=session)

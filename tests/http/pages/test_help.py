@@ -66,7 +66,11 @@ def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveG
     assert f"client_id=&#34;{client.client_id}&#34;" in own
     assert f"authorize_redirect(&#34;{client.redirect_uri}&#34;)" in own
     assert client.secret not in own
+    offer = f"/help/guides/web-application?application={client.id}"
+    plain = f"{gatebell.url}/help/guides/web-application"
+    assert offer in signed_in(gatebell, bob(gatebell)).get(plain).text
     for session in (signed_in(gatebell, alice(gatebell)), gatebell.http()):
+        assert offer not in session.get(plain).text
         others = session.get(url).text
         assert "client_id=&#34;CLIENT_ID&#34;" in others
         assert f"{gatebell.url}/.well-known/openid-configuration" in others
