@@ -150,13 +150,15 @@ def _created_with(password: str, body: AccountBody) -> Account:
 @users.put("/users/<int:user_id>")
 @operation("users.change", body=AccountChangeBody, returns=Account)
 def change(bearer: Bearer, user_id: int, body: AccountChangeBody) -> Account:
-    """Change the user name, the name, the e-mail address or the role of a user."""
+    """Change the names, the e-mail address, the time zone or the role of a user."""
     session = db.session()
+    before = get_account(user_id, session=session).username
     changed = domain.change_account(user_id, body.change, by=bearer.user_id, session=session)
     user = get_account(user_id, session=session)
     if changed:
-        role = {"administrator": user.is_admin} if "is_admin" in changed else {}
-        _record(EventKind.USER_CHANGED, user, changed=", ".join(changed), **role)
+        more: dict[str, object] = {"before": before} if "username" in changed else {}
+        more |= {"administrator": user.is_admin} if "is_admin" in changed else {}
+        _record(EventKind.USER_CHANGED, user, changed=", ".join(changed), **more)
     return _account(user_id)
 
 

@@ -34,6 +34,7 @@ class Account:
     created_at: datetime
     last_sign_in_at: datetime | None
     has_second_factor: bool
+    time_zone: str
 
     @property
     def is_active(self) -> bool:
@@ -52,6 +53,7 @@ class Account:
             "state": self.state,
             "is_admin": self.is_admin,
             "two_factor_enabled": self.has_second_factor,
+            "time_zone": self.time_zone,
             "last_sign_in_at": written(seen) if seen else None,
         }
 
@@ -172,6 +174,7 @@ def _account(row: Row[*tuple[Any, ...]]) -> Account:
         created_at=user.created_at,
         last_sign_in_at=user.last_sign_in_at,
         has_second_factor=row.has_second_factor,
+        time_zone=user.time_zone,
     )
 
 

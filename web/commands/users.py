@@ -89,7 +89,7 @@ def show_command(*, name: str) -> dict[str, Any]:
     """Show the user NAME."""
     user = get_user(name, session=db.session())
     found = look_up_account(user.id, session=db.session(), now=now())
-    return {**found.as_json(), "time_zone": user.time_zone}
+    return {**found.as_json()}
 
 
 @users.command("change")

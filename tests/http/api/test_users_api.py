@@ -35,7 +35,9 @@ PUBLIC = {
     *("id", "username", "name", "state", "public_email", "avatar_url", "web_url", "bot"),
     "created_at",
 }
-OF_ADMINISTRATORS = {"email", "is_admin", "last_sign_in_at", "two_factor_enabled"}
+OF_ADMINISTRATORS = {
+    *("email", "is_admin", "last_sign_in_at", "two_factor_enabled", "time_zone"),
+}
 PASSWORD = "a guess takes longer than this"
 
 
@@ -255,6 +257,12 @@ def test_an_administrator_changes_what_is_given_and_nothing_else(gatebell: LiveG
     assert (unchanged.status_code, unchanged.json()) == (200, moved)
     assert last_event(gatebell, person.username).id == event.id
     assert call(gatebell, "PUT", path, admin=False).json()["is_admin"] is False
+    name = unique("renamed")
+    changed = call(gatebell, "PUT", path, username=name, time_zone="europe/berlin").json()
+    assert (changed["username"], changed["time_zone"]) == (name, "Europe/Berlin")
+    assert last_event(gatebell, name).details["before"] == person.username
+    assert call(gatebell, "PUT", path, username="a b").status_code == 400
+    assert call(gatebell, "PUT", path, time_zone="Mars").status_code == 400
 
 
 def test_what_would_lock_an_administrator_out_is_a_conflict(gatebell: LiveGatebell) -> None:

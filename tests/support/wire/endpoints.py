@@ -173,7 +173,10 @@ ENDPOINTS = (
         ("username", "email", "name", "password", "force_random_password", "admin"),
     ),
     Endpoint(
-        "api_v4.users.change", "PUT", "/api/v4/users/{id}", ("username", "name", "email", "admin")
+        "api_v4.users.change",
+        "PUT",
+        "/api/v4/users/{id}",
+        ("username", "name", "email", "time_zone", "admin"),
     ),
     Endpoint("api_v4.users.block", "POST", "/api/v4/users/{id}/block"),
     Endpoint("api_v4.users.unblock", "POST", "/api/v4/users/{id}/unblock"),

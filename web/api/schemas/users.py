@@ -89,6 +89,8 @@ class Account(User):
     is_admin: bool
     last_sign_in_at: Time | None
     two_factor_enabled: bool
+    #: By its name in the IANA database, such as Europe/Berlin.
+    time_zone: str
 
     @classmethod
     def of_account(cls, view: domain.Account, *, base_url: str) -> "Account":
@@ -133,13 +135,18 @@ class AccountChangeBody(Body):
     username: RequiredText | None = None
     name: RequiredText | None = None
     email: RequiredText | None = None
+    time_zone: RequiredText | None = None
     admin: bool | None = None
 
     @property
     def change(self) -> AccountChange:
         """The change; what is None stays as it is."""
         return AccountChange(
-            username=self.username, name=self.name, email=self.email, is_admin=self.admin
+            username=self.username,
+            name=self.name,
+            email=self.email,
+            time_zone=self.time_zone,
+            is_admin=self.admin,
         )
 
 
@@ -201,4 +208,5 @@ def _account_fields(view: domain.Account, base_url: str) -> dict[str, Any]:
         "is_admin": view.is_admin,
         "last_sign_in_at": view.last_sign_in_at,
         "two_factor_enabled": view.has_second_factor,
+        "time_zone": view.time_zone,
     }
