@@ -15,6 +15,8 @@ from sqlalchemy import (
     Row,
     Select,
     Subquery,
+    exists,
+    false,
     func,
     literal,
     select,
@@ -43,7 +45,7 @@ from domain.alerts.listing.sort_orders import (
 )
 from domain.database.paging import Page
 from domain.projects.access import COUNT_LIMIT
-from models import Alert, Assignment, Integration, Project, User
+from models import Alert, Assignment, Delivery, Integration, Occurrence, Project, User
 
 LARGEST_IID = 2**31 - 1
 #: The number of newest alerts of each status that are sorted if no index has the order.
@@ -74,6 +76,8 @@ class AlertRow:
     project_path: str
     #: The user name, or None.
     assignee: str | None
+    #: Whether nobody but users sent it, from the page of its integration.
+    is_test: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,17 +95,28 @@ class AlertSlice:
         return self.preceding is not None
 
 
+_report = aliased(Delivery)
+#: A sender reported it as well. Asked of the few whose report is a test.
+_IS_REPORTED = exists(
+    select(Occurrence.alert_id)
+    .join(_report, _report.id == Occurrence.delivery_id)
+    .where(Occurrence.alert_id == Alert.id, _report.is_test.is_(False))
+    .correlate(Alert)
+)
+
 ROWS = (
     select(
         Alert,
         Integration.name.label("integration_name"),
         Project.path.label("project_path"),
         User.username.label("assignee"),
+        func.coalesce(Delivery.is_test & ~_IS_REPORTED, false()).label("is_test"),
     )
     .join(Project, Project.id == Alert.project_id)
     .outerjoin(Integration, Integration.id == Alert.integration_id)
     .outerjoin(Assignment, Assignment.alert_id == Alert.id)
     .outerjoin(User, User.id == Assignment.user_id)
+    .outerjoin(Delivery, Delivery.id == Alert.delivery_id)
 )
 
 
@@ -127,6 +142,7 @@ def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
         project_id=alert.project_id,
         project_path=row.project_path,
         assignee=row.assignee,
+        is_test=row.is_test,
     )
 
 

@@ -37,6 +37,19 @@ def test_the_test_alert_that_the_page_offers_is_a_good_one(
     assert delivery.sender.startswith(role.name.lower())
 
 
+def test_an_alert_is_marked_as_a_test_until_a_sender_reports_it(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/test")
+    body = '{"title": "Disk full", "fingerprint": "disk"}'
+    submit(browser, page, form_with(page, "payload"), payload=body)
+    alerts = f"{gatebell.url}/{endpoint.project}/-/alerts"
+    for address in (alerts, f"{alerts}/1"):
+        assert browser.get(address).text.count('<span class="pill ">Test</span>') == 1
+    endpoint.post(body.encode())
+    for address in (alerts, f"{alerts}/1"):
+        assert '<span class="pill ">Test</span>' not in browser.get(address).text
+
+
 @pytest.mark.spec("H6")
 def test_a_test_alert_that_is_none_says_why(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
