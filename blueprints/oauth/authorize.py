@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from flask import make_response, redirect, render_template, request, url_for
+from flask import g, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
@@ -174,6 +174,7 @@ def _refuse(
         return_url=dict(answer.headers)["Location"] if answer else None,
         destination=destination_of(error.redirect_uri) if answer else None,
         mismatch=_mismatch(error),
+        request_id=g.get("request_id", ""),
     )
     return make_response(page, 400)
 

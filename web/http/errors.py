@@ -61,7 +61,7 @@ from web.http.error_bodies import as_sentence, for_event, for_registry, written_
 from web.http.moved import moved_answer
 from web.http.oauth_errors import advice, explained
 from web.http.public_urls import with_base_path
-from web.http.routes import existing_methods
+from web.http.routes import existing_methods, is_read_of_receiver
 from web.http.transactions import roll_back
 from web.services import settings
 
@@ -175,17 +175,20 @@ def _answer_known(error: Exception) -> Response:
     headers = _headers_of(error)
     if isinstance(error, BearerRefusedError | InsufficientScopeError):
         return _bearer_answer(error, headers)
+    if isinstance(error, NotFoundError) and is_read_of_receiver():
+        return _answer(405, "Send alerts with POST.", {"Allow": "POST"})
     is_of_parameter = (
         isinstance(error, QueryError) or status_of(error) == HTTPStatus.UNPROCESSABLE_ENTITY
     )
     if is_of_parameter and error_format() is ErrorFormat.API:
         # What the API says of parameters.
         return written_json({"error": str(error), **_details_of(error)}, 400, headers)
-    if is_of_parameter and error_format() is ErrorFormat.REGISTRY:
-        return for_registry(400, str(error), headers)
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
         return _page(400, str(error), headers, words=_UNKNOWN_QUERY)
-    return _answer(status_of(error), str(error), headers, extra=_details_of(error))
+    # Docker's registry knows no 422.
+    is_registry = is_of_parameter and error_format() is ErrorFormat.REGISTRY
+    status = 400 if is_registry else status_of(error)
+    return _answer(status, str(error), headers, extra=_details_of(error))
 
 
 def _answer_moved(error: MovedError) -> Response:

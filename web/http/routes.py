@@ -97,6 +97,12 @@ def existing_methods(candidates: Iterable[str], *, path: str | None = None) -> l
     return [each for each in candidates if adapter and _leads_somewhere(adapter, each, path)]
 
 
+def is_read_of_receiver() -> bool:
+    """Return whether somebody opens the URL of a receiver, which looks like that of a group."""
+    is_read = request.method in {"GET", "HEAD"} and request.path.endswith(".json")
+    return is_read and bool(existing_methods(["POST"]))
+
+
 def _leads_somewhere(adapter: MapAdapter, method: str, path: str | None) -> bool:
     try:
         adapter.match(path, method=method)
