@@ -92,8 +92,9 @@ def test_monit_calls_its_script(
         (alert,) = alerts_of(live_sqlite, endpoint.project)
         assert alert.title == "root: Resource limit matched"
         assert alert.status == ("resolved" if arguments else "triggered")
-        assert alert.description.startswith('space usage 91.0% matches "limit"\\ [usage')
-        assert "$(id) `id`" in alert.description
+        description = alert.description or ""
+        assert description.startswith('space usage 91.0% matches "limit"\\ [usage')
+        assert "$(id) `id`" in description
 
 
 def test_healthchecks_fills_in_its_bodies(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
