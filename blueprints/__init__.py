@@ -13,9 +13,11 @@ from blueprints.admin import admin
 from blueprints.admin.audit import audit
 from blueprints.alerts.alerts import alerts
 from blueprints.alerts.all_alerts import all_alerts
+from blueprints.alerts.batches import alert_batches
 from blueprints.alerts.changes import alert_changes
 from blueprints.alerts.events_api import events_api
 from blueprints.alerts.intake import intake
+from blueprints.alerts.list_settings import alert_list_settings
 from blueprints.alerts.maintenance_windows import maintenance_windows
 from blueprints.alerts.silences import silences
 from blueprints.api_description import api_description
@@ -114,6 +116,8 @@ BLUEPRINTS = (
     deliveries,  # …/integrations/<id>/deliveries…
     resource_tokens,  # /<project>/-/settings/access_tokens…  /groups/<group>/-/access_tokens…
     all_alerts,  # /-/alerts…
+    alert_batches,  # /-/alert_changes…
+    alert_list_settings,  # …/-/alerts/{filters…,page_size}
     alerts,  # /<project>/-/alerts…
     alert_changes,  # /<project>/-/alerts/status  …/alerts/<iid>/{status,assignee,notes}
     on_call,  # /<project>/-/on_call

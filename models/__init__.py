@@ -2,6 +2,7 @@
 
 from models.alert import ALERT_DAY_ADDITIONS, Alert, AlertCounter, AlertDay
 from models.alert_activity import AlertNote, Assignment, Occurrence
+from models.alert_batch import AlertBatch, AlertBatchItem, SavedAlertFilter
 from models.alert_change import AlertChange, AlertFollower
 from models.api_usage import CallCount, CallShape, ChangeNotice
 from models.application import Application, ApplicationSecret
@@ -70,6 +71,8 @@ __all__ = [
     "ALERT_DAY_ADDITIONS",
     "AccessToken",
     "Alert",
+    "AlertBatch",
+    "AlertBatchItem",
     "AlertChange",
     "AlertCounter",
     "AlertDay",
@@ -148,6 +151,7 @@ __all__ = [
     "RegistryRepository",
     "RegistryTag",
     "ReleaseLink",
+    "SavedAlertFilter",
     "SchemaSupport",
     "SecretKeyUse",
     "SeenProof",

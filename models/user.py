@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, String, func
+from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, SmallInteger, String, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -32,6 +32,8 @@ class User(Base):
     created_at: Mapped[datetime]
     last_sign_in_at: Mapped[datetime | None]
     password_changed_at: Mapped[datetime | None]
+    #: The number of rows on a page of lists; NULL for that of the instance.
+    page_size: Mapped[int | None] = mapped_column(SmallInteger)
     username_key: Mapped[str | None] = folded()
     #: NULL for accounts whose e-mail address collided with an older one's when folding began.
     email_key: Mapped[str | None] = folded()

@@ -3,8 +3,10 @@
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from blueprints.alerts.list_pages import AllAlertsList, wants_part
+from blueprints.alerts.bulk_changes import change_alerts, list_arguments
+from blueprints.alerts.list_pages import AllAlertsList, ChangeableAlertsList, wants_part
 from domain.alerts.listing.watched_projects import paths_of, projects_of_member
+from domain.database.paging import LARGEST_ID
 from web.access.marks import signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -24,3 +26,11 @@ def index() -> ResponseReturnValue:
     mine = projects_of_member(viewer(), session=db.session())
     watched = paths_of(mine, most=_MOST_CHOICES, session=db.session())
     return render_template("alerts/all.html", listing=listing, watched=watched)
+
+
+@all_alerts.post("/status")
+@signed_in
+def change_several() -> ResponseReturnValue:
+    """Change selected alerts, or all that match, in the projects where the user may do so."""
+    listing = ChangeableAlertsList(list_arguments())
+    return change_alerts(listing, field="id", largest=LARGEST_ID)

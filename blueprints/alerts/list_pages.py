@@ -9,11 +9,14 @@ from typing import Any
 from flask import request, url_for
 from werkzeug.datastructures import MultiDict
 
+from domain.accounts.abilities import Ability
+from domain.accounts.page_sizes import PAGE_SIZES
 from domain.alerts.listing import queries
 from domain.alerts.listing.filters import SEVERITIES, TABS, looked_up
 from domain.alerts.listing.queries import AlertRow, AlertSlice
+from domain.alerts.listing.saved_filters import SavedFilter, list_saved
 from domain.alerts.listing.sort_orders import SORT_ORDERS, SortOrder, read_cursor
-from domain.alerts.listing.watched_projects import projects_of_member
+from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
 from domain.database.list_queries import row_id
 from domain.database.paging import Page
 from domain.projects.access import COUNT_LIMIT
@@ -26,11 +29,11 @@ from forms.alert_query import (
     read_query,
     read_query_across,
 )
-from web.access.marks import viewer
+from web.access.marks import get_current_user, viewer
 from web.extensions import db
 from web.pages.links import LinkedPage, page_links
-from web.pages.list_query import CURSORS, list_query
-from web.services import now, reading, settings
+from web.pages.list_query import CURSORS, list_query, page_size
+from web.services import now, reading
 
 #: The parameter with the number of the first row, which pages by key do not know by themselves.
 _POSITION = "position"
@@ -76,9 +79,10 @@ class AlertList(ABC):
     #: The parameters of the query.
     parameters: tuple[str, ...] = PARAMETERS
 
-    def __init__(self) -> None:
-        """Read the query of this request; raise QueryError for what no list knows."""
-        self._given = list_query(*self.parameters, *CURSORS, _POSITION)
+    def __init__(self, given: MultiDict[str, str] | None = None) -> None:
+        """Read the given query, or that of this request; raise QueryError for unknown words."""
+        known = (*self.parameters, *CURSORS, _POSITION)
+        self._given = list_query(*known) if given is None else given
         query = self._read(self._given)
         wanted = looked_up(query.wanted, session=db.session())
         self.query = replace(query, wanted=wanted)
@@ -101,6 +105,21 @@ class AlertList(ABC):
     def change_url(self) -> str:
         """The address that changes several alerts."""
 
+    @abstractmethod
+    def filter_url(self, action: str, filter_id: int | None = None) -> str:
+        """Return the address that saves or deletes a filter, or chooses the size of pages."""
+
+    @cached_property
+    def saved(self) -> tuple[SavedFilter, ...]:
+        """The saved filters of this list."""
+        place = self.project.id if self.project else None
+        return list_saved(get_current_user().id, place, session=db.session())
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of pages to choose from, with the present one."""
+        return tuple(sorted({*PAGE_SIZES, self.size}))
+
     @property
     def orders(self) -> tuple[SortOrder, ...]:
         """The orders of this list."""
@@ -114,7 +133,7 @@ class AlertList(ABC):
     @cached_property
     def size(self) -> int:
         """The number of rows of a page."""
-        return settings().page_size
+        return page_size()
 
     @cached_property
     def _found(self) -> Page[AlertRow]:
@@ -191,6 +210,11 @@ class AlertList(ABC):
         return f"{self.first:,}\u2013{self.first + shown - 1:,} of {whole}"
 
     @property
+    def whole(self) -> str:
+        """How many alerts match: `111 alerts`, or that they are more than are counted."""
+        return "1 alert" if self.total == 1 else f"{_written_total(self.total)} alerts"
+
+    @property
     def has_others(self) -> bool:
         """Whether more alerts match than this page shows."""
         return bool(self.page.next_url or self.page.previous_url)
@@ -252,10 +276,10 @@ def _written_total(total: int | None) -> str:
 class ProjectAlertList(AlertList):
     """The list of a project."""
 
-    def __init__(self, project: ProjectView) -> None:
-        """Read the query of this request."""
+    def __init__(self, project: ProjectView, given: MultiDict[str, str] | None = None) -> None:
+        """Read the given query, or that of this request."""
         self.project = self._place = project
-        super().__init__()
+        super().__init__(given)
 
     def _read(self, given: MultiDict[str, str]) -> AlertQuery:
         return read_query(given, project_id=self._place.id)
@@ -274,16 +298,28 @@ class ProjectAlertList(AlertList):
         """The address that changes several alerts."""
         return url_for("alert_changes.change_several", project_path=self._place.path)
 
+    def filter_url(self, action: str, filter_id: int | None = None) -> str:
+        """Return the address that saves or deletes a filter, or chooses the size of pages."""
+        arguments: dict[str, Any] = {} if filter_id is None else {"filter_id": filter_id}
+        endpoint = f"alert_list_settings.{action}"
+        return url_for(endpoint, project_path=self._place.path, **arguments)
+
 
 class AllAlertsList(AlertList):
     """The list of all projects of a member, in the orders that have an index."""
 
     shows_project = True
     parameters = PARAMETERS_ACROSS
+    #: What the user may do in the projects.
+    ability = Ability.READ_ALERTS
 
     def _read(self, given: MultiDict[str, str]) -> AlertQuery:
         query = read_query_across(given)
-        projects = projects_of_member(viewer(), session=db.session(), path=query.project)
+        projects = projects_of_member(
+            viewer(), session=db.session(), ability=self.ability, path=query.project
+        )
+        if self.ability is Ability.ADMIN_ALERTS:
+            projects = taking_changes(projects)
         return replace(query, wanted=replace(query.wanted, projects=projects))
 
     def url(self, **arguments: Any) -> str:
@@ -292,18 +328,29 @@ class AllAlertsList(AlertList):
 
     @property
     def selects(self) -> bool:
-        """Whether the viewer may change alerts here."""
-        return False
+        """Whether the viewer may change alerts here; those of other projects stay as they are."""
+        return True
 
     @property
     def change_url(self) -> str:
-        """The address that changes several alerts; there is none."""
-        return ""
+        """The address that changes several alerts."""
+        return url_for("all_alerts.change_several")
+
+    def filter_url(self, action: str, filter_id: int | None = None) -> str:
+        """Return the address that saves or deletes a filter, or chooses the size of pages."""
+        arguments: dict[str, Any] = {} if filter_id is None else {"filter_id": filter_id}
+        return url_for(f"alert_list_settings.{action}_of_all", **arguments)
 
     @property
     def orders(self) -> tuple[SortOrder, ...]:
         """The orders of this list."""
         return tuple(order for order in SORT_ORDERS.values() if not order.is_among_newest)
+
+
+class ChangeableAlertsList(AllAlertsList):
+    """The list of those projects in which a member may change alerts."""
+
+    ability = Ability.ADMIN_ALERTS
 
 
 def wants_part() -> bool:

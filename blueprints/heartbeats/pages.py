@@ -19,8 +19,8 @@ from web.extensions import db
 from web.heartbeats import actions
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
-from web.pages.list_query import CURSORS, list_query
-from web.services import now, settings
+from web.pages.list_query import CURSORS, list_query, page_size
+from web.services import now
 
 heartbeats = PageBlueprint("heartbeats", __name__, url_prefix="/<names:project_path>/-/heartbeats")
 _reader = project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
@@ -68,7 +68,7 @@ def show(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 
 def _show_page(project: ProjectView, heartbeat_id: int, reset: ResetUrlForm) -> ResponseReturnValue:
     heartbeat, given = actions.get(project, heartbeat_id), list_query(*CURSORS)
-    part = slice_of(given, size=settings().page_size)
+    part = slice_of(given, size=page_size())
     key = actions.key_of(project, heartbeat_id) if project.can_integrate else None
     url = actions.ping_url(key.clear) if key else ""
     page = render_template(

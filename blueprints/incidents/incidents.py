@@ -42,9 +42,9 @@ from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
-from web.pages.list_query import CURSORS, list_query
+from web.pages.list_query import CURSORS, list_query, page_size
 from web.pages.markdown import rendered_document
-from web.services import now, reading, settings
+from web.services import now, reading
 
 incidents = PageBlueprint("incidents", __name__, url_prefix="/<names:project_path>/-/incidents")
 #: The converter refuses numbers that no incident has and that databases reject.
@@ -74,7 +74,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
     query = replace(query, wanted=looked_up(query.wanted, session=db.session()))
     # As in all lists, `before` leads to older rows.
     part = IncidentSlice(
-        size=settings().page_size,
+        size=page_size(),
         order=query.order,
         following=read_cursor(request.args.get("before"), query.order),
         preceding=read_cursor(request.args.get("after"), query.order),
@@ -173,7 +173,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     incident = get_incident(project.id, iid, session=session)
     timeline = list_entries(
         incident.id,
-        Slice(size=settings().page_size, before=read_id(given.get("timeline"))),
+        Slice(size=page_size(), before=read_id(given.get("timeline"))),
         shows_internal=sees_internal(project),
         session=session,
     )

@@ -19,8 +19,8 @@ from web.access.marks import project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
-from web.pages.list_query import CURSORS, list_query
-from web.services import now, settings
+from web.pages.list_query import CURSORS, list_query, page_size
+from web.services import now
 
 environments = PageBlueprint(
     "environments", __name__, url_prefix="/<names:project_path>/-/environments"
@@ -44,7 +44,7 @@ def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnVal
     except InvalidError as error:
         wanted, objection = EnvironmentFilter(project_id=project.id), str(error)
     found = domain.list_environments(
-        wanted, given.get("before"), size=settings().page_size, session=db.session()
+        wanted, given.get("before"), size=page_size(), session=db.session()
     )
     page = render_template(
         "environments/index.html",
@@ -88,7 +88,7 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
     )
     given = list_query(*CURSORS)
     part = AlertSlice(
-        size=settings().page_size,
+        size=page_size(),
         following=read_cursor(given.get("before"), AlertSlice.order),
         preceding=read_cursor(given.get("after"), AlertSlice.order),
     )

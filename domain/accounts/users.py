@@ -54,6 +54,8 @@ class UserView:
     is_found_by_email: bool
     #: By its name in the IANA database.
     time_zone: str = "UTC"
+    #: The number of rows on a page of lists; None for that of the instance.
+    page_size: int | None = None
 
 
 def view_of(user: User) -> UserView:
@@ -70,6 +72,7 @@ def view_of(user: User) -> UserView:
         password_changed_at=user.password_changed_at,
         is_found_by_email=user.email_key is not None,
         time_zone=user.time_zone,
+        page_size=user.page_size,
     )
 
 

@@ -4,6 +4,7 @@ from sqlalchemy import or_
 
 from domain.personal_data.tables import ErasureRule, PersonalDataTable, by
 from models import (
+    AlertBatch,
     AlertNote,
     Assignment,
     Contact,
@@ -14,6 +15,7 @@ from models import (
     OnCallSwap,
     OnCallTurn,
     PageRecipient,
+    SavedAlertFilter,
     Silence,
 )
 
@@ -66,6 +68,22 @@ ALERT_DATA = (
         of=by(AlertNote.user_id),
         exported=("alert_id", "kind", "text", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="alert_batches",
+        about="Changes of many alerts at once, for two days",
+        model=AlertBatch,
+        of=by(AlertBatch.user_id),
+        exported=("id", "project_id", "status", "list_query", "changed", "state", "created_at"),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="saved_alert_filters",
+        about="Filters of lists of alerts that the person saved",
+        model=SavedAlertFilter,
+        of=by(SavedAlertFilter.user_id),
+        exported=("project_id", "name", "query", "is_shared", "created_at"),
+        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="on_call_turns",

@@ -8,6 +8,7 @@ import pytest
 import requests
 from playwright.sync_api import Page
 
+from tests.browser.alert_pages import alert_pages
 from tests.browser.contact_pages import contact_pages
 from tests.browser.doors import have_signed_in, sign_in
 from tests.browser.escalation_pages import escalation_pages
@@ -97,6 +98,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         f"{integration}/delete",
         *(f"{integration}/configure?sample={delivery}", f"{integration}/deliveries/{delivery}"),
         f"{integration}/deliveries?show=refused",
+        *alert_pages(live_sqlite, alice, path, NASTY),
         *webhook_pages(live_sqlite, alice, path),
         *contact_pages(live_sqlite, alice, path),
         *silence_pages(live_sqlite, alice, path, NASTY),

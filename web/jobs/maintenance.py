@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
+from domain.alerts.handling.batch_rows import prune_batches
 from domain.alerts.handling.removal import remove_resolved
 from domain.alerts.handling.silent_alerts import resolve_silent
 from domain.alerts.listing.charts import add_up
@@ -60,6 +61,7 @@ def prune_database(settings: Settings) -> dict[str, int]:
             removed["tokens_given_expiry"] = end_endless_tokens(
                 token_lifetimes(current), session=session, now=now, between=between
             )
+            removed["alert_batches"] = prune_batches(session=session, now=now, between=between)
             removed |= _prune_audit_log(current, session) | _prune_alerts(current, session)
             removed["webhook_deliveries"] = _prune_webhooks(current, session)
             session.commit()

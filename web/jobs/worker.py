@@ -21,6 +21,7 @@ from web.database.start_checks import CannotStartError, check_if_available, reas
 from web.database.wal_truncation import start_wal_truncation
 from web.garbage import keep_what_is_loaded
 from web.instance_files import make_private_file
+from web.jobs.alert_batches import AlertBatches
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.audit_streams import AuditStreaming
 from web.jobs.deletion import run_deletions
@@ -44,7 +45,7 @@ _MINUTE = timedelta(minutes=1)
 _LONGEST_PAUSE_SECONDS = 1.0
 #: What looks for work every second or so.
 _LOOPS: tuple[type[Loop], ...] = (
-    *(AlertChanges, AuditStreaming, Escalations, Heartbeats),
+    *(AlertBatches, AlertChanges, AuditStreaming, Escalations, Heartbeats),
     *(Paging, SelfMonitor, WebhookDeliveries),
 )
 

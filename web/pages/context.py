@@ -22,7 +22,7 @@ class NavLink:
 
 _SIGNED_IN = (
     ("Home", "home.index", ("home.index",)),
-    ("Alerts", "all_alerts.index", ("all_alerts.",)),
+    ("Alerts", "all_alerts.index", ("all_alerts.", "alert_batches.")),
     (
         "Projects",
         "home.groups_and_projects",

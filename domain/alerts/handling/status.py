@@ -3,7 +3,7 @@
 Every change is allowed, unless two open alerts would have the same fingerprint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,6 +43,17 @@ class StatusChange:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MadeChange:
+    """An alert that got another status, as it was before."""
+
+    alert_id: int
+    old_status: str
+    old_ended_at: datetime | None
+    #: The entry of the activity that says so.
+    note_id: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatusChangeResult:
     """The result of a change of several alerts."""
 
@@ -52,6 +63,8 @@ class StatusChangeResult:
     unchanged: tuple[int, ...]
     #: Number and title of those left unchanged: another open alert has their fingerprint.
     conflicts: tuple[tuple[int, str], ...]
+    #: What undoes it.
+    made: tuple[MadeChange, ...] = ()
 
 
 def change_status(
@@ -75,7 +88,7 @@ def change_statuses(
         message = f"Select at most {MOST_AT_ONCE} alerts at once."
         raise InvalidError(message, field="iids")
     lock_alerts_of(project_id, session=session)
-    return _change(project_id, iids, change, session=session, now=now)
+    return change_locked(project_id, iids, change, session=session, now=now)
 
 
 def change_matching(
@@ -94,7 +107,7 @@ def change_matching(
     part = AlertSlice(size=MOST_AT_ONCE, following=following)
     page = list_alerts(wanted, part, session=session)
     iids = [row.iid for row in page.items]
-    result = _change(wanted.project_id, iids, change, session=session, now=now)
+    result = change_locked(wanted.project_id, iids, change, session=session, now=now)
     return result, None if page.next_before is None else str(page.next_before)
 
 
@@ -141,40 +154,82 @@ def lock_alerts_of(project_id: int, *, session: Session) -> None:
     )
 
 
-def _change(
-    project_id: int, iids: Sequence[int], change: StatusChange, *, session: Session, now: datetime
+def change_locked(
+    project_id: int,
+    iids: Sequence[int],
+    change: StatusChange,
+    *,
+    among: Sequence[str] = STATUSES,
+    session: Session,
+    now: datetime,
 ) -> StatusChangeResult:
+    """As `change_statuses`, of those alerts that have one of these; the caller locked them."""
     alerts = session.scalars(
         select(Alert)
-        .where(Alert.project_id == project_id, Alert.iid.in_(iids))
+        .where(Alert.project_id == project_id, Alert.iid.in_(iids), Alert.status.in_(among))
         .order_by(Alert.id)
         .with_for_update()
     ).all()
-    unchanged = tuple(alert.iid for alert in alerts if alert.status == change.status)
-    refused = {
-        alert.iid for alert in alerts if not _changed(alert, change, session=session, now=now)
-    }
+    unchanged = [alert for alert in alerts if alert.status == change.status]
+    others = [alert for alert in alerts if alert.status != change.status]
+    made, refused = give_statuses(
+        dict.fromkeys(others, change.status), change, session=session, now=now
+    )
     return StatusChangeResult(
-        done=tuple(alert.iid for alert in alerts if alert.iid not in refused),
-        unchanged=unchanged,
-        conflicts=tuple((alert.iid, alert.title) for alert in alerts if alert.iid in refused),
+        done=tuple(alert.iid for alert in alerts if alert not in refused),
+        unchanged=tuple(alert.iid for alert in unchanged),
+        conflicts=tuple((alert.iid, alert.title) for alert in alerts if alert in refused),
+        made=made,
     )
 
 
-def _changed(alert: Alert, change: StatusChange, *, session: Session, now: datetime) -> bool:
-    if alert.status == change.status:
+def give_statuses(
+    wanted: Mapping[Alert, str], change: StatusChange, *, session: Session, now: datetime
+) -> tuple[tuple[MadeChange, ...], frozenset[Alert]]:
+    """Give locked alerts their new statuses; return what was done, and those that were refused.
+
+    Only what was resolved can conflict: the others have the fingerprint for themselves already.
+    """
+    before = {alert: (alert.status, alert.ended_at) for alert in wanted}
+    refused = frozenset(
+        alert
+        for alert, status in wanted.items()
+        if not _was_given(alert, status, session=session, now=now)
+    )
+    notes = {
+        alert: add_entry(alert.id, NoteKind.STATUS, status, by=change.by, session=session, now=now)
+        for alert, status in wanted.items()
+        if alert not in refused
+    }
+    for note in notes.values():
+        note.via = change.via
+    session.flush()  # to learn the ids of the entries
+    made = tuple(
+        MadeChange(
+            alert_id=alert.id,
+            old_status=before[alert][0],
+            old_ended_at=before[alert][1],
+            note_id=note.id,
+        )
+        for alert, note in notes.items()
+    )
+    return made, refused
+
+
+def _was_given(alert: Alert, status: str, *, session: Session, now: datetime) -> bool:
+    if alert.status != "resolved":
+        _give(alert, status, now)
         return True
     try:
         # A unique index refuses a second open alert with the same fingerprint.
         with session.begin_nested():
-            alert.status = change.status
-            # An alert that starts in the future does not end before its start.
-            ended_at = max(now, alert.started_at)
-            alert.ended_at = ended_at if change.status == "resolved" else None
+            _give(alert, status, now)
     except IntegrityError:
         return False
-    entry = add_entry(
-        alert.id, NoteKind.STATUS, change.status, by=change.by, session=session, now=now
-    )
-    entry.via = change.via
     return True
+
+
+def _give(alert: Alert, status: str, now: datetime) -> None:
+    alert.status = status
+    # An alert that starts in the future does not end before its start.
+    alert.ended_at = max(now, alert.started_at) if status == "resolved" else None

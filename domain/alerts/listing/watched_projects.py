@@ -47,6 +47,11 @@ def projects_of_member(
     return found if path is None else found.where(Project.path_key == fold(path))
 
 
+def taking_changes(projects: Select[int]) -> Select[int]:
+    """Leave archived ones out of selected projects."""
+    return projects.where(Project.archived_at.is_(None))
+
+
 def paths_of(projects: Select[int], *, most: int, session: Session) -> tuple[str, ...]:
     """Return the full paths of selected projects in order, at most `most`."""
     named = select(Project.path).where(Project.id.in_(projects)).order_by(Project.path_key)

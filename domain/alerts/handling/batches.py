@@ -1,0 +1,309 @@
+"""Gives many alerts a status, slice by slice, and takes it back.
+
+A batch is what one user did at once: to the selected alerts, or to all that match a filter, however
+many there are. The request of the page does the first slice, the worker the others, each in a
+transaction of its own. What each alert was before is kept for a day, so that the batch can be
+undone; an alert whose status somebody changed since is left as it is.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, insert, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.abilities import Ability
+from domain.alerts.handling.activity import NoteKind
+from domain.alerts.handling.batch_rows import (
+    BatchOrder,
+    BatchState,
+    BatchView,
+    finish_batch,
+    new_batch,
+    next_batch,
+    own_batch,
+    projects_of,
+    view_of,
+)
+from domain.alerts.handling.status import (
+    MOST_AT_ONCE,
+    MadeChange,
+    StatusChange,
+    StatusChangeResult,
+    change_locked,
+    give_statuses,
+    lock_alerts_of,
+)
+from domain.alerts.listing.filters import STATUSES, AlertFilter
+from domain.alerts.listing.queries import AlertSlice, list_alerts
+from domain.alerts.listing.sort_orders import NEWEST, read_cursor
+from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
+from domain.alerts.reading.incoming import Severity
+from domain.audit.events import Actor
+from domain.errors import InvalidError
+from domain.projects.views import Viewer
+from models import Alert, AlertBatch, AlertBatchItem, AlertNote, User
+
+_UNDO = "by undoing a change"
+
+
+def change_selected(
+    order: BatchOrder, selected: Sequence[int], *, session: Session, now: datetime
+) -> tuple[BatchView, StatusChangeResult]:
+    """Change selected alerts: their numbers in the project, or their ids in all projects."""
+    if len(selected) > MOST_AT_ONCE:
+        message = f"Select at most {MOST_AT_ONCE} alerts at once."
+        raise InvalidError(message, field="iids")
+    batch = new_batch(order, now)
+    by_project = _selected(order, selected, session=session, now=now)
+    result = _change_each(by_project, order.change, session=session, now=now)
+    session.add(batch)
+    session.flush()  # to learn its id
+    _record(batch, result, session=session)
+    return view_of(batch, session=session, now=now), result
+
+
+def change_all_matching(
+    order: BatchOrder,
+    wanted: AlertFilter,
+    *,
+    path: str | None,
+    matched: int | None,
+    session: Session,
+    now: datetime,
+) -> BatchView:
+    """Begin to change all alerts that match now; the worker goes on after the first slice.
+
+    `path` is that of the one project of a filter on all projects, `matched` what the user was told.
+    """
+    batch = new_batch(order, now, state=BatchState.RUNNING)
+    batch.filter = _stored(wanted, path)
+    batch.matched = matched
+    batch.newest_alert_id = session.scalar(select(func.max(Alert.id))) or 0
+    session.add(batch)
+    session.flush()  # to learn its id
+    _change_slice(batch, order.change, session=session, now=now)
+    return view_of(batch, session=session, now=now)
+
+
+def get_batch(batch_id: int, user_id: int, *, session: Session, now: datetime) -> BatchView:
+    """Return a batch of a user, or raise NotFoundError."""
+    return view_of(own_batch(batch_id, user_id, session=session), session=session, now=now)
+
+
+def undo(batch_id: int, by: Actor, *, session: Session, now: datetime) -> BatchView:
+    """Begin to give the alerts of a batch their statuses again; a second time does nothing."""
+    batch = own_batch(batch_id, by.id, session=session, is_locked=True)
+    view = view_of(batch, session=session, now=now)
+    if not view.can_be_undone:
+        message = "This change was undone already, is under way, or is older than a day."
+        raise InvalidError(message)
+    batch.state = BatchState.UNDOING.value
+    _undo_slice(batch, by, session=session, now=now)
+    return view_of(batch, session=session, now=now)
+
+
+def has_batches_under_way(*, session: Session) -> bool:
+    """Return whether a batch waits for its next slice; it writes nothing."""
+    return session.scalar(next_batch().with_only_columns(AlertBatch.id)) is not None
+
+
+def advance(*, session: Session, now: datetime) -> int | None:
+    """Do the next slice of the oldest batch under way; return its id, None if there is none.
+
+    Two workers share the work: each locks the batch that it takes, and the other skips it.
+    """
+    batch = session.scalar(next_batch().with_for_update(skip_locked=True, of=AlertBatch))
+    if batch is None:
+        return None
+    by = Actor(id=batch.user_id, name=session.get_one(User, batch.user_id).username)
+    if batch.state == BatchState.UNDOING.value:
+        _undo_slice(batch, by, session=session, now=now)
+    else:
+        change = StatusChange(status=batch.status, by=by)
+        _change_slice(batch, change, session=session, now=now)
+    return batch.id
+
+
+def give_up(*, session: Session) -> None:
+    """End the oldest batch under way where it is."""
+    batch = session.scalar(next_batch().with_for_update(skip_locked=True, of=AlertBatch))
+    if batch is not None:
+        finish_batch(batch)
+
+
+def _selected(
+    order: BatchOrder, selected: Sequence[int], *, session: Session, now: datetime
+) -> Mapping[int, list[int]]:
+    """Return the numbers of the selected alerts that the user may change, by project."""
+    if order.project_id is not None:
+        return {order.project_id: list(selected)}
+    mine = projects_of(order.by.id, session=session, now=now)
+    rows = session.execute(
+        # `+ 0` disables the project's index: the ids are fewer.
+        select(Alert.project_id, Alert.iid).where(
+            Alert.id.in_(selected), (Alert.project_id + 0).in_(mine)
+        )
+    )
+    return _grouped((row.project_id, row.iid) for row in rows)
+
+
+def _grouped(pairs: Iterable[tuple[int, int]]) -> Mapping[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for project_id, iid in pairs:
+        found[project_id].append(iid)
+    return found
+
+
+def _change_each(
+    by_project: Mapping[int, list[int]],
+    change: StatusChange,
+    *,
+    among: Sequence[str] = STATUSES,
+    session: Session,
+    now: datetime,
+) -> StatusChangeResult:
+    """Change alerts, project by project in the order of their ids, so that no two wait in turn."""
+    results = []
+    for project_id in sorted(by_project):
+        lock_alerts_of(project_id, session=session)
+        iids = by_project[project_id]
+        results.append(
+            change_locked(project_id, iids, change, among=among, session=session, now=now)
+        )
+    return StatusChangeResult(
+        done=tuple(iid for result in results for iid in result.done),
+        unchanged=tuple(iid for result in results for iid in result.unchanged),
+        conflicts=tuple(pair for result in results for pair in result.conflicts),
+        made=tuple(made for result in results for made in result.made),
+    )
+
+
+def _record(batch: AlertBatch, result: StatusChangeResult, *, session: Session) -> None:
+    """Keep what alerts were before, and count them."""
+    batch.changed += len(result.made)
+    batch.left += len(result.conflicts)
+    rows = [_item(batch.id, made) for made in result.made]
+    if rows:
+        session.execute(insert(AlertBatchItem), rows)
+
+
+def _item(batch_id: int, made: MadeChange) -> dict[str, Any]:
+    return {
+        "batch_id": batch_id,
+        "alert_id": made.alert_id,
+        "old_status": made.old_status,
+        "old_ended_at": made.old_ended_at,
+        "note_id": made.note_id,
+    }
+
+
+def _change_slice(
+    batch: AlertBatch, change: StatusChange, *, session: Session, now: datetime
+) -> None:
+    wanted = _wanted(batch, session=session, now=now)
+    position = read_cursor(batch.cursor, NEWEST)
+    part = AlertSlice(size=MOST_AT_ONCE, following=position)
+    page = list_alerts(wanted, part, session=session)
+    found = _grouped((row.project_id, row.iid) for row in page.items)
+    result = _change_each(found, change, among=wanted.statuses, session=session, now=now)
+    _record(batch, result, session=session)
+    batch.cursor = None if page.next_before is None else str(page.next_before)
+    if batch.cursor is None:
+        finish_batch(batch)
+
+
+def _stored(wanted: AlertFilter, path: str | None) -> dict[str, Any]:
+    return {
+        "statuses": list(wanted.statuses),
+        "search": wanted.search,
+        "severity": wanted.severity.value if wanted.severity else None,
+        "environment": wanted.environment,
+        "service": wanted.service,
+        "assignee": wanted.assignee,
+        "integration_id": wanted.integration_id,
+        "path": path,
+    }
+
+
+def _wanted(batch: AlertBatch, *, session: Session, now: datetime) -> AlertFilter:
+    """Return the filter of a batch, in the projects in which its user may change alerts now."""
+    stored = dict(batch.filter or {})
+    path, severity = stored.pop("path"), stored.pop("severity")
+    wanted = AlertFilter(
+        project_id=batch.project_id or 0,
+        newest_id=batch.newest_alert_id,
+        severity=Severity(severity) if severity else None,
+        **{**stored, "statuses": tuple(stored["statuses"])},
+    )
+    if batch.project_id is not None:
+        return wanted
+    viewer = Viewer(user_id=batch.user_id, today=now.date())
+    ability = Ability.ADMIN_ALERTS
+    mine = projects_of_member(viewer, session=session, ability=ability, path=path)
+    return replace(wanted, projects=taking_changes(mine))
+
+
+def _undo_slice(batch: AlertBatch, by: Actor, *, session: Session, now: datetime) -> None:
+    items = session.scalars(
+        select(AlertBatchItem)
+        .where(AlertBatchItem.batch_id == batch.id, AlertBatchItem.alert_id > batch.undone_to)
+        .order_by(AlertBatchItem.alert_id)
+        .limit(MOST_AT_ONCE)
+    ).all()
+    if items:
+        before = {item.alert_id: item for item in items}
+        restored = _restore(batch, before, by, session=session, now=now)
+        batch.restored += restored
+        batch.kept += len(items) - restored
+        batch.undone_to = items[-1].alert_id
+    if len(items) < MOST_AT_ONCE:
+        finish_batch(batch)
+
+
+def _restore(
+    batch: AlertBatch,
+    before: Mapping[int, AlertBatchItem],
+    by: Actor,
+    *,
+    session: Session,
+    now: datetime,
+) -> int:
+    """Give alerts the statuses that they had, unless somebody changed them since."""
+    is_meant: list[ColumnElement[bool]] = [Alert.id.in_(before)]
+    if batch.project_id is None:
+        mine = projects_of(batch.user_id, session=session, now=now)
+        is_meant.append((Alert.project_id + 0).in_(mine))
+    projects = session.scalars(select(Alert.project_id).where(*is_meant).distinct())
+    for project_id in sorted(projects):
+        lock_alerts_of(project_id, session=session)
+    alerts = session.scalars(
+        select(Alert)
+        .where(*is_meant, Alert.status == batch.status)
+        .order_by(Alert.id)
+        .with_for_update()
+    ).all()
+    last = _last_changes([alert.id for alert in alerts], session=session)
+    wanted = {
+        alert: before[alert.id].old_status
+        for alert in alerts
+        if last.get(alert.id) == before[alert.id].note_id
+    }
+    change = StatusChange(status=batch.status, by=by, via=_UNDO)
+    made, refused = give_statuses(wanted, change, session=session, now=now)
+    for alert in wanted.keys() - refused:
+        alert.ended_at = before[alert.id].old_ended_at
+    return len(made)
+
+
+def _last_changes(alert_ids: Sequence[int], *, session: Session) -> Mapping[int, int]:
+    """Return the last entry of each alert's activity that tells of a status."""
+    rows = session.execute(
+        select(AlertNote.alert_id, func.max(AlertNote.id))
+        .where(AlertNote.alert_id.in_(alert_ids), AlertNote.kind == NoteKind.STATUS.value)
+        .group_by(AlertNote.alert_id)
+    )
+    return dict(rows.all())

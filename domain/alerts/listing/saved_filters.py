@@ -1,0 +1,123 @@
+"""Filters of lists of alerts that users saved under a name, for themselves or for a project."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import parse_qsl, urlencode
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.reading.text import storable
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from models import SavedAlertFilter, User
+
+LONGEST_NAME = 100
+#: The most filters of a user in one list.
+MOST_FILTERS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedFilter:
+    """A search with filters and order, under a name."""
+
+    id: int
+    name: str
+    #: The arguments of the list's address.
+    arguments: Mapping[str, str]
+    is_shared: bool
+    #: The user name of who saved it.
+    owner: str
+    is_own: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewFilter:
+    """A filter to save in the list of a project, or of all projects."""
+
+    name: str
+    arguments: Mapping[str, str]
+    #: None for the list of all projects, which nobody shares.
+    project_id: int | None
+    is_shared: bool = False
+
+
+def list_saved(
+    user_id: int, project_id: int | None, *, session: Session
+) -> tuple[SavedFilter, ...]:
+    """Return the filters of a user in a list, with those that others share there, by name."""
+    is_mine = SavedAlertFilter.user_id == user_id
+    if project_id is None:
+        is_here = SavedAlertFilter.project_id.is_(None) & is_mine
+    else:
+        is_seen = or_(is_mine, SavedAlertFilter.is_shared)
+        is_here = (SavedAlertFilter.project_id == project_id) & is_seen
+    rows = session.execute(
+        select(SavedAlertFilter, User.username)
+        .join(User, User.id == SavedAlertFilter.user_id)
+        .where(is_here)
+    ).all()
+    found = (
+        SavedFilter(
+            id=row.id,
+            name=row.name,
+            arguments=dict(parse_qsl(row.query)),
+            is_shared=row.is_shared,
+            owner=owner,
+            is_own=row.user_id == user_id,
+        )
+        for row, owner in rows
+    )
+    return tuple(sorted(found, key=lambda each: (each.name.casefold(), each.id)))
+
+
+def save_filter(new: NewFilter, user_id: int, *, session: Session, now: datetime) -> str:
+    """Save a filter, or replace that of the same name; return its name."""
+    name = storable(new.name).strip()
+    if not name or len(name) > LONGEST_NAME:
+        message = f"Enter a name of at most {LONGEST_NAME} characters."
+        raise InvalidError(message, field="name")
+    if not new.arguments:
+        message = "Set a search, a filter or an order first, then save it."
+        raise InvalidError(message, field="query")
+    # One user's requests wait for each other, so that two do not save the same name.
+    session.execute(select(User.id).where(User.id == user_id).with_for_update())
+    of_user = select(SavedAlertFilter).where(
+        SavedAlertFilter.user_id == user_id, SavedAlertFilter.project_id == new.project_id
+    )
+    rows = session.scalars(of_user.limit(MOST_FILTERS)).all()
+    row = next((each for each in rows if each.name == name), None)
+    if row is None and len(rows) == MOST_FILTERS:
+        message = f"A list can have at most {MOST_FILTERS} of your filters. Delete one first."
+        raise InvalidError(message)
+    if row is None:
+        row = SavedAlertFilter(
+            user_id=user_id, project_id=new.project_id, name=name, created_at=now
+        )
+        session.add(row)
+    row.query, row.is_shared = urlencode(new.arguments), new.is_shared
+    return name
+
+
+def delete_filter(
+    filter_id: int,
+    user_id: int,
+    *,
+    project_id: int | None,
+    deletes_of_others: bool,
+    session: Session,
+) -> str:
+    """Delete a filter of a user, or a shared one of another user; return its name."""
+    row = session.scalar(
+        select(SavedAlertFilter).where(
+            SavedAlertFilter.id == filter_id, SavedAlertFilter.project_id == project_id
+        )
+    )
+    if row is None or (row.user_id != user_id and not row.is_shared):
+        message = "Saved filter not found."
+        raise NotFoundError(message)
+    if row.user_id != user_id and not deletes_of_others:
+        message = "You need the Maintainer role to delete the shared filter of somebody else."
+        raise ForbiddenError(message)
+    session.delete(row)
+    return row.name

@@ -1,0 +1,84 @@
+"""Saved filters of lists of alerts, and the size of pages."""
+
+import re
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.team import browser_of, person_for
+from tests.support.alerts.senders import connect
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+SAVED = re.compile(r'<li><a href="([^"]*)"><bdi>([^<]*)</bdi>')
+
+
+def saved(page: requests.Response) -> dict[str, str]:
+    """Return the saved filters that a list offers, by name."""
+    panel = page.text[page.text.index("saved-panel") : page.text.index("list-bar")]
+    return {name: url.replace("&amp;", "&") for url, name in SAVED.findall(panel)}
+
+
+def test_a_filter_is_saved_shared_and_deleted(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    url = f"{gatebell.url}/{endpoint.project}/-/alerts"
+    owner = signed_in(gatebell, alice(gatebell))
+    page = owner.get(f"{url}?status=all&service=mail&sort=severity")
+    save = form_to(page, "/alerts/filters")
+    back = submit(owner, page, save, name="Mail <b>", shared="yes").headers["Location"]
+    assert back.endswith("/-/alerts?status=all&service=mail&sort=severity")
+    private = owner.get(f"{url}?severity=low")
+    submit(owner, private, form_to(private, "/alerts/filters"), name="Mine")
+    page = owner.get(url)
+    assert saved(page) == {
+        "Mail &lt;b&gt;": f"/{endpoint.project}/-/alerts?status=all&service=mail&sort=severity",
+        "Mine": f"/{endpoint.project}/-/alerts?severity=low",
+    }
+
+    other = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+    seen = other.get(url)
+    assert list(saved(seen)) == ["Mail &lt;b&gt;"]
+    assert f"shared by @{alice(gatebell).username}" in seen.text
+    delete = form_to(page, "/delete")
+    token = form_to(seen, "/page_size").value("csrf_token")
+    refused = other.post(gatebell.url + delete.action, data={"csrf_token": token})
+    assert refused.status_code == 403
+    submit(owner, page, delete)
+    assert list(saved(owner.get(url))) == ["Mine"]
+    # It is none of the list of all projects.
+    assert saved(owner.get(f"{gatebell.url}/-/alerts")) == {}
+
+
+def test_what_is_no_filter_is_told_and_not_saved(gatebell: LiveGatebell) -> None:
+    browser = signed_in(gatebell, person_for(gatebell, Role.DEVELOPER))
+    url = f"{gatebell.url}/-/alerts?severity=low"
+    for name in ("", "  ", "x" * 101, "\x00"):
+        page = browser.get(url)
+        answer = submit(browser, page, form_to(page, "/alerts/filters"), name=name)
+        told = browser.get(gatebell.url + answer.headers["Location"])
+        if name != "\x00":
+            assert "Enter a name of at most 100 characters." in told.text
+            assert saved(told) == {}
+
+
+def test_the_size_of_pages_is_kept_with_the_account(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.post_json([{"title": f"alert {number}"} for number in range(45)])
+    browser = browser_of(gatebell, endpoint.project, Role.OWNER)
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts")
+    assert "1\u201320 of 45" in page.text
+    second = re.search(r'href="([^"]*)" rel="next"', page.text)
+    assert second is not None
+    following = browser.get(gatebell.url + second[1].replace("&amp;", "&")).text
+    assert "21\u201340 of 45" in following
+    try:
+        submit(browser, page, form_to(page, "/page_size"), size="50")
+        for path in (f"/{endpoint.project}/-/alerts", "/-/alerts"):
+            assert "1\u201345 of 45" in browser.get(gatebell.url + path).text
+        assert submit(browser, page, form_to(page, "/page_size"), size="7").status_code == 422
+    finally:
+        submit(browser, page, form_to(page, "/page_size"), size="20")

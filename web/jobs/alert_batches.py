@@ -1,0 +1,42 @@
+"""Goes on with changes of many alerts, slice by slice, in the background worker."""
+
+import logging
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.batches import advance, give_up, has_batches_under_way
+from web.jobs.loops import Loop
+
+_log = logging.getLogger("gatebell.alert_batches")
+
+
+class AlertBatches(Loop):
+    """Does the slices of all batches, the oldest batch first, each in its own transaction."""
+
+    name = "alert batches"
+    pause_seconds = 0.5
+
+    def run_due(self) -> int:
+        """Do everything that is due, and return how many slices that was."""
+        done = 0
+        while not self.is_stopped.is_set():
+            with Session(self.reading) as session:
+                if not has_batches_under_way(session=session):
+                    break
+            if not self._advance():
+                break
+            done += 1
+        return done
+
+    def _advance(self) -> bool:
+        try:
+            with Session(self.engine) as session, session.begin():
+                return advance(session=session, now=self.clock()) is not None
+        except DBAPIError:
+            raise  # the database is away or busy: the next look will do
+        except Exception:  # noqa: BLE001 - what cannot be done holds nothing else up
+            _log.exception("a change of many alerts was given up")
+            with Session(self.engine) as session, session.begin():
+                give_up(session=session)
+            return True
