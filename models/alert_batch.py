@@ -47,7 +47,7 @@ class AlertBatch(Base):
     created_at: Mapped[datetime]
 
     __table_args__ = (
-        Index("ix_alert_batches_state", "state", "id"),
+        Index("ix_alert_batches_state_id", "state", "id"),
         Index("ix_alert_batches_created_at", "created_at"),
     )
 
