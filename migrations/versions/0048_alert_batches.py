@@ -74,7 +74,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Go back."""
-    with op.batch_alter_table("users") as users:
-        users.drop_column("page_size")
+    op.drop_column("users", "page_size")
     for table in ("saved_alert_filters", "alert_batch_items", "alert_batches"):
         op.drop_table(table)
