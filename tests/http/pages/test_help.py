@@ -9,6 +9,7 @@ from werkzeug.test import TestResponse
 
 from domain.accounts.roles import Role
 from domain.oauth.openid import userinfo
+from domain.oauth.personal_tokens.tokens import PERSONAL_SCOPES
 from domain.oauth.scopes import FREE, NOT_FOR_APPLICATIONS, SCOPES
 from tests.support.accounts.people import alice, bob, make_application, signed_in
 from tests.support.accounts.team import browser_of
@@ -134,6 +135,7 @@ def test_the_tables_of_scopes_and_claims_are_true() -> None:
     assert list(scopes) == [scope.name for scope in SCOPES if scope.is_offered]
     of_tokens = {name for name, kind in scopes.items() if kind == "access tokens"}
     assert of_tokens == NOT_FOR_APPLICATIONS
+    assert tuple(name for name, kind in scopes.items() if "tokens" in kind) == PERSONAL_SCOPES
     assert {name for name, kind in scopes.items() if "without registering" in kind} == FREE
     claims = [(name, scope.strip("`")) for name, scope, _ in rows[len(SCOPES) :]]
     assert claims == [(name, scope) for scope, names in userinfo.CLAIMS.items() for name in names]
