@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, SmallInteger, String, Text
+from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, SmallInteger, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -53,7 +53,16 @@ class Delivery(Base):
     #: Of a refused request, as its client calls itself.
     user_agent: Mapped[str | None] = mapped_column(String(255))
 
+    #: The delivery as which a refused one was stored after all.
+    replayed_as: Mapped[int | None] = mapped_column(BigId)
+
     __table_args__ = (
         Index("ix_deliveries_integration_id_id", "integration_id", "id"),
+        Index(
+            "ix_deliveries_refused",
+            *("integration_id", "id"),
+            postgresql_where=text("status_code >= 300"),
+            sqlite_where=text("status_code >= 300"),
+        ),
         Index("ix_deliveries_project_id", "project_id"),
     )

@@ -5,17 +5,26 @@ from flask import Blueprint, Response
 from blueprints.api_v4.alert_integrations import AT, ONE
 from domain.alerts.deliveries import log
 from domain.alerts.handling.occurrences import touched_alerts
+from domain.alerts.integrations.replays import Period
 from domain.audit.events import Actor
 from domain.database.paging import LARGEST_ID, Slice, read_cursor
 from domain.projects.views import ProjectView
 from web.alerts.files import payload_file
 from web.alerts.integration_context import integration_of
 from web.alerts.urls import AlertUrls
-from web.alerts.user_deliveries import send_again
+from web.alerts.user_deliveries import replay_period, send_again
 from web.api.description.described import answers_with
 from web.api.operations import Found, operation
-from web.api.schemas.alert_deliveries import DeliveredAlert, Delivery, DeliveryDetail, DeliveryQuery
+from web.api.schemas.alert_deliveries import (
+    DeliveredAlert,
+    Delivery,
+    DeliveryDetail,
+    DeliveryQuery,
+    ReplayBody,
+    ReplayResult,
+)
 from web.extensions import db
+from web.services import now
 
 alert_deliveries = Blueprint("alert_deliveries", __name__, url_prefix=f"{AT}{ONE}/deliveries")
 _ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
@@ -55,6 +64,17 @@ def resend(
     integration = integration_of(project, integration_id)
     resent = send_again(integration, delivery_id, sender=actor.name)
     return _shown(project, integration_id, resent.delivery_id)
+
+
+@alert_deliveries.post("/replay")
+@operation("alert_deliveries.replay", body=ReplayBody, returns=ReplayResult)
+def replay(
+    project: ProjectView, integration_id: int, body: ReplayBody, actor: Actor
+) -> ReplayResult:
+    """Store the refused deliveries of a period after all, read with the present mapping."""
+    integration = integration_of(project, integration_id)
+    period = Period(since=body.since, until=body.until or now(), after=body.after)
+    return ReplayResult.of(replay_period(integration, period, sender=actor.name))
 
 
 def _shown(project: ProjectView, integration_id: int, delivery_id: int) -> DeliveryDetail:

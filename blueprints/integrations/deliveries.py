@@ -2,24 +2,30 @@
 
 from collections.abc import Iterable
 
-from flask import flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
 from domain.alerts.deliveries import log as domain
+from domain.alerts.deliveries.log import DeliverySelection
 from domain.alerts.deliveries.warnings import warnings_of
 from domain.alerts.handling.occurrences import MOST_TOUCHED, only_alerts, touched_alerts
 from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.integrations.replays import Period
 from domain.alerts.reading.severity import proposed_severity, unknown_words
 from domain.projects.views import ProjectView
+from forms.replay import ReplayForm
 from web.access.marks import get_current_user, project_member
 from web.alerts.integration_context import integration_of
+from web.alerts.user_deliveries import Replays, replay_period
 from web.alerts.user_deliveries import send_again as receive_again
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.pages.filters import pluralize
 from web.pages.links import page_links
 from web.pages.list_query import asked_slice, list_query
+from web.services import now
 
 deliveries = PageBlueprint(
     "deliveries",
@@ -48,12 +54,13 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         recent=domain.RECENT,
         page=page_links(page),
         only_alerts=only_alerts(with_one, session=db.session()),
+        replays=ReplayForm(request.args, meta={"csrf": False}),
         word_proposals=_proposals(found.unknown_words, integration),
     )
 
 
 def _wanted(integration_id: int) -> domain.DeliveryFilter:
-    given = list_query("show", "status", "before")
+    given = list_query("show", "status", "before", "after", "period")
     return domain.DeliveryFilter(
         integration_id=integration_id,
         show=domain.read_selection(given.get("show")),
@@ -82,6 +89,37 @@ def _proposals(words: Iterable[str], integration: IntegrationView) -> tuple[tupl
     """Return the words that the integration's table lacks, with what they probably mean."""
     known = integration.mapping.rules.severity_words
     return tuple((word, proposed_severity(word).value) for word in words if word not in known)
+
+
+@deliveries.post("/replay")
+@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
+def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    """Store the refused deliveries of the chosen period after all."""
+    integration, form = integration_of(project, integration_id), ReplayForm()
+    if form.validate_on_submit():
+        period = Period(since=now() - form.length, until=now(), after=form.after.data or 0)
+        result = replay_period(integration, period, sender=get_current_user().username)
+        _flash_replays(result)
+        after, length = result.next_after, form.period.data
+    else:
+        flash("Choose one of the periods.", "error")
+        after, length = None, None
+    url = url_for(
+        "deliveries.index",
+        project_path=project.path,
+        integration_id=integration_id,
+        show=DeliverySelection.REFUSED.value,
+        after=after,
+        period=length if after else None,
+    )
+    return redirect(url)
+
+
+def _flash_replays(result: Replays) -> None:
+    done, still = len(result.replayed), len(result.still_refused)
+    told = f"{pluralize(done, 'delivery was', 'deliveries were')} replayed"
+    told += f", {still} are still rejected" if still else ""
+    flash(f"{told}. Others are left: replay again to go on." if result.next_after else f"{told}.")
 
 
 @deliveries.post("/<int:delivery_id>/send_again")

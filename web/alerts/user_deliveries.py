@@ -3,19 +3,29 @@
 Pages and the API share these steps. They store through the kept connections.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from domain.alerts.deliveries.log import get_body
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import test_alerts
 from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.integrations.replays import (
+    Period,
+    Refused,
+    find_refused,
+    get_refused,
+    replay,
+    stand_for,
+    store_second_refusal,
+)
 from domain.alerts.integrations.test_alerts import TestAlertResult
 from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
 from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.clock import start_stopwatch
 from domain.database.locks import release_locks
-from domain.errors import DomainError, NotFoundError
+from domain.errors import ConflictError, DomainError, NotFoundError
 from web.extensions import db
 from web.http.errors import status_of
 from web.services import now, reading, services, settings
@@ -65,6 +75,9 @@ def send_again(integration: IntegrationView, delivery_id: int, *, sender: str) -
     if not integration.active or integration.type is IntegrationType.EXTERNAL:
         raise DisabledReceiverError(_IS_OFF)
     body = get_body(integration.id, delivery_id, session=db.session())
+    earlier = get_refused(delivery_id, session=db.session())
+    if earlier is not None:
+        return _replay_one(integration, earlier, sender=sender)
     delivery, connection = _delivery(integration, body, sender=sender), services().connections
     _end_transaction()
     try:
@@ -73,8 +86,79 @@ def send_again(integration: IntegrationView, delivery_id: int, *, sender: str) -
         )
     except DomainError as error:
         refused = store_refusal(delivery, status_of(error), error, connection=connection)
+        stand_for(refused, delivery_id, connection=connection)
         return Resent(delivery_id=refused, is_accepted=False)
     return Resent(delivery_id=result.delivery_id, is_accepted=True)
+
+
+def _replay_one(integration: IntegrationView, refused: Refused, *, sender: str) -> Resent:
+    """Replay a refused delivery; log that it is refused again if it is."""
+    delivery = _delivery(integration, refused.body, sender=sender)
+    connection = services().connections
+    _end_transaction()
+    try:
+        result = replay(refused, delivery, connection=connection, reading=reading())
+    except ConflictError:
+        raise
+    except DomainError as error:
+        row = store_second_refusal(
+            refused, delivery, status_of(error), error, connection=connection
+        )
+        return Resent(delivery_id=row, is_accepted=False)
+    return Resent(delivery_id=result.delivery_id, is_accepted=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replays:
+    """What became of the refused deliveries of a period."""
+
+    #: The new deliveries.
+    replayed: tuple[int, ...]
+    #: Those that are refused again.
+    still_refused: tuple[int, ...]
+    #: After which delivery to go on if there are more.
+    next_after: int | None
+
+
+def replay_period(integration: IntegrationView, period: Period, *, sender: str) -> Replays:
+    """Replay the refused deliveries of a period, the oldest first, at most MOST_REPLAYED.
+
+    Raise DisabledReceiverError if the integration is off.
+    """
+    if not integration.active or integration.type is IntegrationType.EXTERNAL:
+        raise DisabledReceiverError(_IS_OFF)
+    ids, has_more = find_refused(integration.id, period, session=db.session())
+    replayed, still_refused = [], []
+    for delivery_id in ids:
+        try:
+            stored = _stored_after_all(integration, delivery_id, sender=sender)
+        except DomainError:
+            still_refused.append(delivery_id)
+        else:
+            replayed += [stored] if stored else []
+    return Replays(
+        replayed=tuple(replayed),
+        still_refused=tuple(still_refused),
+        next_after=ids[-1] if has_more else None,
+    )
+
+
+def _stored_after_all(integration: IntegrationView, delivery_id: int, *, sender: str) -> int | None:
+    """Return the id of the new delivery, or None if somebody else was quicker.
+
+    Raise the errors of a receiver.
+    """
+    refused = get_refused(delivery_id, session=db.session())
+    _end_transaction()
+    if refused is None:
+        return None
+    delivery, connection = (
+        _delivery(integration, refused.body, sender=sender),
+        services().connections,
+    )
+    with suppress(ConflictError):
+        return replay(refused, delivery, connection=connection, reading=reading()).delivery_id
+    return None
 
 
 def _end_transaction() -> None:

@@ -250,6 +250,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_deliveries.index": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_deliveries.show": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_deliveries.body": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_deliveries.replay": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_deliveries.resend": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "heartbeats.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "heartbeats.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),

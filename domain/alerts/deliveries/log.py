@@ -86,6 +86,8 @@ class DeliveryView:
     truncated_alerts: int
     #: The number of items that a rule of the mapping dropped.
     dropped: int
+    #: The delivery as which a refused one was stored after all.
+    replayed_as: int | None
     is_test: bool
     #: In microseconds; None for deliveries stored before it was measured.
     duration: int | None
@@ -199,6 +201,7 @@ def _view(delivery: Delivery, *, body: str | None = None) -> DeliveryView:
         parse_warnings=tuple(delivery.parse_warnings),
         truncated_alerts=delivery.truncated_alerts,
         dropped=delivery.dropped,
+        replayed_as=delivery.replayed_as,
         is_test=delivery.is_test,
         duration=delivery.duration,
         skipped=delivery.skipped,

@@ -30,18 +30,21 @@ def receive(
 
     An event that is no trigger acknowledges or resolves the open alert with its fingerprint.
     """
-    event = parsed.event
-    if event is not None and event.action is not EventAction.TRIGGER:
-        return connection.transact(
-            lambda: follow_ups.store(parsed, event, delivery, connection=connection)
-        )
     if connection.dialect_name == "postgresql" and _is_single_alert(parsed):
         result = single_alert.store(parsed, delivery, connection=connection)
         if result is not None:
             return result
-    return connection.transact(
-        lambda: receive_in_transaction(parsed, delivery, connection=connection)
-    )
+    return connection.transact(lambda: receive_within(parsed, delivery, connection=connection))
+
+
+def receive_within(
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+) -> IntakeResult:
+    """Do the same in the transaction that the connection has begun."""
+    event = parsed.event
+    if event is not None and event.action is not EventAction.TRIGGER:
+        return follow_ups.store(parsed, event, delivery, connection=connection)
+    return receive_in_transaction(parsed, delivery, connection=connection)
 
 
 def preview(

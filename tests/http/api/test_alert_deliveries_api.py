@@ -1,14 +1,19 @@
 """Deliveries through the API: listed, shown with their bodies, and sent again."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import update
 
+from models import Integration
 from tests.support.accounts.people import alice, unique
+from tests.support.alerts.integration_pages import opened
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, captured, connect
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import alerts_of, change, deliveries_of
 from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -137,3 +142,68 @@ def test_what_is_sent_with_one_idempotency_key_arrives_once(gatebell: LiveGatebe
         assert answers[0].json() == answers[1].json()
         assert answers[1].headers["Idempotency-Replayed"] == "true"
         assert len(deliveries_of(gatebell, endpoint.project)) == before + 1
+
+
+def refuse(gatebell: LiveGatebell, endpoint: Endpoint, *bodies: dict[str, str]) -> None:
+    """Have deliveries refused because the integration is off; turn it on after that."""
+    mine = update(Integration).where(Integration.id == endpoint.id)
+    change(gatebell, mine.values(active=False))
+    for body in bodies:
+        assert endpoint.send(**body).status_code == 403
+    change(gatebell, mine.values(active=True))
+
+
+SINCE = "2020-01-01T00:00:00Z"
+
+
+@pytest.mark.both_databases
+def test_refused_deliveries_of_a_period_are_replayed_once_and_in_order(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint, over = connect(gatebell), "2026-11-21T08:00:00Z"
+    disk = {"title": "Disk", "fingerprint": "disk", "start_time": "2026-11-21T07:00:00Z"}
+    refuse(gatebell, endpoint, disk, {**disk, "end_time": over}, {"title": "CPU"})
+    endpoint.post(b"[")
+    worker = script(gatebell, endpoint)
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda _: worker.post("/replay", since=SINCE).json(), range(4)))
+    replayed = [number for answer in answers for number in answer["replayed"]]
+    assert len(replayed) == len(set(replayed)) == 3
+    assert [answer["next_after"] for answer in answers] == [None] * 4
+    alerts = alerts_of(gatebell, endpoint.project)
+    assert sorted((alert.title, alert.status, alert.events) for alert in alerts) == [
+        ("CPU", "triggered", 1),
+        ("Disk", "resolved", 1),
+    ]
+    first, *_, broken = deliveries_of(gatebell, endpoint.project)[:4]
+    assert first.replayed_as in replayed
+    assert (broken.status_code, broken.replayed_as) == (400, None)
+    cpu = next(alert for alert in alerts if alert.title == "CPU")
+    assert cpu.started_at == deliveries_of(gatebell, endpoint.project)[2].received_at
+    again = worker.post("/replay", since=SINCE).json()
+    assert (again["replayed"], again["still_refused"]) == ([], [broken.id])
+    assert worker.post("/replay").status_code == 400
+    assert worker.post("/replay", since=SINCE, until=SINCE).json()["replayed"] == []
+
+
+def test_what_was_refused_twice_is_replayed_once(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    worker = script(gatebell, endpoint)
+    endpoint.post(b"[")
+    (first,) = deliveries_of(gatebell, endpoint.project)
+    second = worker.post(f"/{first.id}/resend").json()["id"]
+    assert worker.post("/replay", since=SINCE).json()["still_refused"] == [second]
+
+
+def test_the_page_replays_what_was_refused(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    refuse(gatebell, endpoint, {"title": "Disk"})
+    (refused,) = deliveries_of(gatebell, endpoint.project)
+    browser, page = opened(gatebell, endpoint, "{id}/deliveries?show=refused")
+    answer = submit(browser, page, form_to(page, "/replay"), period="hour")
+    told = browser.get(gatebell.url + answer.headers["Location"])
+    assert "1 delivery was replayed." in told.text
+    assert [alert.title for alert in alerts_of(gatebell, endpoint.project)] == ["Disk"]
+    shown = opened(gatebell, endpoint, f"{{id}}/deliveries/{refused.id}")[1]
+    assert "Replayed as" in shown.text
+    assert "Send again" not in shown.text

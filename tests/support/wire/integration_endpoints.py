@@ -58,5 +58,11 @@ INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.alert_deliveries.index", "GET", DELIVERIES_AT, (*PAGES, "show", "status")),
     ("api_v4.alert_deliveries.show", "GET", f"{DELIVERIES_AT}/{{id}}", TOKEN),
     ("api_v4.alert_deliveries.body", "GET", f"{DELIVERIES_AT}/{{id}}/body", TOKEN),
+    (
+        "api_v4.alert_deliveries.replay",
+        "POST",
+        f"{INTEGRATIONS_AT}/{{id}}/deliveries/replay",
+        ("since", "until", "after"),
+    ),
     ("api_v4.alert_deliveries.resend", "POST", f"{DELIVERIES_AT}/{{id}}/resend", TOKEN),
 )

@@ -10,9 +10,11 @@ from domain.alerts.handling.occurrences import TouchedAlert
 from domain.alerts.integrations.test_alerts import TestAlert as AlertOfTest
 from domain.alerts.integrations.test_alerts import TestAlertResult as ResultOfTest
 from domain.alerts.storing.lifecycle import Action
+from domain.database.paging import LARGEST_ID
+from web.alerts.user_deliveries import Replays
 from web.api.schemas.alert_integrations import Outcome
 from web.api.schemas.alert_mappings import ReadAlert
-from web.api.schemas.base import Body, KeysetQuery, Resource, Time, one_of
+from web.api.schemas.base import Body, GivenTime, KeysetQuery, Resource, Time, one_of
 from web.api.schemas.json_texts import JsonText
 
 _SELECTIONS = {
@@ -55,6 +57,9 @@ class Delivery(Resource):
     resolved: int = Field(description="and resolved.")
     parse_warnings: tuple[str, ...]
     truncated_alerts: int = Field(description="So many alerts the sender left out.")
+    replayed_as: int | None = Field(
+        description="The delivery as which a refused one was stored after all."
+    )
     dropped: int = Field(description="So many items a rule of the mapping dropped.")
     is_test: bool
     duration: int | None = Field(description="In microseconds.")
@@ -100,6 +105,33 @@ class DeliveryDetail(Delivery):
     def of_detail(cls, view: DeliveryView, alerts: Sequence[DeliveredAlert]) -> "DeliveryDetail":
         """Present a delivery with its body."""
         return cls(**dict(Delivery.of(view)), body=view.body, alerts=tuple(alerts))
+
+
+class ReplayBody(Body):
+    """Which refused deliveries to replay."""
+
+    since: GivenTime = Field(description="Those that arrived from then on,")
+    until: GivenTime | None = Field(default=None, description="until then; without it, until now.")
+    after: Annotated[int, Field(ge=0, le=LARGEST_ID)] = Field(
+        default=0, description="From the `next_after` of the last response, to go on."
+    )
+
+
+class ReplayResult(Resource):
+    """What became of replayed deliveries."""
+
+    replayed: tuple[int, ...] = Field(description="The new deliveries.")
+    still_refused: tuple[int, ...] = Field(
+        description="Those that are refused again: nothing of them is stored."
+    )
+    next_after: int | None = Field(
+        description="If there are more: what `after` has to be to go on with them."
+    )
+
+    @classmethod
+    def of(cls, result: Replays) -> "ReplayResult":
+        """Present the result."""
+        return cls.model_validate(result)
 
 
 class TestAlertBody(Body):
