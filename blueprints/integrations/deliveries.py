@@ -12,13 +12,13 @@ from domain.alerts.deliveries.log import DeliverySelection
 from domain.alerts.deliveries.warnings import warnings_of
 from domain.alerts.handling.occurrences import MOST_TOUCHED, only_alerts, touched_alerts
 from domain.alerts.integrations.integrations import IntegrationView
-from domain.alerts.integrations.replays import Period
+from domain.alerts.integrations.replays import Period, Replays
 from domain.alerts.reading.severity import proposed_severity, unknown_words
 from domain.projects.views import ProjectView
 from forms.replay import ReplayForm
 from web.access.marks import get_current_user, project_member
 from web.alerts.integration_context import integration_of
-from web.alerts.user_deliveries import Replays, replay_period
+from web.alerts.user_deliveries import replay_period
 from web.alerts.user_deliveries import send_again as receive_again
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

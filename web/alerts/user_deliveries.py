@@ -5,6 +5,7 @@ Pages and the API share these steps. They store through the kept connections.
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from domain.alerts.deliveries.log import get_body
 from domain.alerts.integration_type import IntegrationType
@@ -13,6 +14,7 @@ from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.replays import (
     Period,
     Refused,
+    Replays,
     find_refused,
     get_refused,
     replay,
@@ -101,23 +103,10 @@ def _replay_one(integration: IntegrationView, refused: Refused, *, sender: str) 
     except ConflictError:
         raise
     except DomainError as error:
-        row = store_second_refusal(
-            refused, delivery, status_of(error), error, connection=connection
-        )
+        store = partial(*(store_refusal, delivery, status_of(error), error), connection=connection)
+        row = store_second_refusal(refused, store, connection=connection)
         return Resent(delivery_id=row, is_accepted=False)
     return Resent(delivery_id=result.delivery_id, is_accepted=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replays:
-    """What became of the refused deliveries of a period."""
-
-    #: The new deliveries.
-    replayed: tuple[int, ...]
-    #: Those that are refused again.
-    still_refused: tuple[int, ...]
-    #: After which delivery to go on if there are more.
-    next_after: int | None
 
 
 def replay_period(integration: IntegrationView, period: Period, *, sender: str) -> Replays:

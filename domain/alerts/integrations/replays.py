@@ -4,7 +4,7 @@ A delivery is marked in the transaction that stores its body again, so none is r
 however many people at once, and none is marked that was not stored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -14,12 +14,11 @@ from sqlalchemy.orm import Session
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.formats import Reading, read_body
 from domain.alerts.reading.incoming import ParsedBody
-from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive_within
 from domain.alerts.storing.intake_result import IntakeResult
 from domain.database.statements import KeptConnection
-from domain.errors import ConflictError, DomainError
+from domain.errors import ConflictError
 from models import Delivery
 
 #: So many are looked at in one request.
@@ -47,6 +46,18 @@ class Refused:
     id: int
     received_at: datetime
     body: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replays:
+    """What became of the refused deliveries of a period."""
+
+    #: The new deliveries.
+    replayed: tuple[int, ...]
+    #: Those that are refused again.
+    still_refused: tuple[int, ...]
+    #: After which delivery to go on if there are more.
+    next_after: int | None
 
 
 def find_refused(
@@ -124,20 +135,15 @@ def _store(
 
 
 def store_second_refusal(
-    refused: Refused,
-    delivery: InboundDelivery,
-    status_code: int,
-    error: DomainError,
-    *,
-    connection: KeptConnection,
+    refused: Refused, store: Callable[[], int], *, connection: KeptConnection
 ) -> int:
-    """Log that a delivery was refused again, and return the id of the new one.
+    """Log that a delivery was refused again by `store`, and return the id of the new one.
 
     From now on the new one stands for the body: else it would be replayed twice.
     """
 
     def work() -> int:
-        stored = store_refusal(delivery, status_code, error, connection=connection)
+        stored = store()
         _mark(refused.id, stored, connection)
         return stored
 

@@ -7,11 +7,11 @@ from pydantic import Field
 
 from domain.alerts.deliveries.log import DeliveryFilter, DeliverySelection, DeliveryView
 from domain.alerts.handling.occurrences import TouchedAlert
+from domain.alerts.integrations.replays import Replays
 from domain.alerts.integrations.test_alerts import TestAlert as AlertOfTest
 from domain.alerts.integrations.test_alerts import TestAlertResult as ResultOfTest
 from domain.alerts.storing.lifecycle import Action
 from domain.database.paging import LARGEST_ID
-from web.alerts.user_deliveries import Replays
 from web.api.schemas.alert_integrations import Outcome
 from web.api.schemas.alert_mappings import ReadAlert
 from web.api.schemas.base import Body, GivenTime, KeysetQuery, Resource, Time, one_of
