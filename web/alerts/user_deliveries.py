@@ -103,7 +103,8 @@ def _replay_one(integration: IntegrationView, refused: Refused, *, sender: str) 
     except ConflictError:
         raise
     except DomainError as error:
-        store = partial(*(store_refusal, delivery, status_of(error), error), connection=connection)
+        status = status_of(error)
+        store = partial(store_refusal, delivery, status, error, connection=connection)
         row = store_second_refusal(refused, store, connection=connection)
         return Resent(delivery_id=row, is_accepted=False)
     return Resent(delivery_id=result.delivery_id, is_accepted=True)
