@@ -40,7 +40,7 @@ def pack(access: GitAccess) -> ResponseReturnValue:
 def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
     """Refuse large file storage in the words of its API (the batch API of Git LFS)."""
     del access, endpoint
-    sentence = "There is no Git LFS here: push the files themselves, or keep them elsewhere."
+    sentence = "Git LFS is not supported: push the files themselves, or store them elsewhere."
     return json_response({"message": sentence}, _NOT_IMPLEMENTED)
 
 

@@ -78,7 +78,7 @@ def errors() -> ResponseReturnValue:
     return render_template("help/errors.html", errors=ERRORS)
 
 
-_MISSING = "This page of the help does not exist."
+_MISSING = "This help page does not exist."
 
 
 def _existing(name: str) -> Document:

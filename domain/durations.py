@@ -25,7 +25,7 @@ def parse_duration(text: str, *, field: str = "") -> timedelta:
     """
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
-        message = f"“{text[:30]}” is no length of time: write 30s, 5m, 1h30m or 2d."
+        message = f"“{text[:30]}” is not a duration: write 30s, 5m, 1h30m or 2d."
         raise InvalidError(message, field=field)
     try:
         return sum(

@@ -80,7 +80,7 @@ def _parts(text: str) -> SplitResult | None:
 
 def _problem_of_authority(netloc: str, host: str, *, has_fragment: bool) -> str | None:
     if "@" in netloc:
-        return "must not contain a user name or password: anybody who sees the URL would have it"
+        return "must not contain a user name or password: anyone who sees the URL would have it"
     if not _HOST.fullmatch(host):
         return "has an invalid host name"
     return "must not have a fragment (#…), which is never sent" if has_fragment else None

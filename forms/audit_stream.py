@@ -27,13 +27,13 @@ class AuditStreamForm(Form):
 
 
 class SecretRotationForm(Form):
-    """How long the old secret signs beside the new one."""
+    """How long the old secret also signs."""
 
     overlap = RadioField(
-        "How long does the old secret sign as well?",
+        "How long does the old secret also sign?",
         choices=[(each.key, each.words) for each in GracePeriod],
         default=GracePeriod.DAY.key,
-        validators=[InputRequired("Choose how long the old secret signs as well.")],
+        validators=[InputRequired("Choose how long the old secret also signs.")],
     )
 
     @property

@@ -21,7 +21,7 @@ class Form(FlaskForm):
             if isinstance(field, PasswordField) or not isinstance(field.data, str):
                 continue
             if "\x00" in field.data:
-                self.object_to(field.name, "This has a character (NUL) that no text can have.")
+                self.object_to(field.name, "This contains a NUL character, which is not allowed.")
                 is_valid = False
         return is_valid
 

@@ -56,7 +56,7 @@ class PagingPreferencesForm(Form):
     time_zone = SelectField(
         "Time zone", choices=[(each, each) for each in sorted(available_timezones())], default="UTC"
     )
-    critical_breaks_quiet = BooleanField("Page me about critical alerts all the same", default=True)
+    critical_breaks_quiet = BooleanField("Page me about critical alerts anyway", default=True)
     wants_follow_ups = BooleanField(
         "Tell me when somebody else acknowledged an alert, or it was resolved", default=True
     )

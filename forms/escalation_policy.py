@@ -57,7 +57,7 @@ class StepForm(PlainForm):
 def _target(text: str) -> Target:
     kind, _, number = text.partition(":")
     if kind not in set(TargetKind) or not (number.isascii() and number.isdecimal()):
-        message = "Choose whom to page from the list."
+        message = "Choose who is paged from the list."
         raise InvalidError(message, field="steps")
     return Target(TargetKind(kind), int(number[:18]))
 
@@ -85,7 +85,7 @@ class EscalationPolicyForm(Form):
     repeat_pause = StringField(
         "Pause before a repeat", default=duration_text(USUAL_PAUSE), filters=[without_edges]
     )
-    is_default = BooleanField("Use for alerts that no route is about")
+    is_default = BooleanField("Use for alerts that match no route")
 
     def validate_repeat_pause(self, field: StringField) -> None:
         """Check that it is a length of time."""

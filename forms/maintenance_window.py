@@ -37,7 +37,7 @@ _REPEATS = (
     (WEEKLY, "Every week"),
     (BY_DAY, "Every month, on the same day"),
     (BY_WEEKDAY, "Every month, on the same weekday"),
-    (RULE, "By a rule of your own"),
+    (RULE, "By a custom rule"),
 )
 _BY_MONTH = {BY_DAY: monthly_by_day, BY_WEEKDAY: monthly_by_weekday}
 _INTERVAL = f"Enter a number from 1 to {LARGEST_INTERVAL}."
@@ -57,7 +57,7 @@ class MaintenanceWindowForm(Form):
     starts_at = DateTimeLocalField(
         "Start",
         format=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-        validators=[InputRequired("Enter when it begins.")],
+        validators=[InputRequired("Enter when it starts.")],
     )
     time_zone = StringField(
         "Time zone",
@@ -69,11 +69,11 @@ class MaintenanceWindowForm(Form):
         "Duration",
         filters=[without_edges],
         default="2h",
-        validators=[InputRequired("Enter how long, such as 90m or 2h.")],
+        validators=[InputRequired("Enter a duration, such as 90m or 2h.")],
     )
     repeats = SelectField("Repeats", choices=_REPEATS, default=ONCE)
     interval = IntegerField(
-        "Every so many days, weeks or months",
+        "Repeat every … days, weeks or months",
         default=1,
         validators=[Optional(), NumberRange(1, LARGEST_INTERVAL, message=_INTERVAL)],
     )

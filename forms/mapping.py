@@ -85,7 +85,7 @@ class SeverityWordsForm(Form):
         for line in lines:
             word, equals, severity = line.rpartition("=")
             if not equals:
-                message = f"“{line.strip()[:60]}” is no line of the form word = severity."
+                message = f"“{line.strip()[:60]}” is not of the form word = severity."
                 raise ValueError(message)
             table[word.strip()] = severity.strip().lower()
         return table

@@ -103,7 +103,7 @@ class RotationForm(Form):
         filters=[without_edges],
         validators=[
             InputRequired("Enter at least one user name."),
-            Length(max=_LONGEST_TEXT, message="These are too many users."),
+            Length(max=_LONGEST_TEXT, message="Too many users."),
         ],
     )
     kind = RadioField(
@@ -137,7 +137,7 @@ class RotationForm(Form):
     restrictions = TextAreaField(
         "Only at these times",
         filters=[without_edges],
-        validators=[Length(max=_LONGEST_TEXT, message="These are too many times.")],
+        validators=[Length(max=_LONGEST_TEXT, message="Too many times.")],
     )
 
     @classmethod
@@ -216,7 +216,7 @@ class OverrideForm(Form):
     starts_at = DateTimeLocalField(
         "From",
         format=_MINUTES,
-        validators=[InputRequired("Enter when it begins.")],
+        validators=[InputRequired("Enter when it starts.")],
     )
     ends_at = DateTimeLocalField(
         "Until",

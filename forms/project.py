@@ -96,7 +96,7 @@ class ProjectSettingsForm(_VisibilityForm):
 class ProjectForm(_VisibilityForm):
     """The group and the name of a new project."""
 
-    group = SelectField("Group", validators=[InputRequired("Choose the group that it is in.")])
+    group = SelectField("Group", validators=[InputRequired("Choose a group.")])
     name = StringField(
         "Name",
         filters=[without_edges],

@@ -27,7 +27,7 @@ class PasskeyNameForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Give the passkey a name by which you will know it."),
+            InputRequired("Enter a name to recognize the passkey by."),
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )

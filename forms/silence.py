@@ -38,7 +38,7 @@ class SilenceForm(Form):
         "Duration",
         filters=[without_edges],
         default="2h",
-        validators=[InputRequired("Enter how long, such as 30m or 2h.")],
+        validators=[InputRequired("Enter a duration, such as 30m or 2h.")],
     )
     starts_at = DateTimeLocalField(
         "Start",
@@ -86,7 +86,7 @@ class SilenceExtensionForm(Form):
         "Ends in",
         filters=[without_edges],
         default="2h",
-        validators=[InputRequired("Enter how long from now, such as 30m or 2h.")],
+        validators=[InputRequired("Enter a duration from now, such as 30m or 2h.")],
     )
 
     def wanted(self, now: datetime) -> SilenceChange:

@@ -26,7 +26,7 @@ def readiness_problem() -> str | None:
             missing = _missing_in(connection)
         return missing or _write_problem()
     except SQLAlchemyError as error:
-        _log.warning("the database is away", extra={"reason": type(error).__name__})
+        _log.warning("the database is unavailable", extra={"reason": type(error).__name__})
         return "away"
 
 
@@ -34,7 +34,7 @@ def _write_problem() -> str | None:
     """Return and log the problem with writes, or None."""
     found = services().write_probe.problem(db.engine, now=now())
     if found is not None:
-        _log.warning("the database takes nothing that is written", extra={"reason": found})
+        _log.warning("the database does not accept writes", extra={"reason": found})
     return found
 
 

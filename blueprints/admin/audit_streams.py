@@ -59,7 +59,7 @@ def change_url(stream_id: int) -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _show_page(stream_id, form=form)
     streams.change_url(stream_id, form.url.data or "")
-    flash("URL saved. Events are sent there from now on.")
+    flash("URL saved. Events are now sent there.")
     return _back_to(stream_id)
 
 
@@ -93,7 +93,7 @@ def send_test_event(stream_id: int) -> ResponseReturnValue:
 def pause(stream_id: int) -> ResponseReturnValue:
     """Stop sending to a destination."""
     streams.pause(stream_id)
-    flash("Paused. Events wait until you resume.")
+    flash("Paused. Events are kept until you resume.")
     return _back_to(stream_id)
 
 
@@ -102,7 +102,7 @@ def pause(stream_id: int) -> ResponseReturnValue:
 def resume(stream_id: int) -> ResponseReturnValue:
     """Send what waits, at once."""
     streams.resume(stream_id)
-    flash("Events that wait are being sent.")
+    flash("Waiting events are being sent.")
     return _back_to(stream_id)
 
 

@@ -31,7 +31,7 @@ def retry(contact_id: int) -> ResponseReturnValue:
     if try_now(contact_id, session=db.session(), now=now()):
         flash("Trying now. Reload this page in a moment to see the result.")
     else:
-        flash("Nothing waits for this contact.", "warning")
+        flash("Nothing is waiting for this contact.", "warning")
     return redirect(url_for("admin.notifications.index"))
 
 
@@ -43,7 +43,7 @@ def queue_again(message_id: int) -> ResponseReturnValue:
     """Queue a message that was given up."""
     if send_again(message_id, session=db.session(), now=now()):
         record_event(Event(kind=EventKind.PAGES_SENT_AGAIN, details={"message_id": message_id}))
-        flash("The message is being sent again. It tells what is still true.")
+        flash("The message is being sent again, with what is still true.")
     else:
-        flash("This message was not given up, or is being sent already.", "warning")
+        flash("This message has not failed, or is already being sent.", "warning")
     return redirect(url_for("admin.notifications.index"))

@@ -78,7 +78,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
             _object(form, error)
         else:
             record_silence(EventKind.SILENCE_CREATED, project.path, made)
-            flash("Silence created. Alerts that it matches are stored and shown, and page nobody.")
+            flash("Silence created. Matching alerts are stored and shown, and page nobody.")
             return _to(project, made.id)
     return _form_page(project, form, alert)
 
@@ -182,7 +182,7 @@ def expire(project: ProjectView, silence_id: int) -> ResponseReturnValue:
         flash(str(error), "error")
     else:
         record_silence(EventKind.SILENCE_EXPIRED, project.path, ended)
-        flash("The silence has ended. Open alerts that it matched page again.")
+        flash("The silence has ended. Open alerts that matched it page again.")
     return _to(project, silence_id)
 
 

@@ -25,7 +25,7 @@ def index(query: UsageQuery, viewer: Viewer) -> Found[UsageResource]:
     elif viewer.is_admin:
         found = uses_of_instance(period, session=session, now=moment)
     else:
-        message = "Only administrators of the instance see the calls of all."
+        message = "Only administrators of the instance can see all calls."
         raise ForbiddenError(message)
     shown = found[query.offset : query.offset + query.size]
     return Found(items=[UsageResource.of(each) for each in shown], total=len(found))

@@ -168,7 +168,7 @@ def _parent(parent_id: int | None, bearer: Bearer, viewer: Viewer) -> GroupView 
     """Return the group to create one in, where the caller is a maintainer."""
     if parent_id is None:
         if bearer.is_bot:
-            message = "A bot creates groups only below its own."
+            message = "A bot can only create groups below its own."
             raise ForbiddenError(message)
         return None
     session = db.session()

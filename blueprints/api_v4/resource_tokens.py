@@ -62,7 +62,7 @@ def create(
 ) -> NewResourceAccessToken:
     """Create a token, and the bot that it acts as."""
     if bearer.is_bot:
-        message = "A bot makes no access tokens."
+        message = "A bot cannot create access tokens."
         raise ForbiddenError(message)
     session = db.session()
     details = token_details(body, parent=find_parent_authorization(bearer, session=session))
@@ -101,7 +101,7 @@ def rotate(
 ) -> NewResourceAccessToken:
     """Rotate another token whose role is not above that of the caller."""
     if bearer.is_bot and bearer.personal_token_id != token_id:
-        message = "A bot rotates no token but its own."
+        message = "A bot can only rotate its own token."
         raise ForbiddenError(message)
     domain.check_may_end(_seen(namespace, token_id), role)
     check_may_rotate(token_id, bearer, session=db.session())

@@ -102,7 +102,7 @@ def show(viewer: Viewer, user_id: int) -> User:
     if found is None and is_known(user_id, viewer, session=session):
         found = directory.get_public_user(user_id, session=session)
     if found is None:
-        message = "There is no such user."
+        message = "User not found."
         raise NotFoundError(message)
     return User.of(found, base_url=base_url)
 
@@ -187,7 +187,7 @@ def unblock(user_id: int) -> Done:
 def export(bearer: Bearer, user_id: int) -> Response:
     """Export the personal data of the caller, or of any user for administrators."""
     if user_id != bearer.user_id and not bearer.is_admin:
-        message = "There is no such user."
+        message = "User not found."
         raise NotFoundError(message)
     answer = json_response(exported(get_account(user_id, session=db.session())))
     answer.headers["Cache-Control"] = "no-store"

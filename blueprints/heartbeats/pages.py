@@ -53,7 +53,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
         except InvalidError as error:
             form.object_to(error.field, str(error))
         else:
-            flash("Heartbeat created. It expects nothing before its first ping.")
+            flash("Heartbeat created. Monitoring starts with the first ping.")
             return _back_to(project, made.id)
     page = render_template("heartbeats/new.html", project=project, form=form)
     return page, 422 if form.errors else 200
@@ -107,7 +107,7 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Expect nothing for now."""
     actions.pause(project, heartbeat_id)
-    flash("Heartbeat paused. Pings are logged, and nothing is expected until you resume it.")
+    flash("Heartbeat paused. Pings are logged, and no alert opens until you resume it.")
     return _back_to(project, heartbeat_id)
 
 

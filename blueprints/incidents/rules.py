@@ -56,7 +56,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
         form.object_to(error.field, str(error))
         return _list_page(project, form), 422
     record_event(rule_event(EventKind.INCIDENT_RULE_CREATED, made, project.path))
-    flash("Rule created. It applies to alerts from now on.")
+    flash("Rule created. It applies to new alerts.")
     return _to_list(project)
 
 
@@ -85,7 +85,7 @@ def change(project: ProjectView, rule_id: int) -> ResponseReturnValue:
         form.object_to(error.field, str(error))
         return _edit_page(project, rule_id, form), 422
     record_event(rule_event(EventKind.INCIDENT_RULE_CHANGED, rule, project.path))
-    flash("Rule saved. Incidents that it opened stay as they are.")
+    flash("Rule saved. Incidents that it opened do not change.")
     return _to_list(project)
 
 
@@ -98,9 +98,9 @@ def switch(project: ProjectView, rule_id: int, action: str) -> ResponseReturnVal
     )
     record_event(rule_event(EventKind.INCIDENT_RULE_CHANGED, rule, project.path))
     flash(
-        f"The rule “{rule.name}” was turned on. It applies to alerts from now on."
+        f"The rule “{rule.name}” was turned on. It applies to new alerts."
         if rule.is_active
-        else f"The rule “{rule.name}” was turned off. Incidents that it opened stay as they are."
+        else f"The rule “{rule.name}” was turned off. Incidents that it opened do not change."
     )
     return _to_list(project)
 

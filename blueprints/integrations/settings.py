@@ -115,7 +115,7 @@ def _mappable(project: ProjectView, integration_id: int) -> IntegrationView:
     integration = integration_of(project, integration_id)
     is_http = integration.type is IntegrationType.HTTP
     if not (is_http and integration_context(project).allows_several):
-        raise NotFoundError("This integration reads payloads by no mapping.")
+        raise NotFoundError("This type of integration has no mapping.")
     return integration
 
 

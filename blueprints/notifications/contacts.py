@@ -52,7 +52,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
     except InvalidError as error:
         flash(str(error), "error")
     else:
-        flash("Contact confirmed. It gets your pages from now on.")
+        flash("Contact confirmed. It now gets your pages.")
     return _back()
 
 

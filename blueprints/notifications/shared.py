@@ -23,11 +23,11 @@ def add(form: ContactForm, owner: Owner, *, is_confirmed: bool) -> bool:
 def say_result(result: SentMessage) -> None:
     """Say on the next page what came of a test message."""
     if result.is_sent:
-        flash("Test message sent. Look whether it has arrived.")
+        flash("Test message sent. Check that it has arrived.")
     elif result.problem is not None:
         flash(f"The test message was not sent: {result.problem}.", "error")
     else:
         flash(
-            "The test message waits to be sent. Reload this page in a moment to see the result.",
+            "The test message is queued. Reload this page in a moment to see the result.",
             "warning",
         )

@@ -43,7 +43,7 @@ def _is_ours(path: str) -> None:
     section 3, RFC 9728 section 3.1), or simply after both: a proxy sends us either.
     """
     if path and f"/{path}" != path_of(settings().base_url):
-        message = "Nothing here has such an issuer."
+        message = "Unknown issuer."
         raise NotFoundError(message)
 
 

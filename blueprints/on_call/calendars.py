@@ -58,7 +58,7 @@ def end(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     schedule = get_schedule(project.id, schedule_id, session=db.session())
     if feeds.end_feed(schedule.id, current_user.id, session=db.session()):
         record_calendar_change("address ended", project, schedule)
-    flash("The calendar's address has ended.")
+    flash("The calendar address was revoked.")
     return redirect(
         url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)
     )

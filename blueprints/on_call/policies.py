@@ -67,7 +67,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _page(project, form)
-    flash(f"Policy {made.name} created. It applies to alerts that are opened from now on.")
+    flash(f"Policy {made.name} created. It applies to new alerts.")
     return _to_list(project)
 
 

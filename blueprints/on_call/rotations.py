@@ -47,7 +47,7 @@ def edit(project: ProjectView, schedule_id: int, rotation_id: int) -> ResponseRe
     named = people(rotation.user_ids, session=db.session())
     form = RotationForm.of(rotation, [named[each].username for each in rotation.user_ids])
     if form.validate_on_submit() and _put(project, schedule, form, rotation_id):
-        flash("Rotation saved. It applies from now on; past shifts stay as they were.")
+        flash("Rotation saved. It applies from now on; past shifts do not change.")
         return _to_schedule(project, schedule_id)
     return _form_page(project, schedule, form, rotation)
 
@@ -91,7 +91,7 @@ def _put(
 def _rotation(schedule: ScheduleView, rotation_id: int) -> RotationPlan:
     found = next((each for each in schedule.rotations if each.id == rotation_id), None)
     if found is None:
-        message = "This rotation was changed or removed meanwhile. Look at its schedule again."
+        message = "This rotation was changed or removed in the meantime. Check its schedule."
         raise NotFoundError(message)
     return found
 

@@ -64,7 +64,7 @@ def commits(project: ProjectView, tail: str) -> ResponseReturnValue:
     number = _page_number()
     shown = read_commits(project, tail_of_request(), skip=(number - 1) * _COMMITS, count=_COMMITS)
     if not shown.page.commits and number > 1:
-        raise NotFoundError("There are no commits as old as that.")
+        raise NotFoundError("There are no older commits.")
     url = shown.links.commits()
     links = LinkedPage(
         items=shown.page.commits,

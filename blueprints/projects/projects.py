@@ -187,7 +187,7 @@ def archive(project: ProjectView) -> ResponseReturnValue:
     """Archive the project."""
     if editing.archive(project.id, session=db.session(), now=now()):
         record_event(archived(project.namespace))
-    flash("Project archived. It takes no changes and no alerts.")
+    flash("Project archived. It no longer accepts changes and alerts.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 
@@ -197,7 +197,7 @@ def unarchive(project: ProjectView) -> ResponseReturnValue:
     """Let the project take changes and alerts again."""
     if editing.unarchive(project.id, session=db.session()):
         record_event(unarchived(project.namespace))
-    flash("Project unarchived. It takes changes and alerts again.")
+    flash("Project unarchived. It accepts changes and alerts again.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 

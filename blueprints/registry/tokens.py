@@ -85,7 +85,7 @@ def issue_for_form() -> Response:
     form = request.form
     _check_service(form.get("service", ""))
     if form.get("grant_type") != "password":
-        message = "The only grant_type here is password: there are no refresh tokens."
+        message = "The only supported grant_type is password; there are no refresh tokens."
         raise InvalidError(message, field="grant_type")
     scopes = form.getlist("scope")
     return _answer(

@@ -76,7 +76,7 @@ def get_account(user_id: int, *, session: Session) -> UserView:
 def _get_row(user_id: int, *, session: Session) -> User:
     found = session.get(User, user_id) if user_id <= LARGEST_ID else None
     if found is None or found.kind == ERASED:
-        message = "There is no such user."
+        message = "User not found."
         raise NotFoundError(message)
     return found
 

@@ -220,7 +220,7 @@ def get_event(event_id: int, *, session: Session) -> EventView:
     """Return one event, or raise NotFoundError."""
     row = session.execute(_statement(EventFilter()).where(AuditEvent.id == event_id)).first()
     if row is None:
-        message = "There is no such audit event."
+        message = "Audit event not found."
         raise NotFoundError(message)
     return _views([row])[0]
 

@@ -72,7 +72,7 @@ def verify(*, session: Session, key: bytes, recorded: Head | None = None) -> Ver
         AuditEvent.seal_id.is_not(None), AuditEvent.seal_id.not_in(select(AuditSeal.id))
     )
     if stray := session.scalar(strays):
-        faults.append(f"{stray} events name a seal that is not there.")
+        faults.append(f"{stray} events refer to a seal that does not exist.")
     waiting = select(func.count(AuditEvent.id)).where(AuditEvent.seal_id.is_(None))
     return Verification(
         sealed=sealed,
@@ -101,7 +101,9 @@ def _faults_of_chain(seal: AuditSeal, previous: AuditSeal | None, *, key: bytes)
     if seal.pruned_mac is not None and not hmac.compare_digest(
         seal.pruned_mac, pruned_mac(seal, key=key)
     ):
-        return [f"Seal {seal.id} says that its events grew too old, and nobody here said so."]
+        return [
+            f"Seal {seal.id} says that its events grew too old, but that was not recorded here."
+        ]
     if previous is None and seal.id != 1:
         # Events before a pruned seal were older and are pruned as well.
         return [] if is_pruned else [f"The seals before {seal.id} are gone."]
@@ -144,4 +146,4 @@ def _fault_of_head(recorded: Head, *, session: Session) -> list[str]:
     oldest = session.scalar(select(func.min(AuditSeal.id)))
     if oldest is not None and recorded.id < oldest:
         return []  # Its events grew too old, and so did it.
-    return [f"Seal {recorded} was there once, and is not there now."]
+    return [f"Seal {recorded} existed and is missing now."]

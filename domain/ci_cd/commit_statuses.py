@@ -112,7 +112,7 @@ def report_status(
         )
         session.add(row)
     elif row.status == report.status and report.status in _FINISHED:
-        message = f"This status is {report.status} already."
+        message = f"This status is already {report.status}."
         raise InvalidError(message, field="state")
     _change(row, report, now)
     session.flush()

@@ -22,7 +22,9 @@ def check_known(
     """
     for name, values in given:
         if name not in known and name not in unsaid:
-            raise QueryError(f"{_shown(name)} is not known here; {_takes(known)}.", field=name)
+            raise QueryError(
+                f"{_shown(name)} is not a known parameter; {_takes(known)}.", field=name
+            )
         if len(values) > 1:
             raise QueryError(f"{name} can be given only once.", field=name)
 
@@ -34,7 +36,7 @@ def _shown(name: str) -> str:
 
 
 def _takes(known: Sequence[str]) -> str:
-    return f"this list takes {', '.join(known)}" if known else "this list takes nothing"
+    return f"known parameters: {', '.join(known)}" if known else "this list has no parameters"
 
 
 def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:

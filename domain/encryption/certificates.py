@@ -78,7 +78,7 @@ def _certificates(pem: bytes) -> list[Certificate]:
     try:
         return load_pem_x509_certificates(pem)
     except ValueError as error:
-        raise RefusedCertificateError("This is no certificate in PEM.") from error
+        raise RefusedCertificateError("This is not a certificate in PEM format.") from error
 
 
 def _check_signed_key(certificate: Certificate) -> None:

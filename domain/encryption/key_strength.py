@@ -98,7 +98,7 @@ def check_jwk(jwk: Mapping[str, object]) -> None:
     elif kind == "EC" or kind == "OKP":  # noqa: PLR1714 - it may be unhashable
         curve = jwk.get("crv")
         if not isinstance(curve, str) or curve not in _CURVES:
-            raise RefusedKeyError(f"The curve of the key is none of {', '.join(_CURVES)}.")
+            raise RefusedKeyError(f"The curve of the key is not one of {', '.join(_CURVES)}.")
         _check_curve(curve, _CURVES[curve])
     else:
         raise RefusedKeyError("The kty of the key must be RSA, EC or OKP.")
@@ -131,7 +131,7 @@ def load_public_key(encoded: bytes) -> PublicKeyTypes:
     try:
         key = load_pem_public_key(encoded) if is_pem else load_der_public_key(encoded)
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise RefusedKeyError("This is no public key in PEM or DER.") from error
+        raise RefusedKeyError("This is not a public key in PEM or DER format.") from error
     check_key(key)
     return key
 
@@ -149,4 +149,4 @@ def load_private_key(pem: bytes) -> PrivateKeyTypes:
     except TypeError as error:
         raise RefusedKeyError("The private key is encrypted with a password.") from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise RefusedKeyError("This is no valid private key in PEM.") from error
+        raise RefusedKeyError("This is not a valid private key in PEM format.") from error

@@ -19,7 +19,7 @@ _VERIFICATION = {
     67: "the key of a certificate authority is too weak: RSA needs 2048 bits, a curve 224",
     68: "its certificate is signed with a weak digest such as SHA-1",
 }
-_OLD = "it offers no TLS of version 1.2 or higher"
+_OLD = "it does not offer TLS 1.2 or higher"
 _NO_TLS = "it does not answer in TLS"
 #: The reason codes of OpenSSL and the alerts of servers, by their names.
 _REASONS = {
@@ -35,9 +35,9 @@ _REASONS = {
     "BAD_SIGNATURE": "its signature is wrong",
     "WRONG_SIGNATURE_TYPE": "it signs with a weak digest or key",
     "NO_SUITABLE_SIGNATURE_ALGORITHM": "it signs with a weak digest or key",
-    "SSLV3_ALERT_HANDSHAKE_FAILURE": "it shares no strong cipher suite with this service",
-    "SSL/TLS_ALERT_HANDSHAKE_FAILURE": "it shares no strong cipher suite with this service",
-    "NO_CIPHERS_AVAILABLE": "it shares no strong cipher suite with this service",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "it has no strong cipher suite in common with this service",
+    "SSL/TLS_ALERT_HANDSHAKE_FAILURE": "it has no strong cipher suite in common with this service",
+    "NO_CIPHERS_AVAILABLE": "it has no strong cipher suite in common with this service",
     "UNEXPECTED_EOF_WHILE_READING": "it closed the connection during the handshake",
 }
 

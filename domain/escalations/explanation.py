@@ -17,9 +17,9 @@ from models import AlertRoute, Escalation, EscalationPage, EscalationPolicy
 #: The newest pages are shown.
 _MOST_PAGES = 50
 _SENTENCES = {
-    State.RUNNING: "Paging is under way.",
+    State.RUNNING: "Paging is in progress.",
     State.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
-    State.EXHAUSTED: "All steps were taken. Nobody else is paged.",
+    State.EXHAUSTED: "All steps have run. Nobody else is paged.",
     State.POLICY_DELETED: "Paging ended: its policy was deleted.",
 }
 _WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
@@ -83,7 +83,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
 
 def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
     if state is State.EXHAUSTED and not was_paged:
-        return "All steps were taken, and none of them reached anybody."
+        return "All steps ran, but nobody could be reached."
     if state is State.HELD:
         until = f" until {date_and_time(row.held_until)}" if row.held_until else ""
         return f"Nobody is paged now{until}: {row.held_by}."
@@ -96,8 +96,8 @@ def _reason(row: Escalation, route: str | None) -> str:
     if row.route_id is not None:
         return f"chosen by the route {route}" if route else "chosen by a route that was deleted"
     if row.policy_id is not None:
-        return "the default policy, since no route fits"
-    return "no route fits, and no policy is the default"
+        return "the default policy, since no route matches"
+    return "no route matches, and there is no default policy"
 
 
 def _pages(alert_id: int, *, session: Session) -> Sequence[SentPage]:

@@ -185,7 +185,7 @@ def _known_policy(project_id: int, policy_id: int | None, *, session: Session) -
     if policy_id is None:
         return None
     if policy_id not in _policy_names(project_id, session=session):
-        message = "This project has no such escalation policy."
+        message = "Escalation policy not found in this project."
         raise InvalidError(message, field="escalation_policy_id")
     return policy_id
 

@@ -207,7 +207,9 @@ class _Stepping:
         gaps = "; ".join(found.gaps)
         if not found.is_somebody:
             reasons = f": {gaps}" if gaps else ""
-            goes_on = ", so the next step follows at once" if self._has_next(policy.plan) else ""
+            goes_on = (
+                ", so the next step follows immediately" if self._has_next(policy.plan) else ""
+            )
             self._note(f"{number} reached nobody{reasons}{goes_on}.")
         elif gaps:
             self._note(f"{number}: {gaps}.")

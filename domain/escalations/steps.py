@@ -129,7 +129,7 @@ def parse_target(text: str) -> NamedTarget:
     """Return a target that is written as `user:alice`, or raise InvalidError."""
     found = _TARGET.fullmatch(text.strip().rstrip(","))
     if found is None:
-        message = f"“{text[:50]}” is no target: write user:NAME, schedule:NAME or channel:NAME."
+        message = f"“{text[:50]}” is not a target: write user:NAME, schedule:NAME or channel:NAME."
         raise InvalidError(message, field="steps")
     kind = TargetKind(found[1])
     name = found[2].strip()

@@ -20,7 +20,7 @@ from models import Contact, OnCallSchedule, User
 from models.folding import fold
 
 _MISSING = {
-    TargetKind.USER: "“{}” is no member of this project who may see its alerts.",
+    TargetKind.USER: "“{}” is not a member of this project who can see its alerts.",
     TargetKind.SCHEDULE: "This project has no schedule “{}”.",
     TargetKind.CHANNEL: "This project has no channel “{}”.",
 }

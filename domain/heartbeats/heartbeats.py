@@ -78,7 +78,7 @@ class HeartbeatView:
     last_ping_kind: PingKind | None
     last_exit_status: int | None
     last_duration: timedelta | None
-    #: Of the run that is under way.
+    #: Of the run that is in progress.
     started_at: datetime | None
     down_since: datetime | None
     paused_at: datetime | None

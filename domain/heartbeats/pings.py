@@ -72,7 +72,7 @@ _EXIT = bindparam("exit_status", type_=SmallInteger())
 
 _IS_PAUSED = Heartbeat.state == HeartbeatState.PAUSED.value
 _IS_OWN_RUN = Heartbeat.started_ms.is_not(None) & Heartbeat.started_rid.is_not_distinct_from(_RID)
-#: A ping without a run id ends whichever run is under way.
+#: A ping without a run id ends whichever run is in progress.
 _ENDS_RUN = or_(_RID.is_(None), Heartbeat.started_rid.is_not_distinct_from(_RID))
 _IS_OTHER_RUN = Heartbeat.started_ms.is_not(None) & ~_ENDS_RUN
 _SECOND = literal(1000, BigInteger())
@@ -122,7 +122,7 @@ _SUCCESS: Mapping[str, Any] = {
                 else_=Heartbeat.due_ms,
             ),
         ),
-        # The deadline of another run that is under way.
+        # The deadline of another run that is in progress.
         (_IS_OTHER_RUN & (Heartbeat.due_ms < _NEXT), Heartbeat.due_ms),
         else_=_NEXT,
     ),

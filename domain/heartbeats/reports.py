@@ -95,14 +95,14 @@ def _content(subject: Subject, decision: Decision, now: datetime) -> dict[str, o
 
 def _description(subject: Subject, decision: Decision, now: datetime) -> str:
     if decision.action is AlertAction.RESOLVE:
-        return "It was heard of again."
+        return "It reported again."
     parts = [_sentence(subject, decision, now), subject.description, _excerpt(subject.log)]
     return "\n\n".join(part for part in parts if part)
 
 
 def _sentence(subject: Subject, decision: Decision, now: datetime) -> str:
     last = subject.last_ping_at
-    heard = f"The last ping came at {_time(last)}." if last else "No ping came yet."
+    heard = f"The last ping arrived at {_time(last)}." if last else "There was no ping yet."
     grace = duration_text(subject.schedule.grace)
     if decision.problem is Problem.FAILED:
         status = subject.last_exit_status

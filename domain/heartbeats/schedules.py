@@ -64,7 +64,7 @@ def _check_interval(every: timedelta) -> None:
 
 def _check_zone(name: str) -> None:
     if name not in _zones():
-        message = f"“{name[:64]}” is no time zone: write a name such as Europe/Berlin or UTC."
+        message = f"“{name[:64]}” is not a time zone: use a name such as Europe/Berlin or UTC."
         raise InvalidError(message, field="time_zone")
 
 

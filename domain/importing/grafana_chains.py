@@ -13,15 +13,15 @@ from domain.importing.plan import ImportedPolicy, ImportedStep, LeftOut
 #: What “repeat escalation” does.
 _REPEATS = 5
 _NOT_TAKEN = {
-    "notify_user_group": "Groups of Slack cannot be paged: name users or a schedule.",
+    "notify_user_group": "Slack groups cannot be paged: name users or a schedule.",
     "notify_team_members": "The export does not say who is in a team: name users or a schedule.",
-    "notify_whole_channel": "Make a channel of the project, and page it.",
-    "trigger_webhook": "Add a webhook of the project; it is told when an alert changes.",
-    "trigger_action": "Add a webhook of the project; it is told when an alert changes.",
+    "notify_whole_channel": "Create a channel in the project, and page it.",
+    "trigger_webhook": "Add a webhook to the project; it is called when an alert changes.",
+    "trigger_action": "Add a webhook to the project; it is called when an alert changes.",
     "resolve": "A policy does not resolve alerts.",
     "declare_incident": "Add an incident rule.",
     "notify_if_time_from_to": "Steps have no times of day: what follows pages at any time.",
-    "notify_if_num_alerts_in_window": "Steps do not count alerts: what follows pages at once.",
+    "notify_if_num_alerts_in_window": "Steps do not count alerts: what follows pages immediately.",
 }
 
 
@@ -70,7 +70,7 @@ class _Walk:
                 self.notes.append(f"Step {number} paged one user in turn; here it pages all.")
             self.steps.append(ImportedStep(after=self.after, users=users))
         else:
-            reason = _NOT_TAKEN.get(step.type, f"There is no step like {step.type or '(none)'}.")
+            reason = _NOT_TAKEN.get(step.type, f"Unsupported step: {step.type or '(none)'}.")
             name = f"{self.chain.name}: step {number}"
             self.left_out.append(LeftOut(kind="step", name=name, reason=reason))
 

@@ -21,10 +21,10 @@ _KINDS = (
     *("escalation_policies", "integrations", "routes"),
 )
 _NOT_TAKEN = {
-    "webhooks": "Outgoing webhooks are not taken over: add webhooks of the project.",
-    "actions": "Outgoing webhooks are not taken over: add webhooks of the project.",
-    "personal_notification_rules": "Rules are not taken over: each user adds contacts.",
-    "shift_swaps": "Swaps are not taken over: exchange the shifts in the schedule.",
+    "webhooks": "Outgoing webhooks are not imported: add webhooks to the project.",
+    "actions": "Outgoing webhooks are not imported: add webhooks to the project.",
+    "personal_notification_rules": "Rules are not imported: each user adds contacts.",
+    "shift_swaps": "Swaps are not imported: swap the shifts in the schedule.",
 }
 _ALERTMANAGER = frozenset(
     {"alertmanager", "legacy_alertmanager", "grafana_alerting", "legacy_grafana_alerting"}
@@ -99,9 +99,8 @@ def _by_kind(
                     LeftOut(kind=kind, name=f"{count} of them", reason=_NOT_TAKEN[kind])
                 )
     if not any(given.values()):
-        message = (
-            f"This is no export of Grafana OnCall: it has none of the lists {', '.join(_KINDS)}."
-        )
+        kinds = ", ".join(_KINDS)
+        message = f"This is not an export of Grafana OnCall: it has none of the lists {kinds}."
         raise InvalidError(message)
     return given, left_out
 

@@ -20,12 +20,12 @@ _KINDS = ("users", "teams", "schedules", "escalations", "integrations")
 _NOT_TAKEN = {
     "policies": "Alert policies have no counterpart: use routes, silences and incident rules.",
     "policiesV2": "Alert policies have no counterpart: use routes, silences and incident rules.",
-    "forwardings": "Forwarding rules are not taken over: make an override in the schedule.",
-    "maintenance": "Maintenance is not taken over: make a maintenance window.",
-    "heartbeats": "Heartbeats are not taken over: create them, since their URLs change anyway.",
-    "customUserRoles": "Roles of users are not taken over.",
-    "notifications": "Notification rules are not taken over: each user adds contacts.",
-    "groups": "Groups are not taken over.",
+    "forwardings": "Forwarding rules are not imported: add an override to the schedule.",
+    "maintenance": "Maintenance is not imported: create a maintenance window.",
+    "heartbeats": "Heartbeats are not imported: create them, since their URLs change anyway.",
+    "customUserRoles": "Roles of users are not imported.",
+    "notifications": "Notification rules are not imported: each user adds contacts.",
+    "groups": "Groups are not imported.",
 }
 #: Integrations that send in Alertmanager's format.
 _ALERTMANAGER = frozenset({"Prometheus", "GrafanaV2"})
@@ -125,7 +125,7 @@ def _by_kind(
                 others.setdefault(kind, []).append(document.stem)
     if not any(given.values()):
         message = (
-            "This is no backup of Opsgenie: it has none of the folders "
+            "This is not a backup of Opsgenie: it has none of the folders "
             f"{', '.join(_KINDS)} with JSON files."
         )
         raise InvalidError(message)
@@ -177,7 +177,7 @@ def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[
                 "environment, service and labels."
             )
             if rule.isDefault:
-                reason = "Alerts go to no escalation here: add a policy, and make it the default."
+                reason = "Its alerts go to no escalation: add a policy, and make it the default."
             name = f"{team.team.name}: {rule.name or 'rule'}"
             left_out.append(LeftOut(kind="route", name=name[:200], reason=reason))
     return frozenset(found)

@@ -139,7 +139,7 @@ def _store(row: IncidentRule, values: RuleValues, *, session: Session, now: date
             row.is_active = row.is_active if values.is_active is None else values.is_active
             row.updated_at = now
     except IntegrityError as error:
-        message = f"There is a rule with the name “{name}” already."
+        message = f"A rule with the name “{name}” already exists."
         raise ConflictError(message, field="name") from error
 
 

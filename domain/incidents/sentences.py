@@ -31,7 +31,7 @@ def _status(details: _Details) -> str:
     new, old = details["new"], details["old"]
     verb = {"acknowledged": "acknowledged it", "resolved": "closed it"}.get(new, "reopened it")
     if new == "triggered" and old == "acknowledged":
-        verb = "took back the acknowledgement"
+        verb = "withdrew the acknowledgement"
     if details.get("because"):
         return f"closed it: {details['because']}"
     count = details.get("count", 0)

@@ -200,7 +200,7 @@ def _prepare(connection: smtplib.SMTP, server: MailServer) -> None:
         return
     if not is_private:
         # An attacker on the way can strip STARTTLS as well.
-        email = "the mail server offers no encryption, so the password is not sent"
+        email = "the mail server does not offer encryption, so the password is not sent"
         raise smtplib.SMTPException(email)
     connection.login(server.user, server.password)
 

@@ -90,7 +90,7 @@ def _found(
     """Return the person, and the projects and alerts that the person may acknowledge."""
     user = session.get(User, link.user_id)
     if user is None or user.state != ACTIVE or user.kind != HUMAN:
-        message = "The account that this message was sent to is not active any more."
+        message = "The account that this message was sent to is no longer active."
         raise ForbiddenError(message)
     paged = (
         select(Page.alert_id)
@@ -106,7 +106,7 @@ def _found(
     projects = _handled_projects(user, alerts, session=session, now=now)
     seen = [each for each in alerts if each.project_id in projects]
     if alerts and not seen:
-        message = f"@{user.username} has no access to the alerts of this message any more."
+        message = f"@{user.username} no longer has access to the alerts of this message."
         raise ForbiddenError(message)
     return Actor(id=user.id, name=user.username), projects, seen
 

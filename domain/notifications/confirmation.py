@@ -28,7 +28,7 @@ def send_code(
     """Send a new code to a contact that is not confirmed, and return the id of the message."""
     row = get_row(contact_id, owner, session=session)
     if row.confirmed_at is not None:
-        message = "This contact is confirmed already."
+        message = "This contact is already confirmed."
         raise InvalidError(message, field="code")
     _count(owner, session=session, keyring=keyring, now=now)
     row.code_ciphertext = keyring.encrypt(random_letters("0123456789", _CODE_DIGITS))
@@ -42,7 +42,7 @@ def send_test(
     """Send a test message to a confirmed contact, and return the id of the message."""
     row = get_row(contact_id, owner, session=session)
     if row.confirmed_at is None:
-        message = "Confirm the contact first: until then it gets nothing but codes."
+        message = "Confirm the contact first. Until then it only gets codes."
         raise InvalidError(message, field="contact")
     _count(owner, session=session, keyring=keyring, now=now)
     return queue_message(row.id, MessageKind.TEST, session=session, now=now)

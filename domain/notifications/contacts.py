@@ -150,7 +150,7 @@ def create_contact(
         message = f"There can be at most {MOST_CONTACTS}. Delete one first."
         raise InvalidError(message, field="address")
     if any(_has_address(row, new.address, keyring) for row in others):
-        message = "There is one with this address already."
+        message = "There is already one with this address."
         raise ConflictError(message, field="address")
     row = Contact(
         user_id=new.owner.user_id,
@@ -200,7 +200,7 @@ def delete_contact(contact_id: int, owner: Owner, *, session: Session) -> Contac
     """Delete a contact with what waits for it, and return what it was."""
     row = get_row(contact_id, owner, session=session)
     if row.address_ciphertext is None:
-        message = "The address of the account cannot be deleted here. Add another contact instead."
+        message = "Your account's e-mail address cannot be deleted. Add another contact instead."
         raise InvalidError(message, field="contact")
     view = view_of(row)
     session.delete(row)

@@ -39,7 +39,7 @@ def open_link(text: str, keys: Sequence[str], *, now: datetime) -> Acknowledgeme
     try:
         parts = _serializer(keys).loads(text)
     except BadData as error:
-        message = "This link is not valid. Check that it was copied as a whole."
+        message = "This link is not valid. Check that it was copied completely."
         raise NotFoundError(message) from error
     user_id, first, last, expires = map(int, parts)
     if datetime.fromtimestamp(expires, tz=UTC) <= now:

@@ -99,7 +99,7 @@ def _queue(
     )
     session.add(message)
     session.flush()  # Before the contact, which leads workers to it.
-    # Something new is tried soon, also where a long pause is under way.
+    # Something new is tried soon, also where a long pause is in progress.
     is_failing = Contact.failing_since.is_not(None) & (kind is MessageKind.PAGE)
     try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=now)
     is_later = or_(Contact.next_try_at.is_(None), Contact.next_try_at > try_at)

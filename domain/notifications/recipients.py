@@ -43,7 +43,7 @@ def change_preferences(
     """Store the preferences of a person; pages that quiet hours held back are looked at again."""
     quiet = wanted.quiet_hours
     if quiet is not None and quiet.time_zone not in available_timezones():
-        message = "Choose a time zone of the list, for example Europe/Berlin."
+        message = "Choose a time zone from the list, for example Europe/Berlin."
         raise InvalidError(message, field="time_zone")
     row = recipient_rows([user_id], [], session=session)[user_id, None]
     row.time_zone = quiet.time_zone if quiet else row.time_zone

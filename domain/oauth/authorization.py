@@ -184,7 +184,8 @@ def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServ
         hinted = read_hint(hint, issuer=context.policy.issuer, session=context.session)
     except InvalidHintError:
         raise InvalidRequestError(
-            "The id_token_hint is no ID token of this service.", redirect_uri=checked.redirect_uri
+            "The id_token_hint is not an ID token of this service.",
+            redirect_uri=checked.redirect_uri,
         ) from None
     if hinted.user_id != user_id:
         raise LoginRequiredError(redirect_uri=checked.redirect_uri)

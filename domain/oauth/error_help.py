@@ -31,8 +31,8 @@ ERRORS: tuple[ErrorHelp, ...] = (
         remedies=(
             "Compare client_id with the Application ID on the application's page.",
             (
-                "Use a client secret that still works. A renewed secret ends the old one, at once "
-                "or after the time that its owner chose."
+                "Use a client secret that is still valid. Renewing a secret ends the old one, "
+                "immediately or after the chosen time."
             ),
             "A public application sends its client_id and no secret.",
         ),
@@ -42,20 +42,20 @@ ERRORS: tuple[ErrorHelp, ...] = (
         meaning="The code, refresh token, device code or password cannot be used.",
         remedies=(
             (
-                "An authorization code works once and for at most ten minutes, with the same "
+                "An authorization code can be used once and within ten minutes, with the same "
                 "redirect_uri and code_verifier that it was requested with."
             ),
             (
-                "A refresh token works once. For a few seconds (REFRESH_REPLAY_SECONDS) it gives "
-                "the same new tokens again; after that, reuse by a public application revokes "
-                "everything from that authorization."
+                "A refresh token can be used once. For a few seconds (REFRESH_REPLAY_SECONDS) it "
+                "gives the same new tokens again; after that, reuse by a public application "
+                "revokes everything from that authorization."
             ),
-            "If nothing else helps, send the user through authorization again.",
+            "Otherwise, send the user through authorization again.",
         ),
     ),
     ErrorHelp(
         code="unauthorized_client",
-        meaning="The application may not make this request.",
+        meaning="The application is not allowed to make this request.",
         remedies=(
             "It is not registered for this grant type, or the token is another application's.",
         ),
@@ -72,7 +72,7 @@ ERRORS: tuple[ErrorHelp, ...] = (
     ),
     ErrorHelp(
         code="unsupported_response_type",
-        meaning="The only response_type is code.",
+        meaning="The only supported response_type is code.",
         remedies=("Use the authorization code flow with PKCE in place of the implicit flow.",),
     ),
     ErrorHelp(
@@ -87,7 +87,7 @@ ERRORS: tuple[ErrorHelp, ...] = (
     ErrorHelp(
         code="access_denied",
         meaning="The user denied the request.",
-        remedies=("Ask again only when the user wants it.",),
+        remedies=("Do not ask again unless the user wants it.",),
     ),
     ErrorHelp(
         code="authorization_pending",
@@ -97,7 +97,7 @@ ERRORS: tuple[ErrorHelp, ...] = (
     ErrorHelp(
         code="slow_down",
         meaning="The device polled too early.",
-        remedies=("Wait five seconds longer between polls from now on.",),
+        remedies=("From now on, wait five seconds longer between polls.",),
     ),
     ErrorHelp(
         code="expired_token",
@@ -122,8 +122,8 @@ ERRORS: tuple[ErrorHelp, ...] = (
         meaning="The DPoP proof is missing, malformed, too old or was used already.",
         remedies=(
             (
-                "Make a new proof for each request, with the method and address of that request "
-                "and the present time."
+                "Create a new proof for each request, with the method and URL of that request "
+                "and the current time."
             ),
         ),
     ),
@@ -139,17 +139,17 @@ ERRORS: tuple[ErrorHelp, ...] = (
     ),
     ErrorHelp(
         code="invalid_client_metadata",
-        meaning="Something that the client said of itself at registration cannot be accepted.",
+        meaning="The client metadata in the registration is not valid.",
         remedies=("error_description names the member.",),
     ),
     ErrorHelp(
         code="login_required",
-        meaning="The user has to sign in, and prompt=none forbids asking them to.",
+        meaning="The user has to sign in, and prompt=none forbids that.",
         remedies=("Send the user again without prompt=none.",),
     ),
     ErrorHelp(
         code="consent_required",
-        meaning="The user has to approve the request, and prompt=none forbids asking them to.",
+        meaning="The user has to approve the request, and prompt=none forbids that.",
         remedies=(
             (
                 "Send the user again without prompt=none. Public applications are asked about each "
@@ -159,7 +159,7 @@ ERRORS: tuple[ErrorHelp, ...] = (
     ),
     ErrorHelp(
         code="interaction_required",
-        meaning="The user has to do something, and prompt=none forbids asking them to.",
+        meaning="The user has to interact, and prompt=none forbids that.",
         remedies=("Send the user again without prompt=none.",),
     ),
     ErrorHelp(
@@ -179,7 +179,7 @@ ERRORS: tuple[ErrorHelp, ...] = (
     ),
     ErrorHelp(
         code="server_error",
-        meaning="Something failed on our side.",
-        remedies=("Try again. If it stays, give the request_id to an administrator.",),
+        meaning="An internal error occurred.",
+        remedies=("Try again. If the error persists, give the request_id to an administrator.",),
     ),
 )

@@ -15,9 +15,9 @@ def known_scopes(text: str) -> tuple[str, ...]:
         scopes = parse_scopes(text)
     except UnknownScopeError as error:
         names = in_description(error.names)
-        raise InvalidScopeError(f"There is no such scope here: {names}.") from error
+        raise InvalidScopeError(f"Unknown scope: {names}.") from error
     if not scopes:
-        raise InvalidScopeError("The request asks for no scope at all.")
+        raise InvalidScopeError("The request has no scope.")
     return scopes
 
 

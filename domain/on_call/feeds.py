@@ -107,7 +107,7 @@ def _project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
 
 
 def _unknown() -> NotFoundError:
-    return NotFoundError("This calendar does not exist, or you do not have access any more.")
+    return NotFoundError("This calendar does not exist, or you no longer have access.")
 
 
 def _note_use(

@@ -16,13 +16,13 @@ def checked_period(
     """Return a period, or raise InvalidError for one that is empty, too long or too far away."""
     start_field, end_field = fields
     if not (start >= EARLIEST and end <= LATEST):
-        message = f"Times lie between the years {EARLIEST.year} and {LATEST.year}."
+        message = f"Times must be between the years {EARLIEST.year} and {LATEST.year}."
         raise InvalidError(message, field=start_field if start < EARLIEST else end_field)
     if end <= start:
         message = "The end must be after the start."
         raise InvalidError(message, field=end_field)
     if end - start > longest:
-        message = f"At most {longest.days} days can be given at once."
+        message = f"A period can be at most {longest.days} days long."
         raise InvalidError(message, field=end_field)
     return Period(start, end)
 
@@ -30,5 +30,5 @@ def checked_period(
 def check_is_not_over(during: Period, *, field: str, now: datetime) -> None:
     """Raise InvalidError for a period that is over: past shifts stay as they were."""
     if during.end <= now:
-        message = "This time is over. Choose an end in the future."
+        message = "This time is in the past. Choose an end in the future."
         raise InvalidError(message, field=field)

@@ -170,7 +170,7 @@ class _Reader:
         if word == "layer":
             return replace(found, layer=int(self._take()))
         if word != "only":
-            message = f"has the word “{word[:20]}”, which means nothing here"
+            message = f"has the unknown word “{word[:20]}”"
             raise ValueError(message)
         has_days = self._words[0][:_LETTERS].lower() in WEEKDAYS
         given = [self._take() for _ in range(2 if has_days else 1)]

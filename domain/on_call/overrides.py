@@ -116,7 +116,7 @@ def create_override(
 def _check_count(schedule_id: int, *, session: Session, now: datetime) -> None:
     ahead = (OnCallOverride.schedule_id == schedule_id) & (OnCallOverride.ends_at > now)
     if (session.scalar(select(func.count()).where(ahead)) or 0) >= MOST_OVERRIDES:
-        message = f"A schedule can have at most {MOST_OVERRIDES} overrides that are not over."
+        message = f"A schedule can have at most {MOST_OVERRIDES} current and future overrides."
         raise InvalidError(message, field="starts_at")
 
 
@@ -150,7 +150,7 @@ def end_override(
         message = "You need the Maintainer role to remove an override of somebody else."
         raise ForbiddenError(message)
     if row.ends_at <= now:
-        message = "This override is over, and past shifts stay as they were."
+        message = "This override has ended, and past shifts do not change."
         raise ConflictError(message)
     if row.starts_at < now:
         row.ends_at = now

@@ -191,7 +191,7 @@ def _with_rotation(
     row = _locked(_id_of(project), schedule_id, session=session)
     present = current_rotations([row.id], session=session)[row.id]
     if rotation_id is not None and rotation_id not in {each.id for each in present}:
-        message = "This rotation was changed or removed meanwhile. Look at it again."
+        message = "This rotation was changed or removed in the meantime. Check it and try again."
         raise ConflictError(message, field="name")
     named = people((each for plan in present for each in plan.user_ids), session=session)
     others = [

@@ -177,7 +177,7 @@ def _periods(new: NewSwap, *, now: datetime) -> tuple[Period, Period]:
 def _check_count(schedule_id: int, *, session: Session, now: datetime) -> None:
     ahead = (OnCallSwap.schedule_id == schedule_id) & (OnCallSwap.over_at > now)
     if (session.scalar(select(func.count()).where(ahead)) or 0) >= MOST_SWAPS:
-        message = f"A schedule can have at most {MOST_SWAPS} swaps that are not over."
+        message = f"A schedule can have at most {MOST_SWAPS} current and future swaps."
         raise InvalidError(message, field=_FIRST[0])
 
 
@@ -205,7 +205,7 @@ def undo_swap(
         message = "You need the Maintainer role to undo a swap of other people."
         raise ForbiddenError(message)
     if row.over_at <= now:
-        message = "This swap is over, and past shifts stay as they were."
+        message = "This swap has ended, and past shifts do not change."
         raise ConflictError(message)
     if min(row.starts_at, row.other_starts_at) >= now:
         session.delete(row)

@@ -245,7 +245,7 @@ def check_feature(project: ProjectView, feature: Feature) -> None:
 def check_takes_changes(project: ProjectView) -> None:
     """Raise ForbiddenError for an archived project."""
     if project.is_archived:
-        message = f"{project.path} is archived and takes no changes. Unarchive it first."
+        message = f"{project.path} is archived and cannot be changed. Unarchive it first."
         raise ForbiddenError(message)
 
 

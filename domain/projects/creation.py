@@ -132,7 +132,7 @@ def create_project(
     clean, words = path.strip("/"), words or NamespaceWords()
     above = parent(clean)
     if above is None:
-        message = "A project lives in a group: write GROUP/NAME."
+        message = "A project belongs to a group: enter GROUP/NAME."
         raise InvalidError(message, field="path")
     check_valid(clean, reserved=reserved)
     group = get_parent(above, session=session)

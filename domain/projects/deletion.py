@@ -71,7 +71,7 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
 
 
 def _gone() -> NotFoundError:
-    return NotFoundError("It was deleted meanwhile.")
+    return NotFoundError("It was deleted in the meantime.")
 
 
 def _mark_projects(projects: Sequence[Project], *, session: Session, now: datetime) -> None:

@@ -124,7 +124,7 @@ def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
         .execution_options(populate_existing=True)
     )
     if row is None:
-        message = "It was deleted meanwhile."
+        message = "It was deleted in the meantime."
         raise NotFoundError(message)
     return row
 

@@ -75,7 +75,7 @@ def release_former_path(place: Namespace, former_id: int, *, session: Session) -
     """
     former = session.scalar(select(FormerPath).where(FormerPath.id == former_id, _is_of(place)))
     if former is None:
-        message = "This former path is not here any more."
+        message = "This former path was already released."
         raise NotFoundError(message)
     path, released = former.path, _with_those_below(former)
     _check_no_images(former, released, session=session)

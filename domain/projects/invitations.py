@@ -74,7 +74,7 @@ def invite(
     )
     stored = session.execute(insert.on_conflict_do_nothing().returning(Invitation.id)).first()
     if stored is None:
-        message = f"{address} has been invited already."
+        message = f"{address} has already been invited."
         raise ConflictError(message, field="email")
     return _get(Invitation.id == stored[0], session=session, now=now)
 
@@ -179,7 +179,7 @@ def _check_author(invitation: InvitationView, *, session: Session, today: date) 
         role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
         if role is not None and role >= max(Role.MAINTAINER, invitation.role):
             return
-    message = "This invitation is void: who sent it may not give that role any more."
+    message = "This invitation is no longer valid: its sender can no longer give that role."
     raise ForbiddenError(message)
 
 
@@ -188,7 +188,7 @@ def _check_not_archived(namespace: Namespace, *, session: Session) -> None:
         Project.id == namespace.project_id, Project.archived_at.is_not(None)
     )
     if namespace.project_id is not None and session.scalar(is_archived) is not None:
-        message = f"{namespace.path} is archived and takes no members."
+        message = f"{namespace.path} is archived: members cannot be added."
         raise ForbiddenError(message)
 
 
@@ -222,7 +222,7 @@ def _get(condition: ColumnElement[bool], *, session: Session, now: datetime) -> 
         _pending(now).where(condition).execution_options(populate_existing=True)
     ).first()
     if row is None:
-        message = "There is no such invitation any more."
+        message = "This invitation is no longer valid."
         raise NotFoundError(message)
     return _view(row)
 

@@ -104,7 +104,7 @@ def get_direct_member(
         namespace, user_id, session=session, today=today, viewer_id=viewer_id
     )
     if not found or found.id != member_id:
-        message = "That member is not here any more."
+        message = "Member not found."
         raise NotFoundError(message)
     return found
 

@@ -62,7 +62,7 @@ def get_member_role(role_id: int, *, session: Session) -> MemberRoleView:
     """Return a custom role, or raise NotFoundError."""
     found = session.get(MemberRole, role_id)
     if found is None:
-        message = "There is no such member role."
+        message = "Member role not found."
         raise NotFoundError(message)
     return _view(found)
 
@@ -133,7 +133,7 @@ def _lock(role_id: int, *, session: Session) -> None:
     """Keep others from deleting a role until the commit; raise NotFoundError if it is gone."""
     found = select(MemberRole.id).where(MemberRole.id == role_id)
     if session.scalar(found.with_for_update(read=True, key_share=True)) is None:
-        message = "There is no such member role."
+        message = "Member role not found."
         raise NotFoundError(message)
 
 

@@ -67,7 +67,7 @@ def add_member(
     _check_login(login, by)
     user = get_user(login.removeprefix("@"), session=session)
     if user.kind == BOT:
-        message = "A bot belongs to its access token: make a token here instead."
+        message = "A bot belongs to its access token: create a token instead."
         raise InvalidError(message, field="user")
     check_gift(role, giver)
     store_member(namespace, user, role, expires_at=None, session=session, now=now)
@@ -99,7 +99,7 @@ def store_member(
     )
     added = session.execute(insert.on_conflict_do_nothing().returning(Member.id)).first()
     if added is None:
-        message = f"{user.username} is a member already: change the role in the list."
+        message = f"{user.username} is already a member: change the role in the list."
         raise ConflictError(message, field="user")
 
 
@@ -219,7 +219,7 @@ def lock_namespace(namespace: Namespace, *, session: Session) -> None:
     # writer.
     live = select(table.id).where(table.id == namespace.id, table.deleted_at.is_(None))
     if session.scalar(live.with_for_update(key_share=True)) is None:
-        message = f"{namespace.path} was deleted meanwhile."
+        message = f"{namespace.path} was deleted in the meantime."
         raise NotFoundError(message)
 
 
@@ -251,7 +251,7 @@ def _get_member(
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
-        message = "That member is not here any more."
+        message = "Member not found."
         raise NotFoundError(message)
     member, user = row
     if member.role > giver:

@@ -235,7 +235,7 @@ def _locked(table: type[Row], inside: ColumnElement[bool], *, session: Session) 
 
 
 def _gone() -> NotFoundError:
-    return NotFoundError("It was deleted meanwhile.")
+    return NotFoundError("It was deleted in the meantime.")
 
 
 def _key(table: Table) -> ColumnElement[str]:

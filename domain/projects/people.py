@@ -69,7 +69,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     """
     wanted = fold(username).replace("\x00", "\ufffd")  # Postgres refuses the question
     user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))
-    message = "There is nobody of this name with whom you share a group or a project."
+    message = "User not found. You can see people with whom you share a group or a project."
     if user is None:
         raise NotFoundError(message)
     is_you = user.id == viewer.user_id

@@ -102,7 +102,7 @@ class RegistryClient:
         _check(answer, _OK)
         digest = answer.headers.get("Docker-Content-Digest", "")
         if not DIGEST.fullmatch(digest):
-            message = "The container registry did not say the digest of the tag."
+            message = "The container registry did not return the digest of the tag."
             raise RegistryRefusedError(message)
         return digest
 
@@ -110,7 +110,9 @@ class RegistryClient:
         """Delete a manifest with all its tags; nothing happens if it is gone."""
         answer = self._send("DELETE", repository, f"manifests/{digest}")
         if answer.status == _NOT_ALLOWED:
-            message = "The container registry deletes nothing: set storage.delete.enabled there."
+            message = (
+                "The container registry does not allow deletion: set storage.delete.enabled there."
+            )
             raise RegistryRefusedError(message)
         if answer.status != _NOT_FOUND:
             _check(answer, _ACCEPTED)
@@ -205,7 +207,7 @@ class RegistryClient:
             message = f"The container registry cannot be reached{f': {reason}' if reason else ''}."
             raise RegistryUnavailableError(message) from error
         if len(content) > _LARGEST_ANSWER:
-            message = "The container registry answered with too much."
+            message = "The response of the container registry is too large."
             raise RegistryRefusedError(message)
         return _Answer(response.status, response.headers, content)
 

@@ -90,5 +90,5 @@ def _compiled(pattern: str, name: str) -> Any:
     try:
         return re2.compile(pattern, options)
     except (re2.error, UnicodeEncodeError) as error:
-        message = f"{name} must be a regular expression that RE2 takes"
+        message = f"{name} must be a regular expression in RE2 syntax"
         raise InvalidError(message, field=name) from error

@@ -85,7 +85,7 @@ def get_project_for_git(
 
 
 def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Session) -> ProjectView:
-    needed = "Give an access token as the password; any user name will do."
+    needed = "Use an access token as the password, with any user name."
     try:
         project = follow_to_project(path, viewer, session=session)
     except NotFoundError as error:

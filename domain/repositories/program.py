@@ -150,7 +150,7 @@ class Git:
                 "git failed",
                 extra={"command": name, "status": status, "said": said},
             )
-            raise GitFailedError("Git could not do this; the server's log says why.")
+            raise GitFailedError("Git failed; the server's log has the reason.")
         return bytes(output)
 
     def problem(self) -> str | None:

@@ -124,13 +124,13 @@ class RepositoryReader:
         """
         parts = tail.split(b"/")
         if b"\0" in tail or {b".", b".."} & set(parts):
-            raise NotFoundError("There is no such branch.")
+            raise NotFoundError("Branch not found.")
         names = [b"/".join(parts[: count + 1]) for count in range(min(len(parts), 20))]
         wanted = [_HEADS + name for name in names if name and not name.endswith((b"/", b"."))]
         found = self._branches(*wanted) if wanted and self._path.exists() else ()
         branch = next((each for each in found if each.name in names), None)
         if branch is None:
-            raise NotFoundError("There is no such branch.")
+            raise NotFoundError("Branch not found.")
         return branch, tail[len(branch.name) + 1 :].strip(b"/")
 
     def commits(self, branch: Branch, *, skip: int, count: int) -> CommitPage:
@@ -152,7 +152,7 @@ class RepositoryReader:
             return None
         found = list(self._entries(branch.tip, b"", "--", path))
         if not found or found[0].path != path:
-            raise NotFoundError("There is no such file on this branch.")
+            raise NotFoundError("File not found on this branch.")
         return found[0]
 
     def folder(self, branch: Branch, entry: Entry | None) -> Folder:

@@ -86,7 +86,7 @@ def check_room(root: Path, *, least: int) -> None:
     while not root.exists():
         root = root.parent
     if shutil.disk_usage(root).free < least:
-        message = "The disk of the server is nearly full, so that it takes no push now."
+        message = "The server's disk is nearly full, so pushes are refused for now."
         raise DiskNearlyFullError(f"{message} Fetching works.")
 
 

@@ -141,13 +141,13 @@ def _check_times(
     starts_at: datetime, ends_at: datetime, *, longest: timedelta, now: datetime
 ) -> None:
     if not now - _LATE_START <= starts_at <= now + _LATEST_START:
-        message = "A silence can begin now, or within a year from now."
+        message = "A silence can start now, or within a year."
         raise InvalidError(message, field="starts_at")
     if ends_at <= now or ends_at - starts_at < SHORTEST:
-        message = "A silence must end in the future, and take at least a minute."
+        message = "A silence must end in the future and last at least one minute."
         raise InvalidError(message, field="ends_at")
     if ends_at - max(starts_at, now) > longest:
-        message = f"A silence can take at most {duration_text(longest)}."
+        message = f"A silence can last at most {duration_text(longest)}."
         raise InvalidError(message, field="ends_at")
 
 

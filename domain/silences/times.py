@@ -61,7 +61,7 @@ class WindowTimes:
         place = zone(self.time_zone)
         first = next(self.ending_after(instant(self.local_start, place)), None)
         if first is None:
-            message = "The window never takes place: its rule ends before it begins."
+            message = "The window never occurs: its rule ends before it starts."
             raise InvalidError(message, field="rule")
         return first.starts_at
 
@@ -82,10 +82,10 @@ class WindowTimes:
     def check(self) -> None:
         """Raise InvalidError for times that are out of range or overlap."""
         if not _EARLIEST <= self.local_start < _LATEST:
-            message = "The start must lie between the years 2000 and 2099."
+            message = "The start must be between the years 2000 and 2099."
             raise InvalidError(message, field="starts_at")
         if not SHORTEST <= self.length <= LONGEST:
-            message = "A window can take from one minute to seven days."
+            message = "A window can last from one minute to seven days."
             raise InvalidError(message, field="duration")
         starts = islice(self._starts(self.local_start), _COMPARED)
         if any(later - earlier < self.length for earlier, later in pairwise(starts)):

@@ -123,7 +123,7 @@ def _checked(wanted: NewWindow, *, now: datetime) -> Mapping[str, object]:
     )
     times.check()
     if next(times.ending_after(now), None) is None:
-        message = "The window is over already."
+        message = "The window has already ended."
         raise InvalidError(message, field="starts_at")
     return {
         "name": name,

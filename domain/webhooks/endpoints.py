@@ -170,7 +170,7 @@ def get_endpoint(
 
 
 def _not_found() -> NotFoundError:
-    return NotFoundError("There is no such webhook in this project.")
+    return NotFoundError("Webhook not found in this project.")
 
 
 def _statement(condition: ColumnElement[bool]) -> Select[WebhookEndpoint, int, datetime | None]:

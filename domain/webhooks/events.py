@@ -38,13 +38,13 @@ class WebhookEvent(StrEnum):
 
 _WORDS = {
     WebhookEvent.ALERT_OPENED: ("Alert opened", "A report opened a new alert."),
-    WebhookEvent.ALERT_ACKNOWLEDGED: ("Alert acknowledged", "Somebody works on it."),
-    WebhookEvent.ALERT_IGNORED: ("Alert ignored", "Somebody decided that it needs nothing."),
+    WebhookEvent.ALERT_ACKNOWLEDGED: ("Alert acknowledged", "Somebody is working on it."),
+    WebhookEvent.ALERT_IGNORED: ("Alert ignored", "Somebody ignored it."),
     WebhookEvent.ALERT_RESOLVED: ("Alert resolved", "By a report, by somebody, or by an incident."),
     WebhookEvent.ALERT_REOPENED: ("Alert reopened", "It is triggered again."),
     WebhookEvent.ALERT_RAISED: ("Alert raised", "A report gave it a higher severity."),
     WebhookEvent.INCIDENT_OPENED: ("Incident opened", "By somebody or by a rule."),
-    WebhookEvent.INCIDENT_ACKNOWLEDGED: ("Incident acknowledged", "Somebody works on it."),
+    WebhookEvent.INCIDENT_ACKNOWLEDGED: ("Incident acknowledged", "Somebody is working on it."),
     WebhookEvent.INCIDENT_RESOLVED: ("Incident resolved", "By somebody, or with its alerts."),
     WebhookEvent.INCIDENT_REOPENED: ("Incident reopened", "It is triggered again."),
 }

@@ -91,7 +91,7 @@ def get_delivery(endpoint_id: int, delivery_id: int, *, session: Session) -> Del
 def _row(endpoint_id: int, delivery_id: int, session: Session) -> WebhookDelivery:
     row = session.get(WebhookDelivery, delivery_id, with_for_update=True)
     if row is None or row.endpoint_id != endpoint_id:
-        raise NotFoundError("There is no such delivery: the log may not have it any more.")
+        raise NotFoundError("Delivery not found. It may have been removed from the log.")
     return row
 
 

@@ -52,7 +52,7 @@ def test_a_destination_is_managed_by_commands(gatebell: LiveGatebell) -> None:
     for command in ("pause", "rotate", "test", "delete"):
         refused = gatebell.run_cli("audit-streams", command, number)
         assert refused.returncode == 1
-        assert "no such destination" in json.loads(refused.stderr)["error"]
+        assert "Destination not found" in json.loads(refused.stderr)["error"]
 
 
 def test_a_url_that_is_wrong_is_refused(gatebell: LiveGatebell) -> None:

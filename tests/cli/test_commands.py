@@ -121,7 +121,7 @@ ERRORS = (
     ("There is no group or project", "members", "add", "no/such", "{alice}", "Guest"),
     ("already exists", "projects", "create", "{project}"),
     ("There is no group", "projects", "create", "no-such-group/x"),
-    ("lives in a group", "projects", "create", "alone"),
+    ("belongs to a group", "projects", "create", "alone"),
     ("reserved", "groups", "create", "oauth"),
     ("already exists", "users", "create", "{alice}", "--email", "other@example.org"),
     ("e-mail address", "users", "create", "new-one", "--email", "nonsense"),

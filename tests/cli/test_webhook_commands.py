@@ -31,7 +31,7 @@ def test_a_webhook_is_managed_by_commands(gatebell: LiveGatebell) -> None:
         assert gatebell.cli("webhooks", "delete", path, number)["url"] == receiver.url
     refused = gatebell.run_cli("webhooks", "pause", path, number)
     assert refused.returncode == 1
-    assert "no such webhook" in json.loads(refused.stderr)["error"]
+    assert "Webhook not found" in json.loads(refused.stderr)["error"]
     wrong = gatebell.run_cli(
         "webhooks", "create", path, "--url", "https://a.example", "--events", "x"
     )

@@ -93,7 +93,7 @@ def test_nobody_waits_for_a_frozen_postgres(
 def test_a_statement_that_takes_long_is_waited_for_while_postgres_answers(
     live: LiveGatebell,
 ) -> None:
-    """A row that somebody has locked is no reason to say that the database is away."""
+    """A row that somebody has locked is no reason to say that the database is unavailable."""
     endpoint = connect(live)
     assert endpoint.send(title="first").status_code == 200
     with psycopg.connect(live.database_url) as connection:

@@ -145,7 +145,7 @@ def test_a_webhook_without_a_good_item_is_refused_with_a_reason_for_each(
         {
             "item": 0,
             "reason": "it has no title: none of annotations.title, annotations.summary "
-            "and labels.alertname is there",
+            "and labels.alertname is present",
         },
         {"item": 1, "reason": "it is not an object"},
     ]

@@ -48,7 +48,7 @@ class Resent:
 def receiving_type(integration: IntegrationView) -> IntegrationType:
     """Return the type of an integration, or raise NotFoundError for one that receives nothing."""
     if integration.type is IntegrationType.EXTERNAL:
-        raise NotFoundError("A link to an on-call tool receives no alerts.")
+        raise NotFoundError("A link to an on-call tool does not receive alerts.")
     return integration.type
 
 

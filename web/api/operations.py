@@ -233,7 +233,7 @@ def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]
     if arguments.limit is not None:
         count_request(arguments.limit)
     if permission.is_for_administrators and not (bearer and bearer.is_admin):
-        message = "Only administrators of the instance may do this."
+        message = "Only administrators of the instance can do this."
         raise ForbiddenError(message)
     viewer = Viewer(
         user_id=bearer.user_id if bearer else None,

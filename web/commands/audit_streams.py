@@ -39,7 +39,7 @@ def list_command() -> dict[str, Any]:
     type=click.Choice([each.key for each in GracePeriod]),
     default=GracePeriod.DAY.key,
     show_default=True,
-    help="How long the old secret signs beside the new one.",
+    help="How long the old secret also signs.",
 )
 @one_transaction
 def rotate_command(*, stream_id: int, overlap: str) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.notifications import contacts as shared
 
-contacts = AppGroup("contacts", help="Where people are told of alerts.")
-channels = AppGroup("channels", help="Where projects as a whole are told of alerts.")
+contacts = AppGroup("contacts", help="Contacts: addresses at which people are paged.")
+channels = AppGroup("channels", help="Channels: chat rooms and lists that projects page.")
 
 _TYPE = click.option(
     "--type", "kind", type=click.Choice([each.value for each in ContactType]), required=True
 )
-_ADDRESS = click.option("--address", required=True, help="An e-mail address, or a URL of apprise.")
+_ADDRESS = click.option("--address", required=True, help="An e-mail address, or an Apprise URL.")
 _LABEL = click.option("--label", default="", help="A name for it; without one, the address.")
 
 

@@ -30,7 +30,9 @@ from web.services import now, reading
 #: The command line has all permissions.
 _OPERATOR = Viewer(user_id=None, is_admin=True)
 
-escalations = AppGroup("escalations", help="Escalation policies: whom alerts page, and when.")
+escalations = AppGroup(
+    "escalations", help="Escalation policies: who is paged for alerts, and when."
+)
 routes = AppGroup("alert-routes", help="Which alerts go to which escalation policy.")
 
 
@@ -46,13 +48,13 @@ def _project(path: str) -> ProjectView:
     "steps",
     multiple=True,
     required=True,
-    help='Delay since the start, and targets: "0s user:alice", "5m schedule:primary channel:ops".',
+    help='Delay from the start, and targets: "0s user:alice", "5m schedule:primary channel:ops".',
 )
-@click.option("--repeats", type=int, default=0, help="How often the steps are taken again.")
+@click.option("--repeats", type=int, default=0, help="How often the steps are repeated.")
 @click.option(
     "--repeat-pause", default="5m", show_default=True, help="Pause before the steps are repeated."
 )
-@click.option("--default", "is_default", is_flag=True, help="For alerts that no route is about.")
+@click.option("--default", "is_default", is_flag=True, help="For alerts that match no route.")
 @one_transaction
 def create_policy_command(
     *,
@@ -106,7 +108,7 @@ def delete_policy_command(*, project: str, policy: str) -> dict[str, Any]:
 @click.argument("project")
 @click.option("--name", required=True, help="Name of the route.")
 @click.option("--policy", help="Name or id of the escalation policy.")
-@click.option("--nobody", is_flag=True, help="Alerts that fit page nobody.")
+@click.option("--nobody", is_flag=True, help="Matching alerts page nobody.")
 @click.option("--severity", "severities", multiple=True, help="critical, high … Any without it.")
 @click.option("--environment", "environments", multiple=True, help="* stands for any characters.")
 @click.option("--service", "services", multiple=True, help="* stands for any characters.")
@@ -124,7 +126,7 @@ def create_route_command(
 ) -> dict[str, Any]:
     """Create a route in PROJECT. The first route that fits an alert decides."""
     if (policy is None) is not nobody:
-        message = "Say either --policy or --nobody."
+        message = "Give either --policy or --nobody."
         raise click.UsageError(message)
     place = _project(project)
     draft = RouteDraft(
@@ -168,7 +170,7 @@ def delete_route_command(*, project: str, route: int) -> dict[str, Any]:
 @routes.command("dry-run")
 @click.argument("project")
 @click.option(
-    "--days", type=click.IntRange(1, 92), default=7, show_default=True, help="Look back so far."
+    "--days", type=click.IntRange(1, 92), default=7, show_default=True, help="How far to look back."
 )
 @one_transaction
 def dry_run_command(*, project: str, days: int) -> dict[str, Any]:

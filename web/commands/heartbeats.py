@@ -22,19 +22,19 @@ from web.services import now
 #: The command line has all permissions.
 _OPERATOR = Viewer(user_id=None, is_admin=True)
 
-heartbeats = AppGroup("heartbeats", help="Heartbeats: alerts when a job is not heard of.")
+heartbeats = AppGroup("heartbeats", help="Heartbeats: alerts when a job does not report.")
 
 
 @heartbeats.command("create")
 @click.argument("project")
-@click.option("--name", required=True, help="Name of the job, which its alerts have in the title.")
+@click.option("--name", required=True, help="Name of the job, shown in the title of its alerts.")
 @click.option("--every", help="Interval between two pings: 30s, 5m, 1h30m, 2d. At least 1s.")
 @click.option("--cron", help="Instead of --every: five fields, such as '30 3 * * 1-5'.")
 @click.option("--time-zone", default="UTC", show_default=True, help="Of --cron.")
 @click.option("--grace", default="1m", show_default=True, help="How late a ping may be.")
 @click.option("--severity", type=click.Choice(SEVERITIES), default="critical", show_default=True)
-@click.option("--environment", default="", help="The environment that its alerts name.")
-@click.option("--description", default="", help="What its alerts say besides.")
+@click.option("--environment", default="", help="The environment of its alerts.")
+@click.option("--description", default="", help="Description, shown on its alerts.")
 @one_transaction
 def create_command(
     *, project: str, every: str | None, cron: str | None, time_zone: str, grace: str, **texts: str

@@ -24,7 +24,7 @@ from web.services import now
 #: The command line has all permissions.
 _OPERATOR = Viewer(user_id=None, is_admin=True)
 
-imports = AppGroup("import", help="Take over users, schedules, policies and integrations.")
+imports = AppGroup("import", help="Import users, schedules, policies and integrations.")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -32,11 +32,13 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def _options(command: _Command) -> _Command:
     """Give a command the arguments that all imports have."""
     for decorate in (
-        click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing."),
+        click.option(
+            "--dry-run", is_flag=True, help="Print what would be done, and change nothing."
+        ),
         click.option(
             "--add-members",
             is_flag=True,
-            help="Make accounts that are there Developers of the projects that page them.",
+            help="Make existing accounts Developers of the projects that page them.",
         ),
         click.option(
             "--create-users",

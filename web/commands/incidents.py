@@ -45,7 +45,7 @@ incidents = AppGroup("incidents", help="Incidents of projects.")
 @click.option("--description", help="Description in Markdown; without it, that of the alert.")
 @click.option("--severity", type=_SEVERITY, help="Severity; without it, that of the alert.")
 @click.option("--alert", "alerts", type=_IID, multiple=True, help="Number of an alert.")
-@click.option("--assignee", "assignees", multiple=True, help="User who looks after it.")
+@click.option("--assignee", "assignees", multiple=True, help="Assignee.")
 @click.option("--close-when-resolved", is_flag=True, help="Close it when its alerts are resolved.")
 @one_transaction
 def create_incident_command(*, project: str, **given: Any) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def create_incident_command(*, project: str, **given: Any) -> dict[str, Any]:
 @click.option("--assignee", help="A user name, or - for nobody.")
 @click.option("--search", default="", help="Words of title and description.")
 @click.option("--sort", type=click.Choice(list(SORT_ORDERS)), default="created")
-@click.option("--cursor", default="", help="From next_cursor, for those that follow.")
+@click.option("--cursor", default="", help="The value of next_cursor, for the next page.")
 @one_transaction
 def list_incidents_command(*, project: str, **given: Any) -> dict[str, Any]:
     """List up to 100 incidents of PROJECT."""
@@ -112,7 +112,9 @@ def show_incident_command(*, project: str, iid: int) -> dict[str, Any]:
 @click.option("--severity", type=_SEVERITY)
 @click.option("--title")
 @click.option("--description", help="Markdown.")
-@click.option("--assignee", "assignees", multiple=True, help="In place of all; - for nobody.")
+@click.option(
+    "--assignee", "assignees", multiple=True, help="Replaces all assignees; - for nobody."
+)
 @click.option("--close-when-resolved/--close-by-hand", default=None)
 @one_transaction
 def update_incident_command(*, project: str, iid: int, **given: Any) -> dict[str, Any]:

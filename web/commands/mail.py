@@ -37,7 +37,7 @@ def test_command(*, address: str) -> dict[str, Any]:
             mailer.send(_message(address, settings.instance_name, settings.base_url), now=now())
     except MailError as error:
         said = f": {error.reply}" if error.reply else ""
-        reason = f"{server.host}:{server.port} did not take the message: {error}{said}"
+        reason = f"{server.host}:{server.port} did not accept the message: {error}{said}"
         raise ConflictError(reason) from None
     return {"sent_to": address, "from": sender.address, "server": f"{server.host}:{server.port}"}
 
@@ -59,7 +59,7 @@ def status_command() -> dict[str, Any]:
 def _message(address: str, instance_name: str, base_url: str) -> Message:
     text = (
         f"This is a test message of {instance_name} at {base_url}.\n\n"
-        "E-mail reaches you, so people will get theirs.\n"
+        "If you read this, e-mail works.\n"
     )
     return Message(
         id=0,

@@ -57,7 +57,7 @@ def certificates_command(*, file: Path | None) -> dict[str, Any]:
     show_default=True,
     help="Hours until the new key signs, for giving its certificate to every registry.",
 )
-@click.option("--forget-former", is_flag=True, help="Withdraw all former keys at once.")
+@click.option("--forget-former", is_flag=True, help="Withdraw all former keys immediately.")
 @one_transaction
 def rotate_key_command(*, notice_hours: int, forget_former: bool) -> dict[str, Any]:
     """Create a key that signs after a notice; former ones stay in the bundle for a day."""

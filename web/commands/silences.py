@@ -44,11 +44,11 @@ _OPERATOR = Viewer(user_id=None, is_admin=True)
 _MOST_LISTED = 1_000
 _REPEATS = [each.value.lower() for each in Frequency]
 
-silences = AppGroup("silences", help="Silences: alerts that page nobody for a time.")
+silences = AppGroup("silences", help="Silences: matching alerts page nobody for a time.")
 maintenance_windows = AppGroup(
-    "maintenance-windows", help="Times, once or recurring, in which alerts page nobody."
+    "maintenance-windows", help="Times, once or recurring, at which alerts page nobody."
 )
-flap_settings = AppGroup("flap-settings", help="What becomes of alerts that open again and again.")
+flap_settings = AppGroup("flap-settings", help="How alerts that open repeatedly page.")
 
 
 def _project(path: str) -> ProjectView:
@@ -74,7 +74,7 @@ def _length(text: str) -> timedelta:
     help="""Such as 'service="web"'; several if given several times, and all have to match.""",
 )
 @click.option("--for", "length", required=True, help="How long: 30m, 2h, 1d12h.")
-@click.option("--starts", help="When it begins, such as 2026-12-06T02:00:00Z; by default now.")
+@click.option("--starts", help="When it starts, such as 2026-12-06T02:00:00Z; by default now.")
 @click.option("--comment", default="", help="Why.")
 @one_transaction
 def create_silence_command(
@@ -100,7 +100,7 @@ def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        message = f"“{text[:40]}” is no time such as 2026-12-06T02:00:00Z."
+        message = f"“{text[:40]}” is not a time such as 2026-12-06T02:00:00Z."
         raise InvalidError(message, field="starts") from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
@@ -139,8 +139,8 @@ def expire_silence_command(*, project: str, silence_id: int) -> dict[str, Any]:
 @click.option("--repeat", type=click.Choice(_REPEATS), help="How often; by default once.")
 @click.option("--rule", help="A rule of RFC 5545 instead, such as 'FREQ=MONTHLY;BYDAY=-1SU'.")
 @click.option("--severity", "severities", multiple=True, help="Only alerts of this severity.")
-@click.option("--environment", "environments", multiple=True, help="* stands for anything.")
-@click.option("--service", "services", multiple=True, help="* stands for anything.")
+@click.option("--environment", "environments", multiple=True, help="* stands for any characters.")
+@click.option("--service", "services", multiple=True, help="* stands for any characters.")
 @click.option("--matcher", "labels", multiple=True, help="""Such as 'host=~"db-.*"'.""")
 @one_transaction
 def create_window_command(

@@ -63,7 +63,9 @@ def with_any_key(command: Command) -> Command:
             answer: Mapping[str, Any] = command(**options)
             db.session.commit()
         except DataError:
-            _refuse("A value is too long, or holds something that cannot be stored, such as NUL.")
+            _refuse(
+                "A value is too long, or contains something that cannot be stored, such as NUL."
+            )
         except (DomainError, SettingsError, ValueError) as error:
             _refuse(str(error))
         print_answer(answer)

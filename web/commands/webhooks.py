@@ -61,7 +61,7 @@ def list_command(*, project: str) -> dict[str, Any]:
     type=click.Choice([each.key for each in GracePeriod]),
     default=GracePeriod.DAY.key,
     show_default=True,
-    help="How long the old secret signs beside the new one.",
+    help="How long the old secret also signs.",
 )
 @one_transaction
 def rotate_command(*, project: str, webhook_id: int, overlap: str) -> dict[str, Any]:

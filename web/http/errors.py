@@ -283,7 +283,7 @@ def _answer_broken(error: ParseException) -> Response:
     """Handle a body that violates HTTP, which the web server detects while it is read."""
     del error
     roll_back()
-    return _answer(400, "The body breaks the rules of HTTP.", {"Connection": "close"})
+    return _answer(400, "The request is not valid HTTP.", {"Connection": "close"})
 
 
 def _answer_http(error: HTTPException) -> Response:
@@ -310,7 +310,7 @@ def _answer_database(error: SQLAlchemyError) -> Response:
     # Rendering the page must not load the user from the database.
     g.is_database_away = True
     if isinstance(error, DataError):
-        return _answer(400, "A value holds something that cannot be stored, such as NUL.", {})
+        return _answer(400, "A value contains something that cannot be stored, such as NUL.", {})
     if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
         return _answer_unknown(error)
     _log.error("database error", extra={"kind": type(error).__name__, "reason": _reason(error)})

@@ -30,7 +30,7 @@ def advice(status: int) -> str | None:
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         return f"Send a POST to {_address(bare)} with the parameters in the body."
     if bare != request.path:
-        return f"There is nothing at this address. It has no slash at its end: {_address(bare)}"
+        return f"There is nothing at this URL. Remove the slash at the end: {_address(bare)}"
     return None
 
 

@@ -97,7 +97,7 @@ def read_beginning(kept: int, most: int) -> BodyBeginning:
 
 def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
-        message = "The only content encodings here are gzip and deflate."
+        message = "The only supported content encodings are gzip and deflate."
         raise NotJsonError(message)
     unpack = _gunzipped if body.startswith(_GZIP_MARK) else _inflated
     unpacked = unpack(body, limit + 1, encoding)

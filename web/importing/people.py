@@ -114,11 +114,13 @@ class People:
             account = self._accounts.get(key)
             if account is None:
                 entry = self._entries.get(key)
-                notes.append(f"{entry.name if entry else key} has no account here.")
+                notes.append(f"{entry.name if entry else key} has no account.")
             elif self._can_be_paged(account, project) or self._join(key, account, project):
                 found.append(account)
             else:
-                notes.append(f"{account.username} is no member of {project.path}, Developer or up.")
+                notes.append(
+                    f"{account.username} does not have the Developer role in {project.path}."
+                )
         return found
 
     def _can_be_paged(self, account: UserView, project: ProjectView) -> bool:

@@ -92,7 +92,7 @@ class AlertChanges(Loop):
                     finish(changes, session=session)
         except Exception as error:
             if isinstance(error, DBAPIError) and error.connection_invalidated:
-                raise  # the database is away: nothing is wrong with the changes
+                raise  # the database is unavailable: nothing is wrong with the changes
             self._after_failure(follower, changes, error)
         return len(changes)
 

@@ -30,7 +30,7 @@ _LOST_SECRET = "its secret was encrypted with a SECRET_KEY that is no longer kno
 class DestinationWorker(Loop):
     """The deliveries of one worker to destinations of one kind."""
 
-    #: Enough for many destinations: none is held while a request is under way.
+    #: Enough for many destinations: none is held while a request is in progress.
     connections = 3
     #: Of a thread for one destination, and of log lines.
     NAME: ClassVar[str]

@@ -65,7 +65,7 @@ class Escalations(Loop):
                 return running.take_due_steps(ids, session=session, now=self.clock(), around=around)
         except Exception as error:
             if isinstance(error, DBAPIError) and error.connection_invalidated:
-                raise  # the database is away: nothing is wrong with the escalations
+                raise  # the database is unavailable: nothing is wrong with the escalations
             return self._after_failure(ids, error)
 
     def _after_failure(self, ids: Sequence[int], error: Exception) -> int:

@@ -51,7 +51,7 @@ class Heartbeats(Loop):
                 settle_if_free(heartbeat_id, connection=self._kept, now=self.clock()) is not None
             )
         except (OperationalError, InterfaceError):
-            raise  # the database is away or busy: nothing is wrong with the heartbeat
+            raise  # the database is unavailable or busy: nothing is wrong with the heartbeat
         except Exception:  # noqa: BLE001 - one that fails must not hold up the others
             _log.exception("a heartbeat was not settled", extra={"heartbeat_id": heartbeat_id})
             until = self.clock() + _AFTER_FAILURE

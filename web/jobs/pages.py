@@ -41,7 +41,7 @@ from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.pages")
 _POLL_SECONDS = 0.25
-#: Between attempts to note what was sent, while the database is away.
+#: Between attempts to note what was sent, while the database is unavailable.
 _NOTING_SECONDS = 0.2
 #: A service that takes longer counts as slow.
 _SLOW_SECONDS = 5.0
@@ -59,7 +59,7 @@ class Paging(Loop):
     """The pages of one worker."""
 
     name = "pages"
-    #: None is held while a message is under way.
+    #: None is held while a message is in progress.
     connections = 4
 
     def __init__(
@@ -203,7 +203,7 @@ class Paging(Loop):
             return None
 
     def _note_sent(self, claim: Claim, delivery: Delivery) -> None:
-        """Note what was sent, however long the database is away: it would be sent again."""
+        """Note what was sent, however long the database is unavailable: it would be sent again."""
         while True:
             try:
                 self._in_transaction(

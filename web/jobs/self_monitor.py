@@ -116,7 +116,9 @@ class SelfMonitor(Loop):
             if not awaits:
                 return None
             if self.clock() - started_at > limit or self.is_stopped.wait(_LOOK_SECONDS):
-                message = f"No page had left {limit.total_seconds():g} s after the alert was sent."
+                message = (
+                    f"No page was sent within {limit.total_seconds():g} s after the alert was sent."
+                )
                 raise SelfMonitorError(message)
 
     def _resolved(
@@ -155,10 +157,10 @@ def _post(target: Target, body: bytes, settings: Settings, client: OutgoingClien
         url = parse_outgoing_url(f"{settings.base_url}{target.path}")
         answer = client.post(url, body, headers)
     except (OutgoingError, InvalidError) as error:
-        message = f"The public URL {settings.base_url} did not take the alert: {error}."
+        message = f"The public URL {settings.base_url} did not accept the alert: {error}."
         raise SelfMonitorError(message) from error
     if answer.problem is not None:
-        message = f"The public URL {settings.base_url} did not take the alert: {answer.problem}."
+        message = f"The public URL {settings.base_url} did not accept the alert: {answer.problem}."
         raise SelfMonitorError(message)
     return round(answer.seconds * 1000) * _MILLISECOND
 
@@ -170,10 +172,10 @@ def _ping_switch(settings: Settings, client: OutgoingClient) -> str | None:
     try:
         answer = client.post(parse_outgoing_url(settings.self_monitor_switch_url), b"", {})
     except (OutgoingError, InvalidError) as error:
-        return f"The dead man's switch did not take its ping: {error}."
+        return f"The dead man's switch did not accept its ping: {error}."
     if answer.problem is None:
         return None
-    return f"The dead man's switch did not take its ping: {answer.problem}."
+    return f"The dead man's switch did not accept its ping: {answer.problem}."
 
 
 def run_due(settings: Settings, *, clock: Clock = system_clock) -> int:

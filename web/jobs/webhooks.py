@@ -80,7 +80,7 @@ class WebhookDeliveries(DestinationWorker):
                 queue_incident_changes(changes, base_url=base_url, session=session, now=now)
         except Exception as error:
             if isinstance(error, OperationalError):
-                raise  # the database is away: nothing is wrong with the changes
+                raise  # the database is unavailable: nothing is wrong with the changes
             self._after_failure(taken, error)
         return len(taken)
 

@@ -56,7 +56,7 @@ class BriefOutages(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Pass every record, without the traceback of an outage."""
         if record.exc_info and isinstance(record.exc_info[1], PeeweeException):
-            record.msg, record.args = f"{record.getMessage()} (the database is away)", ()
+            record.msg, record.args = f"{record.getMessage()} (the database is unavailable)", ()
             record.exc_info = None
         return True
 

@@ -92,7 +92,7 @@ def send_test(contact_id: int, owner: Owner) -> SentMessage:
     while monotonic() < end:
         row = services().connections.first(OUTCOME_OF_MESSAGE, {"message_id": message_id})
         if row is None:
-            return SentMessage(is_sent=False, problem="it was deleted meanwhile")
+            return SentMessage(is_sent=False, problem="it was deleted in the meantime")
         outcome, problem = row
         if outcome is not None:
             is_sent = outcome == Outcome.SENT.value

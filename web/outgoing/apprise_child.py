@@ -192,7 +192,9 @@ class Program:
             return {"problem": "this service acts on the machine that sends, so it is not offered"}
         service = self._service(url)
         if service is None:
-            return {"problem": "apprise cannot read this URL; compare it with its documentation"}
+            return {
+                "problem": "Apprise cannot read this URL; compare it with Apprise's documentation"
+            }
         if len(service) > 1:
             return {"problem": "it names several targets: add one for each of them"}
         host = _host_of(service) or ""
@@ -211,7 +213,7 @@ class Program:
         url = request["url"]
         service = None if self._is_of_this_machine(url) else self._service(url)
         if service is None:
-            return {"problem": "apprise cannot read its URL any more"}
+            return {"problem": "Apprise can no longer read its URL"}
         sender = self._apprise.Apprise()
         sender.add(service)
         kind = self._apprise.NotifyType
@@ -225,7 +227,7 @@ class Program:
         if result:
             return {"problem": None}
         return {
-            "problem": f"{service.service_name} did not take it",
+            "problem": f"{service.service_name} did not accept it",
             "words": _words_of(result, request["url"], host=_host_of(service)),
         }
 

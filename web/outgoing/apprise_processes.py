@@ -26,7 +26,7 @@ _IDLE_SECONDS = 120.0
 _MOST_AT_ONCE = 16
 _LONGEST_URL = 1_000
 _ROOT = Path(__file__).parents[2]
-_ENDED = {"problem": "the process that sends through apprise ended"}
+_ENDED = {"problem": "the process that sends through Apprise ended"}
 
 
 class AppriseProblem(NamedTuple):
@@ -72,7 +72,7 @@ def check_apprise_url(url: str, settings: Settings) -> AppriseService:
         message = "The URL could not be checked. Try again."
         raise InvalidError(message, field="address") from error
     if answer.get("shown") is None:
-        problem = answer.get("problem") or "apprise cannot read this URL"
+        problem = answer.get("problem") or "Apprise cannot read this URL"
         message = f"{problem[:1].upper()}{problem[1:]}."
         raise InvalidError(message, field="address")
     return AppriseService(answer["service"], answer["shown"], answer["lane"])
@@ -206,14 +206,14 @@ class _Child:
         self.served += 1
 
     def end(self) -> bool:
-        """Note the end of a request; return whether no other one is under way."""
+        """Note the end of a request; return whether no other one is in progress."""
         self._active -= 1
         return self._active == 0
 
     def ask(self, request: Mapping[str, Any], deadline: float) -> Mapping[str, Any] | None:
         """Return the result of a request, or None if none came in time."""
         if not self._is_ready():
-            return {"problem": "the process that sends through apprise did not start in time"}
+            return {"problem": "the process that sends through Apprise did not start in time"}
         answers: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
         with self._lock:
             if self._has_ended:

@@ -276,7 +276,7 @@ def _failure(error: Exception) -> str:
         was_refused = isinstance(cause, OSError) and cause.errno == ECONNREFUSED
         return "it refused the connection" if was_refused else "it cannot be reached"
     if isinstance(error, ConnectTimeoutError):
-        return "it did not take the connection in time"
+        return "it did not accept the connection in time"
     if isinstance(error, HTTPException) and not isinstance(error, OSError):
         return "it does not answer in HTTP"
     return "it closed the connection without a response"

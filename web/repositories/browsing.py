@@ -117,7 +117,7 @@ def read_folder(project: ProjectView, tail: bytes) -> FolderPage | None:
             return None
         entry = reader.entry(branch, path)
         if entry is not None and entry.kind != "folder":
-            raise NotFoundError("There is no such folder on this branch.")
+            raise NotFoundError("Folder not found on this branch.")
         folder = reader.folder(branch, entry)
         links = links_of(project, branch)
         latest = reader.commits(branch, skip=0, count=1).commits
@@ -137,7 +137,7 @@ def read_file(project: ProjectView, tail: bytes) -> FilePage:
         branch, path = reader.find(tail)
         entry = reader.entry(branch, path)
         if entry is None or entry.kind == "folder":
-            raise NotFoundError("There is no such file on this branch.")
+            raise NotFoundError("File not found on this branch.")
         content = reader.content(entry)
         is_binary = content is not None and not is_text(content)
         shown = None if content is None or is_binary else content.decode("utf-8", "replace")
@@ -150,7 +150,7 @@ def read_commits(project: ProjectView, tail: bytes, *, skip: int, count: int) ->
     with _reader(project) as reader:
         branch, path = reader.find(tail)
         if path:
-            raise NotFoundError("There is no such branch.")
+            raise NotFoundError("Branch not found.")
         return CommitsPage(
             links=links_of(project, branch),
             branches=reader.branches(),

@@ -150,7 +150,7 @@ def _read_head(child: Child) -> tuple[bytes, bytes]:
         raise GitFailedError("Git on this server does not respond.") from error
     head, separator, rest = read.partition(b"\r\n\r\n")
     if not separator:
-        raise GitFailedError("Git could not do this; the server's log says why.")
+        raise GitFailedError("Git failed; the server's log has the reason.")
     return head, rest
 
 

@@ -18,7 +18,7 @@ def is_compressed(environ: dict[str, Any]) -> bool:
     """Return whether a body is gzip; raise GitEncodingError for other content codings."""
     encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if encoding not in _GZIP | _PLAIN:
-        raise GitEncodingError("The only content coding here is gzip.")
+        raise GitEncodingError("The only supported content encoding is gzip.")
     return encoding in _GZIP
 
 

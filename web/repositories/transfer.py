@@ -102,7 +102,7 @@ class Transfer:
             raise ConnectionResetError(ECONNRESET, "Git made no progress.") from error
         except (HTTPException, ParseException, TimeoutError, DomainError) as error:
             self._outcome = "bad body"
-            raise ConnectionResetError(ECONNRESET, "The body did not come.") from error
+            raise ConnectionResetError(ECONNRESET, "The body did not arrive.") from error
         finally:
             self.close()
 

@@ -169,9 +169,9 @@ def served_certificate() -> ServedCertificate | None:
 #: Words for what fails in handshakes, by OpenSSL's reason; alerts come from clients.
 _FAILURES = {
     "HTTP_REQUEST": "the client speaks plain HTTP to the TLS port",
-    "WRONG_VERSION_NUMBER": "the client speaks no TLS",
-    "UNSUPPORTED_PROTOCOL": "the client offers no TLS of version 1.2 or higher",
-    "VERSION_TOO_LOW": "the client offers no TLS of version 1.2 or higher",
+    "WRONG_VERSION_NUMBER": "the client does not speak TLS",
+    "UNSUPPORTED_PROTOCOL": "the client does not offer TLS 1.2 or higher",
+    "VERSION_TOO_LOW": "the client does not offer TLS 1.2 or higher",
     "NO_SHARED_CIPHER": "the client offers no strong cipher suite",
     "UNEXPECTED_EOF_WHILE_READING": "the client closed the connection",
     "TLSV1_ALERT_UNKNOWN_CA": "the client does not trust the certificate",

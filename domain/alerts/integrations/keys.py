@@ -112,7 +112,7 @@ def end_key(integration_id: int, key_id: str, *, session: Session, now: datetime
     expires_at = integration.previous_key_expires_at
     is_live = previous and expires_at and expires_at > now
     if not (previous and is_live and key_id == _key_id(previous)):
-        raise NotFoundError("This integration has no such key.")
+        raise NotFoundError("Key not found in this integration.")
     end_previous_key(integration_id, seen=_key_id(current), session=session)
 
 

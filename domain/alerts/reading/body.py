@@ -51,7 +51,7 @@ def _read_float(text: str) -> float | LongNumber:
 
 
 def _refuse_constant(text: str) -> None:
-    raise UnreadableBody(f"The body is not JSON: {text} is no JSON number (RFC 8259 section 6).")
+    raise UnreadableBody(f"The body is not JSON: {text} is not a JSON number (RFC 8259 section 6).")
 
 
 _LENIENT: Callable[[str], object] = json.JSONDecoder(

@@ -50,7 +50,7 @@ def _identify(
         return fingerprint.of_value(given), f"the {name} field", None
     warning = None
     if not is_blank(given):
-        warning = f"{name} is no string, number or array: {excerpt(given)}, so it is not used."
+        warning = f"{name} is not a string, number or array: {excerpt(given)}, so it is not used."
     if not automatic_fingerprint:
         return None, _UNGROUPED, warning
     made_of = f"the whole payload without {mapping.volatile}"

@@ -180,7 +180,7 @@ def _alert_field(name: str) -> AlertField:
     try:
         return AlertField(name)
     except ValueError as error:
-        raise InvalidError(f"{excerpt(name)} is no field of an alert.") from error
+        raise InvalidError(f"{excerpt(name)} is not a field of an alert.") from error
 
 
 def stored_value(mapping: FieldMapping) -> dict[str, object]:

@@ -122,7 +122,7 @@ def checked_words(words: Mapping[str, object], *, field: str) -> dict[str, Sever
             message = f"A severity word has 1 to {LONGEST_WORD} printable characters."
             raise InvalidError(message, field=field)
         if severity not in set(Severity):
-            message = f"{excerpt(severity)} is no severity: use {', '.join(Severity)}."
+            message = f"{excerpt(severity)} is not a severity: use {', '.join(Severity)}."
             raise InvalidError(message, field=field)
         checked[word] = Severity(str(severity))
     if len(checked) > MOST_WORDS:
@@ -161,11 +161,11 @@ def checked_join(paths: tuple[Path, ...], separator: object, *, field: str) -> J
 def read_rules(stored: object) -> MappingRules:
     """Read rules from their stored value; raise InvalidError if it is malformed."""
     if not isinstance(stored, dict) or stored.keys() - _READERS:
-        raise InvalidError("These are no rules of a mapping.", field="rules")
+        raise InvalidError("These are not valid mapping rules.", field="rules")
     words = stored.get("severity_words", {})
     joins = stored.get("joins", {})
     if not (isinstance(words, dict) and isinstance(joins, dict)):
-        raise InvalidError("These are no rules of a mapping.", field="rules")
+        raise InvalidError("These are not valid mapping rules.", field="rules")
     return MappingRules(
         severity_words=checked_words(words, field="severity_words"),
         resolved_when=_read_conditions(stored.get("resolved_when", []), "resolved_when"),
@@ -179,7 +179,7 @@ _READERS = {"severity_words", "resolved_when", "dropped_when", "joins"}
 
 def _read_conditions(stored: object, name: str) -> tuple[Condition, ...]:
     if not (isinstance(stored, list) and all(isinstance(each, dict) for each in stored)):
-        raise InvalidError("These are no rules of a mapping.", field=name)
+        raise InvalidError("These are not valid mapping rules.", field=name)
     return tuple(
         checked_condition(
             checked_path(each.get("path")), each.get("operator"), each.get("words"), field=name
@@ -190,7 +190,7 @@ def _read_conditions(stored: object, name: str) -> tuple[Condition, ...]:
 
 def _read_join(stored: object) -> Join:
     if not (isinstance(stored, dict) and isinstance(stored.get("paths"), list)):
-        raise InvalidError("This is no join of a mapping.", field="joins")
+        raise InvalidError("This is not a valid join of a mapping.", field="joins")
     paths = tuple(map(checked_path, stored["paths"]))
     return checked_join(paths, stored.get("separator", ": "), field="joins")
 

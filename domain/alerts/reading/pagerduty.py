@@ -111,7 +111,7 @@ def _problems(payload: Mapping[str, object]) -> Iterator[str]:
 
 def _problems_of_payload(about: object) -> Iterator[str]:
     if not isinstance(about, dict):
-        yield "'payload' is missing or is no object"
+        yield "'payload' is missing or is not an object"
         return
     for name in ("summary", "source", "severity"):
         if is_blank(about.get(name)):

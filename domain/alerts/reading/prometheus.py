@@ -78,7 +78,7 @@ def _read_title(labels: Mapping[str, object], annotations: Mapping[str, object])
     if title is None:
         raise _NoAlertError(
             "it has no title: none of annotations.title, annotations.summary "
-            "and labels.alertname is there"
+            "and labels.alertname is present"
         )
     return title
 

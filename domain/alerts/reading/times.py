@@ -18,7 +18,7 @@ from domain.alerts.reading.time_zones import find_zone
 
 #: The zero value of Go's time.Time, which senders write for "no time".
 ZERO_TIME = datetime.min.replace(tzinfo=UTC)
-END_BEFORE_START = "The end lies before the start, so it counts as the start."
+END_BEFORE_START = "The end is before the start, so the start is used."
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Upper limits of a Unix time with so many units per second. Each limit is March 1973 in the next
@@ -57,7 +57,7 @@ class _Guess(Enum):
     """What a time leaves open, with the parse warning about how it is read."""
 
     OFFSET = "has no offset from UTC: {}, so it is read as UTC."
-    ZONE = "names a time zone that is not known here: {}, so it is read as UTC."
+    ZONE = "names an unknown time zone: {}, so it is read as UTC."
     TIME = "has no time of day: {}, so it is read as midnight UTC."
 
 
@@ -163,7 +163,7 @@ def _read(value: object) -> _Reading:
         return _read_text(value.strip())
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _read_epoch(value)
-    raise ValueError("no text and no number")
+    raise ValueError("neither a text nor a number")
 
 
 def _reading(value: object) -> tuple[datetime | None, _Guess | None]:

@@ -305,10 +305,10 @@ def check_key(receiver: Receiver, authorization: str | None, *, keyring: Keyring
 def check_open(receiver: Receiver) -> None:
     """Raise DisabledReceiverError if it is off, here, in its project or for an on-call tool."""
     if receiver.is_archived:
-        message = "This project is archived and takes no alerts. A maintainer can unarchive it."
+        message = "This project is archived and does not accept alerts. An owner can unarchive it."
         raise DisabledReceiverError(message)
     if not receiver.is_monitored:
-        message = "Monitoring is turned off in this project, so it takes no alerts."
+        message = "Monitoring is turned off in this project, so it does not accept alerts."
         raise DisabledReceiverError(message)
     if receiver.external_is_active:
         message = "The project's alerts are in an external on-call tool; this endpoint is closed."

@@ -20,7 +20,7 @@ from domain.database.statements import KeptConnection
 from models import Alert, AlertNote
 
 NOTHING_OPEN = "No open alert has this dedup_key: nothing was changed."
-NO_ALERT = "A change event opens no alert: it is kept in this log alone."
+NO_ALERT = "A change event does not open an alert: it is only kept in this log."
 _ACKNOWLEDGED = "acknowledged"
 
 

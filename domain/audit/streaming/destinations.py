@@ -85,7 +85,7 @@ def get_stream(stream_id: int, *, session: Session, now: datetime) -> StreamView
     """Return a destination, or raise NotFoundError."""
     row = session.execute(_statement().where(AuditStream.id == stream_id)).first()
     if row is None:
-        raise NotFoundError("There is no such destination.")
+        raise NotFoundError("Destination not found.")
     return _view(row, now)
 
 
@@ -127,7 +127,7 @@ def _view(row: Row[AuditStream, int, datetime | None], now: datetime) -> StreamV
 def _row(stream_id: int, session: Session) -> AuditStream:
     row = session.get(AuditStream, stream_id, with_for_update=True)
     if row is None:
-        raise NotFoundError("There is no such destination.")
+        raise NotFoundError("Destination not found.")
     return row
 
 
@@ -188,4 +188,4 @@ def remove_stream(stream_id: int, *, session: Session) -> None:
         delete(AuditStream).where(AuditStream.id == stream_id).returning(AuditStream.id)
     )
     if gone is None:
-        raise NotFoundError("There is no such destination.")
+        raise NotFoundError("Destination not found.")

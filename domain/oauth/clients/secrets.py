@@ -72,7 +72,7 @@ def renew_secret(
     """Create a secret and return it; the previous one stays valid for a grace period.
 
     One that is still older dies at once. Renewals of one application wait for each other. Raises
-    NotFoundError if the application was deleted meanwhile.
+    NotFoundError if the application was deleted in the meantime.
     """
     _hold(application_id, session=session)
     mine = ApplicationSecret.application_id == application_id
@@ -128,7 +128,7 @@ def _hold(application_id: int, *, session: Session) -> None:
         .with_for_update(key_share=True)
     )
     if held is None:
-        message = "There is no such application any more."
+        message = "Application not found."
         raise NotFoundError(message)
 
 

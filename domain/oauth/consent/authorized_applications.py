@@ -245,7 +245,7 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
     """
     name = session.scalar(select(Application.name).where(Application.id == application_id))
     if name is None:
-        message = "There is no such application."
+        message = "Application not found."
         raise NotFoundError(message)
     # The consent first, as approving locks it: a code that is about to be stored is revoked too.
     session.execute(

@@ -41,7 +41,7 @@ def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> 
     uid = _uid(request.value("client_id"), hinted)
     application = find_by_uid(uid, session=session) if uid else None
     if uid and application is None:
-        raise InvalidRequestError("No application with this client_id is registered here.")
+        raise InvalidRequestError("No application with this client_id is registered.")
     return LogoutRequest(
         user_id=hinted.user_id if hinted else None,
         application_name=application.name if application else None,
@@ -56,12 +56,12 @@ def _hinted(hint: str | None, issuer: str, session: Session) -> Audience | None:
     try:
         return read_hint(hint, issuer=issuer, session=session)
     except InvalidHintError:
-        raise InvalidRequestError("The id_token_hint is no ID token of this service.") from None
+        raise InvalidRequestError("The id_token_hint is not an ID token of this service.") from None
 
 
 def _uid(client_id: str | None, hinted: Audience | None) -> str | None:
     if client_id is not None and "\x00" in client_id:
-        raise InvalidRequestError("No application with this client_id is registered here.")
+        raise InvalidRequestError("No application with this client_id is registered.")
     if hinted and client_id not in {None, hinted.application_uid}:
         raise InvalidRequestError("The id_token_hint was issued to another application.")
     return hinted.application_uid if hinted else client_id

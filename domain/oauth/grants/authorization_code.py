@@ -35,7 +35,7 @@ from domain.oauth.tokens.redemption import redeem_code
 from models import Authorization
 
 #: The same for all of these, since a thief of a code must learn no more.
-UNKNOWN_CODE = "The authorization code is not known here, or was issued to another client."
+UNKNOWN_CODE = "The authorization code is unknown, or was issued to another client."
 EXPIRED_CODE = "The authorization code has expired. Send the browser for a new one."
 USED_CODE = "The authorization code was used already, and what it gave is revoked."
 LOST_CODE = "The authorization code was used already."
@@ -93,7 +93,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         uid = self.request.required("client_id")
         application = None if "\x00" in uid else find_by_uid(uid, session=self._context.session)
         if application is None:
-            raise InvalidClientError("No application with this client_id is registered here.")
+            raise InvalidClientError("No application with this client_id is registered.")
         redirect_uri = self.request.required("redirect_uri")
         if not is_registered(redirect_uri, application.redirect_uris):
             raise UnknownRedirectUriError(redirect_uri, view_of(application))
@@ -104,11 +104,11 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         self.request.refuse_repeated_parameters()
         self.request.client.require_grant_type(self.GRANT_TYPE)
         if self.request.required("response_type") != "code":
-            raise UnsupportedResponseTypeError("code", "The only response_type here is code.")
+            raise UnsupportedResponseTypeError("code", "The only supported response_type is code.")
         if (self.request.value("response_mode") or "query") != "query":
-            raise InvalidRequestError("The only response_mode here is query.")
+            raise InvalidRequestError("The only supported response_mode is query.")
         if "\x00" in (self.request.value("nonce") or ""):
-            raise InvalidRequestError("A nonce cannot hold the character NUL.")
+            raise InvalidRequestError("A nonce cannot contain the character NUL.")
         self._check_scope()
         self._check_pkce()
         check_thumbprint(self.request.value("dpop_jkt"))
@@ -132,18 +132,22 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
     def _check_prompt(self) -> None:
         prompts = set((self.request.value("prompt") or "").split())
         if not prompts <= PROMPTS or ("none" in prompts and len(prompts) > 1):
-            raise InvalidRequestError("prompt is none, or some of login, consent, select_account.")
+            raise InvalidRequestError(
+                "prompt must be none, or a combination of login, consent and select_account."
+            )
         max_age = self.request.value("max_age")
         if max_age is not None and not _SECONDS.fullmatch(max_age):
-            raise InvalidRequestError("max_age is a number of seconds.")
+            raise InvalidRequestError("max_age must be a number of seconds.")
 
     def _check_request_objects(self) -> None:
         """Refuse request objects (JWT), because ignoring them would change the request."""
         if self.request.value("request") is not None:
-            raise RequestNotSupportedError("Parameters cannot be given as a request object here.")
+            raise RequestNotSupportedError("Request objects are not supported.")
         is_foreign = self.request.value("request_uri") is not None and not self.request.pushed
         if is_foreign:
-            raise RequestURINotSupportedError("Parameters cannot be given by request_uri here.")
+            raise RequestURINotSupportedError(
+                "This request_uri is not supported: push the parameters first."
+            )
 
     def create_authorization_response(
         self, redirect_uri: str, grant_user: Approval | None

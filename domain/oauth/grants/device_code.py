@@ -22,10 +22,10 @@ from domain.oauth.tokens.redemption import end_device, redeem_device_code
 from models import DeviceAuthorization
 
 #: The same for all of these, since a thief of a code must learn no more.
-UNKNOWN_CODE = "The device code is not known here, or was issued to another client."
+UNKNOWN_CODE = "The device code is unknown, or was issued to another client."
 REDEEMED_CODE = "The device code was redeemed already."
-WITHDRAWN_CODE = "The approval of the device was taken back."
-LOST_CODE = "The device code was redeemed already, or its approval was taken back."
+WITHDRAWN_CODE = "The approval of the device was withdrawn."
+LOST_CODE = "The device code was redeemed already, or its approval was withdrawn."
 #: So long a poll may be on its way.
 _ON_THE_WAY = timedelta(seconds=1)
 _NONE = timedelta(0)

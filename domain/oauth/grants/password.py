@@ -23,8 +23,8 @@ from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_ref
 #: One sentence for a wrong name, a wrong password, a locked account and one with a second factor:
 #: the response must not reveal which of them it is.
 REFUSED = (
-    "The user name or password is wrong, or this account cannot be used with a password alone. "
-    "A personal access token may do."
+    "The user name or password is wrong, or this account cannot sign in with a password only. "
+    "Use a personal access token instead."
 )
 DEFAULT_SCOPE = "api"
 #: The members of the response: the specification's examples show no scope and no time.
@@ -81,7 +81,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         # Such a token cannot be refreshed.
         scopes = in_order(set(known_scopes(text)) - {"offline_access"})
         if not scopes:
-            raise InvalidScopeError("The request asks for no scope at all.")
+            raise InvalidScopeError("The request has no scope.")
         return " ".join(scopes)
 
     def _get_owner(self, request: ProtocolRequest) -> UserView:

@@ -23,7 +23,7 @@ from domain.oauth.tokens.refresh_replay import find_replay, replayable_pair, rep
 from models import AccessToken
 
 #: The same for all of these, since a thief of a token must learn no more.
-UNKNOWN = "The refresh token is not known here, or was issued to another client."
+UNKNOWN = "The refresh token is unknown, or was issued to another client."
 REVOKED = "The refresh token was revoked."
 USED = "The refresh token was used already."
 OTHER_KEY = "The refresh token is bound to a key: prove it by DPoP."

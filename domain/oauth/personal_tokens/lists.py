@@ -250,6 +250,6 @@ def get_row(token_id: int, *, owner_id: int | None, session: Session) -> Persona
     """Return the row of a token of this owner, or of anybody's; else raise NotFoundError."""
     token = session.get(PersonalAccessToken, token_id) if token_id <= LARGEST_ID else None
     if token is None or owner_id not in {None, token.user_id}:
-        message = "There is no such personal access token."
+        message = "Personal access token not found."
         raise NotFoundError(message)
     return token

@@ -37,7 +37,7 @@ def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuth
             bearer.authorization_id, bearer.key_thumbprint, session=session
         )
     if bearer.personal_token_id is None:
-        message = "A token that was got with a password alone makes no access tokens."
+        message = "A token obtained with a password cannot create access tokens."
         raise ForbiddenError(message)
     return None
 
@@ -77,7 +77,7 @@ def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None
         select(PersonalAccessToken.authorization_id).where(PersonalAccessToken.id == token_id)
     )
     if made_by is None or made_by != bearer.authorization_id:
-        message = "An application rotates no access tokens but those that it made."
+        message = "An application can only rotate access tokens that it created."
         raise ForbiddenError(message)
 
 

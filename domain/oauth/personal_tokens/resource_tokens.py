@@ -222,6 +222,6 @@ def _bot_of(namespace: Namespace, token_id: int, *, session: Session) -> int:
     )
     user_id = session.scalar(statement) if token_id <= LARGEST_ID else None
     if user_id is None:
-        message = "There is no such access token here."
+        message = "Access token not found."
         raise NotFoundError(message)
     return user_id

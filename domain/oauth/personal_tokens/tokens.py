@@ -63,7 +63,7 @@ def create_token(
     """
     checked = check_details(details)
     if user_id > LARGEST_ID or session.get(User, user_id) is None:
-        message = "There is no such user."
+        message = "User not found."
         raise NotFoundError(message)
     return _store(user_id, checked, session=session, keyring=keyring, now=now)
 

@@ -23,7 +23,7 @@ _USE_RESOLUTION = timedelta(minutes=1)
 class Refusal(StrEnum):
     """The reason why a token is refused."""
 
-    MISSING = "There is no access token in the request."
+    MISSING = "The request has no access token."
     UNKNOWN = "The access token is invalid."
     EXPIRED = "The access token expired."
     REVOKED = "The access token was revoked."

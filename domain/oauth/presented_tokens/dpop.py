@@ -128,7 +128,7 @@ def _verified(text: str) -> tuple[Key, Mapping[str, object]]:
     try:
         token = jwt.decode(text, own_key, registry=_REGISTRY)
     except _UNREADABLE as error:
-        raise InvalidProofError("The DPoP proof is no JWT that its own key has signed.") from error
+        raise InvalidProofError("The DPoP proof is not a JWT signed with its own key.") from error
     if token.header.get("typ") != _TYPE:
         raise InvalidProofError("The DPoP proof must have the typ dpop+jwt.")
     return keys[0], token.claims
@@ -144,7 +144,7 @@ def _key_in(header: Mapping[str, object]) -> Key:
     if not isinstance(jwk, dict):
         raise InvalidProofError("The DPoP proof needs a public key as jwk.")
     if _PRIVATE_MEMBERS & jwk.keys():
-        raise InvalidProofError("The jwk of a DPoP proof must not hold a private key.")
+        raise InvalidProofError("The jwk of a DPoP proof must not contain a private key.")
     try:
         check_jwk(jwk)
     except RefusedKeyError as error:

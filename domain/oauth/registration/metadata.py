@@ -108,7 +108,7 @@ def _grant_types(asked: list[str] | None, *, has_devices: bool) -> list[str]:
         wanted.discard(DeviceCodeGrant.GRANT_TYPE)
     found = [name for name in GRANT_TYPES if name in wanted]
     if found == ["refresh_token"]:
-        raise InvalidClientMetadataError("None of the grant_types is for clients like this.")
+        raise InvalidClientMetadataError("None of the grant_types is available to such a client.")
     return found
 
 
@@ -116,7 +116,7 @@ def _response_types(asked: list[str] | None, grant_types: list[str]) -> list[str
     """Return the response types that go with the grant types (the table of section 2.1)."""
     fitting = ["code"] if "authorization_code" in grant_types else []
     if asked is not None and fitting and "code" not in asked:
-        raise InvalidClientMetadataError("The only one of the response_types here is code.")
+        raise InvalidClientMetadataError("The only supported response_type is code.")
     return fitting
 
 

@@ -73,7 +73,7 @@ def _instance_owner_id(context: OAuthContext) -> int:
         .limit(1)
     )
     if found is None:
-        message = "Nobody administers this instance, so nobody can register with it."
+        message = "This instance has no administrator, so clients cannot register."
         raise ForbiddenError(message)
     return found
 
@@ -151,7 +151,7 @@ def _check_identity(
         raise InvalidRequestError("client_id must be the one of this registration.")
     for name in _OURS:
         if name in body:
-            raise InvalidRequestError(f"{name} is not for clients to send.")
+            raise InvalidRequestError(f"{name} cannot be set by clients.")
     secret = body.get("client_secret")
     if secret is not None and not _is_secret_of(application, secret, context):
         raise InvalidClientMetadataError("client_secret is not the one of this registration.")

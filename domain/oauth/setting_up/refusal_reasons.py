@@ -149,7 +149,7 @@ TEXTS: Mapping[str, ReasonText] = {
     ),
     RefusalReason.DENIED: ReasonText(
         title="Denied by the user",
-        advice="Nothing is wrong with the request. Ask again only when the user wants it.",
+        advice="Nothing is wrong with the request. Do not ask again unless the user wants it.",
     ),
     RefusalReason.WRONG_PASSWORD: ReasonText(
         title="Wrong user name or password",

@@ -23,7 +23,7 @@ def check_har(text: str) -> Iterator[Found]:
     log = read_json(text, wanted=lambda name: name not in _UNWANTED).get("log")
     entries = log.get("entries") if log else None
     if entries is None or not isinstance(entries.value, list):
-        raise UnreadableContentError("The content is no HAR file: it has no log.entries")
+        raise UnreadableContentError("The content is not a HAR file: it has no log.entries")
     own_hosts = {_host(_url(each)) for each in entries.items if _is_own(_url(each))}
     rates = Rates()
     for entry in entries.items:

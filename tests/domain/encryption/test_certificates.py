@@ -56,8 +56,8 @@ def test_files_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> No
     curve = ec.generate_private_key(ec.SECP192R1())
     short = write_certificate(tmp_path / "short.pem", curve).read_bytes()
     pairs = {
-        "no certificate in PEM": (private_pem(KEY), good),
-        "no valid private key": (good, b"-----BEGIN"),
+        "not a certificate in PEM": (private_pem(KEY), good),
+        "not a valid private key": (good, b"-----BEGIN"),
         "encrypted with a password": (good, private_pem(KEY, password=b"sesame")),
         "The private key is not that of the certificate": (good, private_pem(rsa_key(2048))),
         "Certificate: The RSA key has 1024 bits, which is too weak": (weak, weak),

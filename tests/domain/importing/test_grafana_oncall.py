@@ -63,7 +63,7 @@ def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) ->
     assert "webhook of the project" in found["step", "Shop chain: step 4"]
     assert "add a route" in found["route", "Alertmanager: us-(east|west)"]
     assert "does not receive alerts" in found["integration", "Mail"]
-    assert "webhooks of the project" in found["webhooks", "1 of them"]
+    assert "webhooks to the project" in found["webhooks", "1 of them"]
     assert [(each.name, each.type) for each in plan.integrations] == [
         ("Alertmanager", IntegrationType.PROMETHEUS),
         ("Deploys", IntegrationType.HTTP),
@@ -125,5 +125,5 @@ def test_strange_entities_are_left_out_and_never_fail(value: object) -> None:
 
 
 def test_something_else_is_no_export() -> None:
-    with pytest.raises(InvalidError, match="no export of Grafana OnCall"):
+    with pytest.raises(InvalidError, match="not an export of Grafana OnCall"):
         read_grafana_oncall([Document("a.json", {"data": []})], now=NOW)

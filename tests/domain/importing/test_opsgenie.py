@@ -117,5 +117,5 @@ def test_strange_entities_are_left_out_and_never_fail(value: object) -> None:
 
 
 def test_something_else_is_no_backup() -> None:
-    with pytest.raises(InvalidError, match="no backup of Opsgenie"):
+    with pytest.raises(InvalidError, match="not a backup of Opsgenie"):
         read_opsgenie([Document("a.json", {"users": []})], now=NOW)

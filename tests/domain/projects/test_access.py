@@ -194,7 +194,7 @@ def test_a_path_is_taken_once_whatever_the_case_and_the_kind(session: Session) -
         group("acme/shop", session)
     with pytest.raises(ConflictError):
         project("acme/SHOP", session)
-    with pytest.raises(InvalidError, match="lives in a group"):
+    with pytest.raises(InvalidError, match="belongs to a group"):
         project("alone", session)
     with pytest.raises(InvalidError, match="Visibility"):
         project("acme/other", session, "secret")

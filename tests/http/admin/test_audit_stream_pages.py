@@ -57,7 +57,7 @@ def test_a_destination_is_added_tried_rotated_paused_and_deleted(
     assert secret_on(page) != secret
     assert "also signs until" in page.text
     page = press(browser, page, "/resume")
-    assert "Events that wait are being sent." in page.text
+    assert "Waiting events are being sent." in page.text
 
     page = press(browser, page, "/delete")
     assert "was deleted" in page.text

@@ -96,7 +96,7 @@ def test_a_list_of_the_api_names_an_unknown_parameter_and_those_that_it_takes(
     assert api(gatebell, path).status_code == 200
     answer = api(gatebell, path, "sevrity=critical")
     assert answer.status_code == 400
-    assert answer.json()["error"].startswith("sevrity is not known here; this list takes ")
+    assert answer.json()["error"].startswith("sevrity is not a known parameter; known parameters: ")
     assert "per_page" in answer.json()["error"]
     assert "token" not in answer.json()["error"]
 
@@ -110,7 +110,7 @@ def test_a_list_on_a_page_says_what_it_does_not_know(gatebell: LiveGatebell, pat
         assert answer.headers["Content-Type"].startswith("text/html")
         plain = filled(endpoint_of(gatebell), path, is_quoted=False)
         assert f'href="{plain}">Clear filters' in answer.text
-    assert "sevrity is not known here; this list takes " in answer.text
+    assert "sevrity is not a known parameter; known parameters: " in answer.text
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def test_a_delivery_of_another_webhook_is_not_there(shop: Shop, receiver: Receiv
     )
     tested = shop.call.done("POST", f"/{one}/test")
     at = f"/{other}/deliveries/{tested['delivery_id']}"
-    assert "no such delivery" in shop.call.refused("GET", at, status=404)
+    assert "Delivery not found" in shop.call.refused("GET", at, status=404)
     shop.call.refused("POST", f"{at}/send_again", status=404)
     assert "state" in shop.call.refused("GET", f"/{one}/deliveries?state=lost")
 

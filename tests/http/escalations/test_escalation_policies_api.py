@@ -96,8 +96,8 @@ def test_one_policy_is_the_default(gatebell: LiveGatebell) -> None:
         ({"name": "Night", "steps": ["0s user:{me}"], "repeats": 10}, "repeats must be at most 9"),
         ({"name": "Night", "steps": ["0s user:{me}"], "repeat_pause": "1s"}, "between 1 minute"),
         ({"name": "Night", "steps": [{"targets": [{"type": "team", "id": 1}]}]}, "steps.0"),
-        ({"name": "Night", "steps": [{"targets": [{"type": "user", "id": 2**62}]}]}, "no member"),
-        ({"name": "Night", "steps": [{"targets": [{"type": "user"}]}]}, "is no target"),
+        ({"name": "Night", "steps": [{"targets": [{"type": "user", "id": 2**62}]}]}, "not a member"),
+        ({"name": "Night", "steps": [{"targets": [{"type": "user"}]}]}, "is not a target"),
         ({"name": "Night", "steps": [7]}, "steps.0"),
     ],
 )
@@ -121,7 +121,7 @@ def test_names_are_unique_and_a_stranger_is_no_target(gatebell: LiveGatebell) ->
     assert refused.endswith("This project has a policy with the name NIGHT already.")
     stranger = person_for(gatebell, None).username
     body = {"name": "Day", "steps": [f"0s user:{stranger}"]}
-    assert "is no member" in call.refused("POST", "/escalation_policies", json=body)
+    assert "is not a member" in call.refused("POST", "/escalation_policies", json=body)
 
 
 def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> None:
@@ -132,7 +132,7 @@ def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> Non
     for method in ("GET", "PUT", "DELETE"):
         other.refused(method, f"/escalation_policies/{made['id']}", status=404)
     route = {"name": "Route", "escalation_policy_id": made["id"]}
-    assert "no such escalation policy" in other.refused("POST", "/alert_routes", json=route)
+    assert "Escalation policy not found" in other.refused("POST", "/alert_routes", json=route)
 
 
 @pytest.mark.both_databases
@@ -163,9 +163,9 @@ def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> N
 def test_the_command_line_says_what_is_wrong(gatebell: LiveGatebell) -> None:
     path, _, _ = project_of(gatebell)
     done = gatebell.run_cli("escalations", "create", path, "--name", "N", "--step", "0s user:x")
-    assert (done.returncode, "“x” is no member" in done.stderr) == (1, True)
+    assert (done.returncode, "“x” is not a member" in done.stderr) == (1, True)
     done = gatebell.run_cli("alert-routes", "create", path, "--name", "N")
-    assert (done.returncode, "Say either --policy or --nobody." in done.stderr) == (2, True)
+    assert (done.returncode, "Give either --policy or --nobody." in done.stderr) == (2, True)
 
 
 def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -> None:

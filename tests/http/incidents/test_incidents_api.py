@@ -58,7 +58,7 @@ def test_what_makes_no_incident_is_refused_in_words(project: IncidentProject) ->
     ):
         assert said in refused(project, "POST", "/incidents", code, **json), json
     assert "must be one of" in refused(project, "PUT", "/incidents/1", 400, status="closed")
-    assert "not known here" in refused(project, "GET", "/incidents?label=x", 400)
+    assert "not a known parameter" in refused(project, "GET", "/incidents?label=x", 400)
     refused(project, "PUT", "/incidents/2", 404, title="x")
     assert len(project.incidents()) == 1
 

@@ -79,7 +79,7 @@ def test_chunks_that_are_none_are_a_bad_request(gatebell: LiveGatebell) -> None:
         answer = chunked(endpoint, b'{"title": "Half"}', end)
         assert status_of(answer) == 400, end
         assert json.loads(answer.rpartition(b"\r\n\r\n")[2]) == {
-            "message": "400 Bad Request: The body breaks the rules of HTTP."
+            "message": "400 Bad Request: The request is not valid HTTP."
         }
     assert alerts_of(gatebell, endpoint.project) == []
 

@@ -173,7 +173,7 @@ def test_a_sample_that_is_none_is_refused_in_a_sentence(gatebell: LiveGatebell) 
         "{": "The sample is not JSON",
         "[]": "The sample is an array; a JSON object is expected.",
         "null": "The sample is null",
-        '{"a": NaN}': "NaN is no JSON number",
+        '{"a": NaN}': "NaN is not a JSON number",
         '{"a":' * 101 + "1" + "}" * 101: "nested deeper than 100 levels",
         '{"a": "' + "x" * 65_536 + '"}': "at most 64 KiB",
     }.items():

@@ -60,7 +60,7 @@ def test_a_test_alert_that_is_none_says_why(gatebell: LiveGatebell) -> None:
         "{": "The body is not JSON",
         "[]": "The array is empty",
         "3": "The body is a number",
-        "NaN": "NaN is no JSON number",
+        "NaN": "NaN is not a JSON number",
         '{"a":' * 200 + "1" + "}" * 200: "nested deeper than 100 levels",
     }.items():
         answer = submit(browser, page, form, payload=payload)

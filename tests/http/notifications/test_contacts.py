@@ -232,7 +232,7 @@ def test_quiet_hours_are_kept_and_checked(post: Post) -> None:
     assert call.done("GET")["quiet_hours"] is None
     wrong_page = submit(browser, page, form_to(page, "/preferences"), quiet_from="soon")
     assert wrong_page.status_code == 422
-    assert "A time of day is written as 22:00." in wrong_page.text
+    assert "Enter a time of day such as 22:00." in wrong_page.text
 
 
 def test_only_maintainers_manage_channels(post: Post) -> None:

@@ -66,10 +66,10 @@ def test_refused_scopes_are_named(gatebell: LiveGatebell) -> None:
     brought = landing(ask(browser, gatebell, client, scope="read_user api read_api"))
     assert "not registered for the scope: api, read_api." in brought["error_description"]
     brought = landing(ask(browser, gatebell, client, scope='read_user b"ad\\ wörse'))
-    assert "no such scope here: b?ad?, w?rse." in brought["error_description"]
+    assert "Unknown scope: b?ad?, w?rse." in brought["error_description"]
     device = ask_for_codes(gatebell, television(gatebell), scope="api nonsense")
     assert_refused(device, "invalid_scope")
-    assert "no such scope here: nonsense." in said(device)
+    assert "Unknown scope: nonsense." in said(device)
     password = {"grant_type": "password", "username": "x", "password": "x", "scope": "nonsense"}
     assert "nonsense" in said(post_token(gatebell, password))
     pair = new_pair(gatebell, client, scope="read_user")
@@ -132,7 +132,7 @@ def test_a_wrong_way_to_ask_is_told_the_right_one(gatebell: LiveGatebell) -> Non
         address = f"{gatebell.url}/oauth/{name}"
         slash = machine(gatebell).post(f"{address}/", data={})
         assert slash.status_code == 404
-        assert said(slash).endswith(f"It has no slash at its end: {address}")
+        assert said(slash).endswith(f"Remove the slash at the end: {address}")
         got = machine(gatebell).get(address)
         assert (got.status_code, got.json()["error"]) == (405, "invalid_request")
         assert "POST" in got.headers["Allow"]

@@ -245,7 +245,7 @@ def test_large_file_storage_is_refused_in_the_words_of_its_api(gatebell: LiveGat
         for each in (refused, answer):
             assert each.headers["Content-Type"].startswith("application/vnd.git-lfs+json")
             assert set(each.json()) == {"message"}
-        assert answer.json()["message"].startswith("There is no Git LFS here")
+        assert answer.json()["message"].startswith("Git LFS is not supported")
 
 
 def test_the_scopes_of_git_are_in_the_metadata(gatebell: LiveGatebell) -> None:

@@ -148,7 +148,7 @@ def test_a_max_age_is_a_number_in_plain_digits(gatebell: LiveGatebell, charlie: 
         brought = landing(ask(browser, gatebell, client, max_age=max_age))
         assert (brought["error"], brought["error_description"]) == (
             "invalid_request",
-            "max_age is a number of seconds.",
+            "max_age must be a number of seconds.",
         ), max_age
 
 

@@ -106,7 +106,7 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"starts_at": "2030-01-01T02:00Z", "time_zone": "Mars/Olympus"}, "time zone"),
     # 02:30 for the second time; the wall time alone would mean the first.
     ({"starts_at": "2030-10-27T02:30+01:00"}, "02:30 occurs twice in Europe/Berlin"),
-    ({"starts_at": "2020-01-01T02:00", "rule": ""}, "over already"),
+    ({"starts_at": "2020-01-01T02:00", "rule": ""}, "already ended"),
     ({"starts_at": "0001-01-01T00:00"}, "between the years"),
     ({"starts_at": "9999-12-31T23:59"}, "between the years"),
     ({"time_zone": "Mars/Olympus"}, "time zone"),
@@ -115,12 +115,12 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"duration": "0s"}, "one minute"),
     ({"duration": "25h", "rule": "FREQ=DAILY"}, "until it recurs"),
     ({"rule": "FREQ=SECONDLY"}, "rule"),
-    ({"rule": "FREQ=DAILY;UNTIL=20291231"}, "over already"),
+    ({"rule": "FREQ=DAILY;UNTIL=20291231"}, "already ended"),
     (
         {"rule": "FREQ=MONTHLY;INTERVAL=12;BYMONTHDAY=31", "starts_at": "2030-02-01T00:00"},
-        "over already",
+        "already ended",
     ),
-    ({"severities": ["urgent"]}, "no severity"),
+    ({"severities": ["urgent"]}, "not a severity"),
     ({"labels": 'a="'}, "Character"),
     ({"environments": [""]}, "environments"),
 )

@@ -73,12 +73,12 @@ def test_a_preview_comes_before_anything_is_stored(
         ({"matchers": 'service="web'}, "Character 9: this double quote has no closing one."),
         ({"matchers": ""}, "Enter at least one matcher"),
         ({"matchers": 'a!="b"'}, "match every alert without such labels"),
-        ({"duration": "soon"}, "no length of time"),
+        ({"duration": "soon"}, "not a duration"),
         ({"duration": "99999999w"}, "too"),
         ({"duration": "91d"}, "at most"),
         ({"comment": "x" * 1001}, "at most 1,000 characters"),
         ({"starts_at": "yesterday"}, "Not a valid"),
-        ({"starts_at": "2020-01-01T00:00"}, "can begin now"),
+        ({"starts_at": "2020-01-01T00:00"}, "can start now"),
     ):
         answer = submit(browser, shown, entered, **given)
         assert answer.status_code == 422, given
@@ -97,7 +97,7 @@ def test_a_silence_is_extended_and_ended_on_its_page(
     assert "The silence has a new end." in text_of(longer)
     refused = submit(browser, longer, form_to(longer, "/extend"), duration="1h")
     assert refused.status_code == 422
-    assert "at least a minute" in text_of(refused)
+    assert "at least one minute" in text_of(refused)
     ended = follow(browser, submit(browser, longer, form_to(longer, "/expire")))
     assert "The silence has ended." in text_of(ended)
     again = follow(browser, submit(browser, longer, form_to(longer, "/expire")))

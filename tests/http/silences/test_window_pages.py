@@ -94,10 +94,10 @@ def test_mistakes_are_shown_beside_the_field(project: Project, browser: requests
     for given, words in (
         ({"name": ""}, "Enter a name"),
         ({"starts_at": "tonight"}, "Not a valid"),
-        ({"starts_at": "2020-01-01T00:00"}, "over already"),
+        ({"starts_at": "2020-01-01T00:00"}, "already ended"),
         ({"time_zone": "Mars"}, "Choose a time zone"),
         ({"duration": "8d"}, "seven days"),
-        ({"duration": "x"}, "no length of time"),
+        ({"duration": "x"}, "not a duration"),
         ({"repeats": "daily", "duration": "25h"}, "until it recurs"),
         ({"repeats": "daily", "interval": "0"}, "Enter a number from 1 to 99."),
         ({"repeats": "rule"}, "The rule must be parts such as"),

@@ -53,7 +53,7 @@ def test_it_says_why_nobody_is_paged(shop: Escalated) -> None:
     silent = shop.alert(environment="prod")
     shop.pass_time()
     assert shown(shop, test).reason == "chosen by the route Tests"
-    assert shown(shop, other).reason == "no route fits, and no policy is the default"
+    assert shown(shop, other).reason == "no route matches, and there is no default policy"
     assert shown(shop, other).sentence == "Nobody is paged for this alert."
     held = shown(shop, silent)
     assert held.sentence == "Nobody is paged now until 2026-03-01 21:00 UTC: silence deploy."

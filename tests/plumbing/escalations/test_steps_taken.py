@@ -149,7 +149,8 @@ def test_a_person_who_is_gone_delays_nothing(
     shop.pass_time()
     assert shop.paged(alert) == [("bob", 1, 2)]
     assert (
-        shop.said(alert)[0] == "Step 1 of Night reached nobody, so the next step follows at once."
+        shop.said(alert)[0]
+        == "Step 1 of Night reached nobody, so the next step follows immediately."
     )
     assert ("page", "alice", reason) in shop.activity(alert)
 

@@ -179,7 +179,9 @@ def test_a_password_never_crosses_a_network_in_the_clear(
     outbox.send(mail_url=f"smtp://user:secret-password@127.0.0.1:{port}")
 
     (row,) = outbox.rows()
-    assert row.last_error == "the mail server offers no encryption, so the password is not sent"
+    assert (
+        row.last_error == "the mail server does not offer encryption, so the password is not sent"
+    )
     assert outbox.mailbox.logins == []
     assert outbox.mailbox.messages == []
 

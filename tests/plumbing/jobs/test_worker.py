@@ -61,7 +61,7 @@ def test_an_outage_is_one_line_and_no_traceback() -> None:
     error = OperationalError("connection refused")
     record = logging.makeLogRecord({"msg": "Error reading", "exc_info": (None, error, None)})
     assert BriefOutages().filter(record)
-    assert record.getMessage() == "Error reading (the database is away)"
+    assert record.getMessage() == "Error reading (the database is unavailable)"
     assert record.exc_info is None
 
 

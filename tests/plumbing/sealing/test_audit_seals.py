@@ -125,7 +125,7 @@ CHANGED = {
     "digest of what was erased": FIRST.values(erased_digest=b"x" * 32),
     "another seal": FIRST.values(seal_id=2),
     "no seal": FIRST.values(seal_id=None),
-    "a seal that is not there": FIRST.values(seal_id=77),
+    "a seal that does not exist": FIRST.values(seal_id=77),
 }
 ADDED_OR_REMOVED = {
     "an event": delete(AuditEvent).where(AuditEvent.subject == "b1"),

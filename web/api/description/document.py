@@ -16,8 +16,8 @@ from web.api.idempotency import HEADER
 from web.api.schemas.webhook_messages import MESSAGES
 
 _ABOUT = """\
-Everything that programs can ask of this service. What a request may do depends on the scopes of its
-token and on the role of the token's user; each operation says what it asks for.
+Everything that programs can request from this service. What a request may do depends on the scopes
+of its token and on the role of the token's user; each operation says what it requires.
 
 - **Tokens** go into `Authorization: Bearer …` or `PRIVATE-TOKEN: …`, never into two places.
 - **Lists** have pages: `page` and `per_page` (at most 100) with `X-Total` and its kin, or a `Link`

@@ -41,7 +41,7 @@ class AuditStreamChangeBody(Body):
 
 
 class SecretRotationBody(Body):
-    """How long the old secret signs beside the new one."""
+    """How long the old secret also signs."""
 
     previous_secret_expires_at: GivenTime | None = Field(
         default=None, description="At most 90 days from now; a day from now if it is left out."

@@ -258,7 +258,9 @@ def read_query(schema: type[Schema], given: Mapping[str, Sequence[str]]) -> Sche
     known = schema.model_fields
     for name, values in given.items():
         if _field_name(name) not in known:
-            raise QueryError(f"{_shown(name)} is not known here; {_takes(known)}.", field=name)
+            raise QueryError(
+                f"{_shown(name)} is not a known parameter; {_takes(known)}.", field=name
+            )
         if len(values) > 1 and not name.endswith("[]"):
             raise QueryError(f"{name} can be given only once.", field=name)
     flat = {
@@ -283,7 +285,7 @@ def _shown(name: str) -> str:
 
 
 def _takes(known: Mapping[str, Any]) -> str:
-    return f"this list takes {', '.join(known)}" if known else "this URL takes nothing"
+    return f"known parameters: {', '.join(known)}" if known else "this URL has no parameters"
 
 
 def _without_empty(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -367,7 +369,7 @@ _BOUNDS = {
 _REASONS = (
     ("missing", "is missing"),
     ("extra", "is not known here"),
-    ("string_unicode", "holds something that is no character"),
+    ("string_unicode", "contains something that is not a character"),
     ("string", "must be a text"),
     ("int", "must be a whole number"),
     ("float", "must be a number"),

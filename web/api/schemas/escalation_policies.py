@@ -105,12 +105,12 @@ class EscalationPolicyBody(Body):
 
     name: RequiredText
     steps: Steps
-    repeats: _Repeats = Field(default=0, description="How often the steps are taken again.")
+    repeats: _Repeats = Field(default=0, description="How often the steps are repeated.")
     repeat_pause: Duration = Field(
         default=f"{int(USUAL_PAUSE.total_seconds())}s",
         description="Between the last step and the next round.",
     )
-    default: bool = Field(default=False, description="For alerts that no route is about.")
+    default: bool = Field(default=False, description="For alerts that match no route.")
 
 
 class EscalationPolicyChange(Body):

@@ -72,8 +72,8 @@ def test_there_may_be_no_matchers(text: str) -> None:
         ('""="b"', 1, "the name of a label is empty"),
         (r'"a b"="\q"', 7, "this string has a backslash before an unknown escape"),
         (r'"a b"="\xff"', 7, "this string is not UTF-8"),
-        ('a=~"["', 4, "the value of a is not a regular expression that RE2 takes"),
-        ('a=~"(?=b)"', 4, "the value of a is not a regular expression that RE2 takes"),
+        ('a=~"["', 4, "the value of a is not a regular expression in RE2 syntax"),
+        ('a=~"(?=b)"', 4, "the value of a is not a regular expression in RE2 syntax"),
         ('a==b"', 3, "expected a value, found “=”"),
     ],
 )

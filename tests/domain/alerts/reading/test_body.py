@@ -35,10 +35,10 @@ def test_an_object_is_read() -> None:
         (b"17", "The body is a number; a JSON object is expected."),
         (b"1e400", "The body is a number; a JSON object is expected."),
         (b"true", "The body is a boolean; a JSON object is expected."),
-        (b'{"a":NaN}', "The body is not JSON: NaN is no JSON number (RFC 8259 section 6)."),
+        (b'{"a":NaN}', "The body is not JSON: NaN is not a JSON number (RFC 8259 section 6)."),
         (
             b'{"a":-Infinity}',
-            "The body is not JSON: -Infinity is no JSON number (RFC 8259 section 6).",
+            "The body is not JSON: -Infinity is not a JSON number (RFC 8259 section 6).",
         ),
         (b'{"a":"\xff"}', "The body is not UTF-8 text (RFC 8259 section 8.1)."),
         (b'{"a":"\xed\xa0\x80"}', "The body is not UTF-8 text (RFC 8259 section 8.1)."),

@@ -182,7 +182,7 @@ def test_with_the_flag_off_only_a_fingerprint_that_was_sent_counts() -> None:
 
 def test_a_fingerprint_of_a_type_that_identifies_nothing_leaves_a_warning() -> None:
     assert read({"fingerprint": True}).parse_warnings == (
-        "fingerprint is no string, number or array: “true”, so it is not used.",
+        "fingerprint is not a string, number or array: “true”, so it is not used.",
     )
     assert read({"fingerprint": None}).parse_warnings == ()
 

@@ -131,7 +131,7 @@ def test_the_title_is_the_first_that_says_something() -> None:
             item(labels={"instance": "web-1"}),
             (
                 "it has no title: none of annotations.title, annotations.summary "
-                "and labels.alertname is there"
+                "and labels.alertname is present"
             ),
         ),
         (item(startsAt=None), "startsAt is missing"),
