@@ -175,7 +175,7 @@ def get_user(login: str, *, session: Session) -> UserView:
     """Return the user with this name or e-mail address, or raise NotFoundError."""
     user = find_user(login, session=session)
     if user is None:
-        message = f"There is no user “{login}”."
+        message = f"User “{login}” not found."
         raise NotFoundError(message)
     return user
 

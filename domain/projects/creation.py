@@ -88,7 +88,7 @@ def get_parent(path: str, *, session: Session) -> Group:
     )
     group = next((each for each in locked if each.path_key == keys[-1]), None)
     if group is None:
-        message = f"There is no group “{path}”."
+        message = f"Group “{path}” not found."
         raise NotFoundError(message)
     return group
 

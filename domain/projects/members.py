@@ -45,7 +45,7 @@ def get_namespace(path: str, *, session: Session) -> Namespace:
     moved = find_moved_group(wanted, session=session) or find_moved_project(wanted, session=session)
     if moved is not None:
         return namespace_of(moved)
-    message = f"There is no group or project “{path}”."
+    message = f"Group or project “{path}” not found."
     raise NotFoundError(message)
 
 
@@ -227,8 +227,8 @@ def _check_login(login: str, by: Viewer) -> None:
     """Refuse logins by e-mail address from viewers who may not see those of others."""
     if "@" in login.removeprefix("@") and not by.is_admin:
         message = (
-            "Add people by their user name: which addresses have an account here is told to "
-            "nobody. Everybody finds their user name in their profile."
+            "Add people by their user name. E-mail addresses are not looked up; people find their "
+            "user name in their profile."
         )
         raise InvalidError(message, field="user")
 

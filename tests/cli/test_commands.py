@@ -113,14 +113,14 @@ def test_a_given_password_is_read_from_standard_input_and_not_printed(
 
 
 ERRORS = (
-    ("There is no user", "members", "add", "{project}", "nobody-here", "Guest"),
+    ("not found", "members", "add", "{project}", "nobody-here", "Guest"),
     ("has no role of their own", "members", "remove", "{project}", "{alice}"),
-    ("is a member already", "members", "add", "{group}", "{alice}", "Guest"),
+    ("is already a member", "members", "add", "{group}", "{alice}", "Guest"),
     ("needs an owner", "members", "change", "{group}", "{alice}", "Guest"),
     ("is not a role", "members", "add", "{project}", "{alice}", "king"),
-    ("There is no group or project", "members", "add", "no/such", "{alice}", "Guest"),
+    ("not found", "members", "add", "no/such", "{alice}", "Guest"),
     ("already exists", "projects", "create", "{project}"),
-    ("There is no group", "projects", "create", "no-such-group/x"),
+    ("not found", "projects", "create", "no-such-group/x"),
     ("belongs to a group", "projects", "create", "alone"),
     ("reserved", "groups", "create", "oauth"),
     ("already exists", "users", "create", "{alice}", "--email", "other@example.org"),

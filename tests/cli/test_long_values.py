@@ -18,8 +18,8 @@ TOO_LONG = (
     ("at most 255 characters", "groups", "create", "/".join(["x" * 90] * 30)),
     ("up to 100 letters", "projects", "create", f"acme/{LONG_PART}"),
     ("at most 255 characters", "projects", "create", "/".join(["x" * 90] * 30)),
-    ("There is no group or project", "members", "add", VERY_LONG, "alice", "Guest"),
-    ("There is no user", "members", "add", "acme", VERY_LONG, "Guest"),
+    ("not found", "members", "add", VERY_LONG, "alice", "Guest"),
+    ("not found", "members", "add", "acme", VERY_LONG, "Guest"),
     ("at most 255 characters", "applications", "create", LONG, "--owner", "alice", "--scopes",
      "api", "--redirect-uri", "https://a.example"),
     ("2000", "applications", "create", "x", "--owner", "alice", "--scopes", "api",
@@ -32,7 +32,7 @@ TOO_LONG = (
     ("", "tokens", "create", "alice", "--name", "x", "--scopes", VERY_LONG),
     ("", "settings", "set", "instance_name", VERY_LONG),
     ("", "settings", "set", VERY_LONG, "x"),
-    ("There is no user", "users", "lock", VERY_LONG),
+    ("not found", "users", "lock", VERY_LONG),
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def test_groups_and_projects_are_moved_and_deleted(app: Flask) -> None:
     assert "eu has 1 project, 1 direct member. Add --yes to delete it." in refused.stderr
     assert operate(app, "groups", "delete", "eu", "--yes")["contents"]["projects"] == 1
     gone = app.test_cli_runner().invoke(args=["groups", "delete", "eu", "--yes"])
-    assert "There is no group or project “eu”." in gone.stderr
+    assert "Group or project “eu” not found." in gone.stderr
 
 
 def test_a_group_without_an_owner_of_its_own_does_not_come_to_the_top(app: Flask) -> None:

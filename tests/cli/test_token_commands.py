@@ -32,7 +32,7 @@ def test_what_does_not_exist_is_said_in_one_line(gatebell: LiveGatebell) -> None
     for arguments in (("list", "nobody-of-this-name"), ("revoke", "9" * 9), ("revoke", "9" * 30)):
         done = gatebell.run_cli("tokens", *arguments)
         assert (done.returncode, done.stdout) == (1, ""), arguments
-        assert done.stderr.startswith('{"error": "There is no '), arguments
+        assert "not found" in done.stderr, arguments
 
 
 def test_tokens_that_were_dead_for_a_year_are_pruned(gatebell: LiveGatebell) -> None:

@@ -93,7 +93,7 @@ def _person(login: str) -> Owner:
 def _project(path: str) -> Owner:
     project_id = get_namespace(path, session=db.session()).project_id
     if project_id is None:
-        message = f"There is no project “{path}”."
+        message = f"Project “{path}” not found."
         raise NotFoundError(message)
     return Owner(project_id=project_id)
 

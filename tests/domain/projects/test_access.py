@@ -215,7 +215,7 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
     owner = find_member(namespace, "alice", session=session)
     with pytest.raises(InvalidError, match="You cannot give the role Owner"):
         add_member(namespace, "carol", Role.OWNER, by=bob, session=session, now=NOW)
-    with pytest.raises(ConflictError, match="is a member already"):
+    with pytest.raises(ConflictError, match="is already a member"):
         add_member(namespace, "alice", Role.GUEST, by=bob, session=session, now=NOW)
     with pytest.raises(ForbiddenError):
         change_role(namespace, owner, Role.GUEST, by=bob, session=session)

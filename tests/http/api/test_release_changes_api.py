@@ -113,7 +113,7 @@ def test_a_list_is_filtered(gatebell: LiveGatebell) -> None:
         ("?release=soon", "release must be a release such as 18.0"),
         ("?interface=soap", "interface must be one of rest, graphql, ci, settings, pages"),
         ("?state=gone", "state must be one of in_force, announced, not_hosted"),
-        ("?colour=red", "colour is not known here"),
+        ("?colour=red", "colour is not a known parameter"),
     ],
 )
 def test_a_filter_that_means_nothing_is_refused(

@@ -96,7 +96,10 @@ def test_one_policy_is_the_default(gatebell: LiveGatebell) -> None:
         ({"name": "Night", "steps": ["0s user:{me}"], "repeats": 10}, "repeats must be at most 9"),
         ({"name": "Night", "steps": ["0s user:{me}"], "repeat_pause": "1s"}, "between 1 minute"),
         ({"name": "Night", "steps": [{"targets": [{"type": "team", "id": 1}]}]}, "steps.0"),
-        ({"name": "Night", "steps": [{"targets": [{"type": "user", "id": 2**62}]}]}, "not a member"),
+        (
+            {"name": "Night", "steps": [{"targets": [{"type": "user", "id": 2**62}]}]},
+            "not a member",
+        ),
         ({"name": "Night", "steps": [{"targets": [{"type": "user"}]}]}, "is not a target"),
         ({"name": "Night", "steps": [7]}, "steps.0"),
     ],

@@ -64,7 +64,11 @@ BROKEN: dict[str, tuple[dict[str, Any], int, str]] = {
     "more behind the end": (packed(gzip.compress(LS_REFS) + b"x"), 400, "goes on behind its end"),
     "gzip without end": (packed(gzip.compress(LARGE)), 413, "is larger than 67108864 bytes."),
     **{
-        coding: ({"body": LS_REFS, "Content_Encoding": coding}, 415, "supported content encoding is gzip.")
+        coding: (
+            {"body": LS_REFS, "Content_Encoding": coding},
+            415,
+            "supported content encoding is gzip.",
+        )
         for coding in ("br", "deflate", "zstd", "gzip, gzip", "x" * 1000)
     },
 }

@@ -368,7 +368,7 @@ _BOUNDS = {
 #: By how the library's names of errors begin.
 _REASONS = (
     ("missing", "is missing"),
-    ("extra", "is not known here"),
+    ("extra", "is not a known parameter or field"),
     ("string_unicode", "contains something that is not a character"),
     ("string", "must be a text"),
     ("int", "must be a whole number"),
