@@ -143,7 +143,7 @@ def _message(
     return NewMessage(
         key=f"changes to {to.id} at {now.isoformat()}: {ids}"[:255],
         recipient=to.email,
-        subject=f"Release {first.release} on {day} will break API calls of yours",
+        subject=f"Release {first.release} on {day} will break some of your API calls",
         text=(
             f"Hello {to.name},\n\n"
             "Tokens or applications that you look after make API calls that will stop working,\n"

@@ -34,12 +34,12 @@ def target_words(kind: TargetKind, name: str | None) -> str:
         return _GONE[kind]
     if kind is TargetKind.USER:
         return f"@{name}"
-    return f"whoever is on call in {name}" if kind is TargetKind.SCHEDULE else f"channel {name}"
+    return f"the people on call in {name}" if kind is TargetKind.SCHEDULE else f"channel {name}"
 
 
 def step_words(after: timedelta, targets: Sequence[str]) -> str:
     """Return a step as a sentence."""
-    when = f"After {length_words(after)}" if after else "At once"
+    when = f"After {length_words(after)}" if after else "Immediately"
     return f"{when}: {listed(targets)}."
 
 

@@ -90,7 +90,7 @@ def _step(
     after = _after(rule.delay)
     if recipient.type == "schedule" and rule.notifyType not in {"default", ""}:
         said = f"Rule {number} paged “{rule.notifyType}” of the schedule"
-        notes.append(f"{said}; here whoever is on call.")
+        notes.append(f"{said}; here, the people on call are paged.")
     if recipient.type == "team":
         notes.append(f"Rule {number} pages every member that the team {recipient.shown} had.")
     return pages(after, recipient, members)

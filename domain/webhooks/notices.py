@@ -51,7 +51,7 @@ def _notice(endpoint: EndpointView, sign: WebhookNoticeSettings) -> _Notice | No
         why = (
             "It answered 410 Gone."
             if gone
-            else f"It took nothing for {sign.pause_after_days} days. The last error: {error}."
+            else f"It accepted nothing for {sign.pause_after_days} days. The last error: {error}."
         )
         return _Notice(
             key=f"webhook {endpoint.id} paused at {endpoint.paused_at.isoformat()}",
@@ -68,7 +68,7 @@ def _notice(endpoint: EndpointView, sign: WebhookNoticeSettings) -> _Notice | No
             subject="A webhook cannot be delivered",
             lines=(
                 f"Nothing could be delivered to {url} for a day. The last error: {error}.",
-                f"{endpoint.backlog} deliveries wait, and each is given up after three days.",
+                f"{endpoint.backlog} deliveries are waiting; each is given up after three days.",
                 f"After {sign.pause_after_days} days without a success the webhook is paused.",
             ),
         )

@@ -158,7 +158,7 @@ def test_what_went_wrong_is_one_json_object_on_standard_error(app: Flask) -> Non
 def test_the_program_says_what_went_wrong_and_fails(live_sqlite: LiveGatebell) -> None:
     done = live_sqlite.run_program("members", "add", "no/such", "nobody", "Guest")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "There is no" in json.loads(done.stderr)["error"]
+    assert "not found" in json.loads(done.stderr)["error"]
     assert live_sqlite.run_cli("users", "create").returncode == 2
 
 

@@ -117,7 +117,7 @@ def test_members_who_are_missing_are_added_if_asked_for(
     elsewhere = make_project(gatebell, make_user(gatebell))
     given = (str(renamed(GRAFANA)), "--project", elsewhere)
     done = gatebell.cli("import", "grafana-oncall", *given, "--dry-run")
-    assert "is not a member" in " ".join(done["schedules"][0]["notes"])
+    assert "does not have the Developer role" in " ".join(done["schedules"][0]["notes"])
     done = gatebell.cli("import", "grafana-oncall", *given, "--add-members")
     assert f"Added to {elsewhere} as a Developer." in " ".join(done["users"][0]["notes"])
     schedule = gatebell.cli("schedules", "show", elsewhere, "Shop primary")

@@ -24,7 +24,7 @@ def invitation_message(invitation: InvitationView) -> NewMessage:
             f"Hello,\n\n{invitation.invited_by} invites you to join {path} as "
             f"{invitation.role.label}.\n\nSign in with this e-mail address and accept, within "
             f"{INVITATION_LIFETIME.days} days:\n{link}\n\n"
-            "If you do not want to join, there is nothing to do.\n\n"
+            "If you do not want to join, you can ignore this message.\n\n"
             f"-- \n{current.instance_name}, {current.base_url}\n"
         ),
     )

@@ -102,7 +102,7 @@ def test_what_is_stored_is_read_again(
 
 
 def test_steps_are_said_in_words() -> None:
-    assert step_words(timedelta(), ["@alice"]) == "At once: @alice."
+    assert step_words(timedelta(), ["@alice"]) == "Immediately: @alice."
     assert step_words(timedelta(seconds=90), ["a", "b", "c"]) == "After 1 min 30 s: a, b and c."
     assert length_words(timedelta(days=1, minutes=5)) == "1 d 5 min"
     assert length_words(timedelta()) == "0 s"

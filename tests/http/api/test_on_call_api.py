@@ -212,9 +212,9 @@ def test_bad_input_is_refused_with_what_is_wrong(team: Team) -> None:
     me = team.names[0]
     for body, said in (
         ({"user": me, **times}, "after the start"),
-        ({"user": me, **past}, "over"),
+        ({"user": me, **past}, "in the past"),
         ({"user": me, **long}, "366 days"),
-        ({"user": "nobody at all", **long}, "not a member"),
+        ({"user": "nobody at all", **long}, "no member"),
         ({"user": me}, "starts_at"),
     ):
         assert said in team.script.refused("POST", f"{at}/overrides", json=body), body

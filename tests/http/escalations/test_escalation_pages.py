@@ -40,14 +40,14 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     assert 'name="steps-1-targets-1"' in page.text
     page = submit(browser, page, form_with(page, "name"), do="preview")
     assert (
-        f"At once: @{me}. After 5 min: @{bob.username}. Repeats 2 times, 5 min after the last step."
-        in words(page)
+        f"Immediately: @{me}. After 5 min: @{bob.username}. "
+        "Repeats 2 times, 5 min after the last step." in words(page)
     )
     assert call.done("GET", "/escalation_policies") == []
     answer = submit(browser, page, form_with(page, "name"), do="save", **{"steps-1-after": "10m"})
     assert answer.status_code == 302, words(answer)
     (made,) = call.done("GET", "/escalation_policies")
-    assert made["summary"].startswith(f"At once: @{me}. After 10 min: @{bob.username}.")
+    assert made["summary"].startswith(f"Immediately: @{me}. After 10 min: @{bob.username}.")
     listed = browser.get(at)
     assert f"After 10 min: @{bob.username}." in words(listed)
     assert "There is no default policy" in words(listed)

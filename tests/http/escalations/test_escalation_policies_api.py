@@ -46,7 +46,8 @@ def test_a_policy_is_created_changed_listed_and_deleted(gatebell: LiveGatebell) 
     assert [each["delay_seconds"] for each in made["steps"]] == [0, 300]
     assert [each["targets"][0]["name"] for each in made["steps"]] == [me, bob.username]
     assert made["summary"] == (
-        f"At once: @{me}. After 5 min: @{bob.username}. Repeats 2 times, 5 min after the last step."
+        f"Immediately: @{me}. After 5 min: @{bob.username}. "
+        "Repeats 2 times, 5 min after the last step."
     )
     event = last_event(gatebell, made["name"])
     assert event.kind == "escalation_policy.created"
@@ -179,7 +180,7 @@ def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -
     )
     body = {"name": "Night", "steps": ["0s schedule:Primary"]}
     policy = call.done("POST", "/escalation_policies", status=201, json=body)
-    assert policy["summary"] == "At once: whoever is on call in primary. No repeats."
+    assert policy["summary"] == "Immediately: the people on call in primary. No repeats."
     at = f"/on_call/schedules/{made['id']}"
     problem = "The escalation policy Night pages this schedule. Take it out of the policy first."
     assert problem in call.refused("DELETE", at, status=409)

@@ -90,7 +90,7 @@ def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
     assert "This is not the code that was sent." in page.text
     page = press(browser, page, "/confirm", code=post.code(address))
     assert "Contact confirmed." in page.text
-    assert "You are paged by 1 contact." in page.text
+    assert "You are paged through 1 contact." in page.text
 
     page = press(browser, page, "/test")
     assert "Test message sent." in page.text
@@ -181,7 +181,7 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
 
     receiver.answer = lambda _request: (403, {})
     page = press(browser, page, "/test")
-    assert "JSON did not take it: Failed to send JSON POST notification: error=403" in page.text
+    assert "JSON did not accept it: Failed to send JSON POST notification: error=403" in page.text
     assert _SECRET not in page.text
     with database_of(gatebell) as session:
         row = session.query(Contact).filter_by(label="Chat").one()

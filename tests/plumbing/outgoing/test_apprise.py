@@ -108,7 +108,7 @@ def test_what_a_service_says_is_told_without_the_secret(
     receiver.answer = lambda _request: (403, {})
     problem = send(processes, f"json://alice:{_SECRET}@127.0.0.1:{receiver.port}/{_SECRET}/x")
     assert problem is not None
-    assert problem.reason == "JSON did not take it"
+    assert problem.reason == "JSON did not accept it"
     assert "403" in problem.words
     assert _SECRET not in repr(problem)
     problem = send(processes, f"json://127.0.0.1:{closed_port()}/{_SECRET}")

@@ -64,7 +64,7 @@ def test_an_owner_is_told_what_breaks_when_and_what_to_use_instead(
     assert queue(service) == 1
     (mail,) = mails(service)
     assert mail.recipient == "alice@people.example"
-    assert mail.subject == "Release 16.0 on 2026-03-20 will break API calls of yours"
+    assert mail.subject == "Release 16.0 on 2026-03-20 will break some of your API calls"
     assert "Hello Alice," in mail.text
     assert "* Project attribute operations_access_level removed" in mail.text
     assert "with release 16.0, on 2026-03-20." in mail.text
