@@ -42,7 +42,7 @@ def test_a_silence_is_created_listed_and_expired(gatebell: LiveGatebell) -> None
         ((path, "--for", "2h", "--matcher", 'a="b'), "Character 3"),
         ((path, "--for", "soon", "--matcher", "a=b"), "not a duration"),
         ((path, "--for", "999w", "--matcher", "a=b"), "at most"),
-        ((path, "--for", "1h", "--matcher", "a=b", "--starts", "x"), "no time"),
+        ((path, "--for", "1h", "--matcher", "a=b", "--starts", "x"), "not a time"),
         (("no/where", "--for", "1h", "--matcher", "a=b"), "not found"),
     ):
         assert words in error_of(gatebell, "silences", "create", *arguments)

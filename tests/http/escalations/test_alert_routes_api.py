@@ -68,7 +68,7 @@ def test_conditions_are_kept_and_what_is_left_out_stays(gatebell: LiveGatebell) 
     [
         ({}, "name is missing"),
         ({"name": "r"}, "escalation_policy_id is missing"),
-        ({"name": "r", "severities": ["urgent"]}, "“urgent” is no severity"),
+        ({"name": "r", "severities": ["urgent"]}, "“urgent” is not a severity"),
         ({"name": "r", "labels": "team"}, "Character"),
         ({"name": "r", "labels": 'team=~"("'}, "Character"),
         ({"name": "r", "labels": 7}, "labels"),
