@@ -30,7 +30,7 @@ def check_zone(name: str) -> str:
     """Return the name of a zone in the database's spelling, or raise InvalidError."""
     found = _by_folded_name().get(name.strip().casefold())
     if found is None:
-        message = "Enter a time zone of the IANA database, such as Europe/Berlin or UTC."
+        message = "Choose a time zone of the IANA database, such as Europe/Berlin or UTC."
         raise InvalidError(message, field="time_zone")
     return found
 

@@ -95,7 +95,7 @@ def test_mistakes_are_shown_beside_the_field(project: Project, browser: requests
         ({"name": ""}, "Enter a name"),
         ({"starts_at": "tonight"}, "Not a valid"),
         ({"starts_at": "2020-01-01T00:00"}, "already ended"),
-        ({"time_zone": "Mars"}, "Enter a time zone"),
+        ({"time_zone": "Mars"}, "Choose a time zone"),
         ({"duration": "8d"}, "seven days"),
         ({"duration": "x"}, "not a duration"),
         ({"repeats": "daily", "duration": "25h"}, "until it recurs"),
