@@ -72,6 +72,17 @@ PAGES = {
     "deep in the list": "?status=all&before={middle}_9",
     "one alert": "/77",
 }
+#: Of all projects of the visitor: the same alerts, asked for in another way.
+PAGES_OF_ALL = {
+    "home": "/",
+    "all projects, open": "/-/alerts",
+    "all projects, all": "/-/alerts?status=all",
+    "all projects, severity": "/-/alerts?status=all&sort=severity",
+    "all projects, a service": "/-/alerts?status=all&service=service-7",
+    "all projects, rare words": "/-/alerts?status=all&search=4711",
+    "all projects, common": "/-/alerts?status=all&search=disk",
+}
+_OF_PROJECT = "/acme/shop/-/alerts"
 
 
 @contextmanager
@@ -154,8 +165,7 @@ def best_times(visitors: Sequence[Visitor], address: str) -> tuple[float, ...]:
 def time_of(visitor: Visitor, address: str) -> float:
     """Return how long a page takes in milliseconds."""
     began = perf_counter()
-    path = f"/acme/shop/-/alerts{address}".format(middle=visitor.middle)
-    answer = visitor.client.get(path)
+    answer = visitor.client.get(address.format(middle=visitor.middle))
     took = (perf_counter() - began) * 1000
     if answer.status_code != 200:  # noqa: PLR2004 - a page
         raise SystemExit(f"{address}: {answer.status_code}")
@@ -180,7 +190,8 @@ def main() -> None:
             middle = int((system_clock().timestamp() - rows / 2) * 1_000_000)
             visitors.append(Visitor(signed_in(app), middle))
         say(f"{'page':<24}{_FEW:>12,}{many:>12,}  ratio")
-        for name, address in PAGES.items():
+        addresses = {name: _OF_PROJECT + address for name, address in PAGES.items()}
+        for name, address in (addresses | PAGES_OF_ALL).items():
             few, most = best_times(visitors, address)
             say(f"{name:<24}{few:>9.1f} ms{most:>9.1f} ms{most / few:>7.1f}")
 

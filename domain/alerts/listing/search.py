@@ -149,9 +149,9 @@ def find_matches_across(
     listed = session.scalars(projects).all()
     if not _are_frequent_across(query, listed, session=session):
         each = func.unnest(cast(bindparam(None, list(listed)), ARRAY(BigInteger)))
-        project = each.table_valued("id", name="listed")
+        project = each.table_valued("id", name="listed").render_derived()
         of_project = func.alerts_with(query, project.c.id, MOST_NAMED + 1)
-        found = of_project.table_valued("id", name="found").lateral()
+        found = of_project.table_valued("id", name="found").lateral().render_derived()
         statement = select(found.c.id).select_from(project.join(found, true()))
         ids = session.scalars(statement.limit(MOST_NAMED + 1)).all()
         if len(ids) <= MOST_NAMED:
@@ -166,7 +166,7 @@ def _are_frequent_across(
     """As `_are_frequent`, judging by some of the newest alerts of each project."""
     size = max(_FEWEST_OF_SAMPLE, _SAMPLE // max(1, len(project_ids)))
     each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
-    project = each.table_valued("id", name="listed")
+    project = each.table_valued("id", name="listed").render_derived()
     newest = (
         select(Alert.id, Alert.iid)
         .where(Alert.project_id == project.c.id)

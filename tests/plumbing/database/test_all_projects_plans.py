@@ -1,0 +1,137 @@
+"""Lists of several projects that nobody has analysed are read in indexes, on both databases."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flask import Flask
+from sqlalchemy import event, select, text
+
+from domain.accounts.abilities import Ability
+from domain.alerts.handling.batch_rows import BatchOrder
+from domain.alerts.handling.batches import advance, change_all_matching, undo
+from domain.alerts.listing.filters import NOBODY, OPEN_STATUSES, AlertFilter
+from domain.alerts.listing.queries import (
+    AlertSlice,
+    count_by_status,
+    count_open_by_severity,
+    list_alerts,
+)
+from domain.alerts.listing.sort_orders import SORT_ORDERS
+from domain.alerts.listing.watched_projects import projects_of_member
+from domain.alerts.reading.incoming import Severity
+from domain.audit.events import Actor
+from domain.clock import system_clock
+from domain.incidents.assigned import open_incidents_of
+from domain.projects.views import Viewer
+from models import User
+from tests.support.database.sql_statements import postgres_statements
+from tests.support.service.commands import operate
+from web.extensions import db
+
+#: `{numbers}` is a source of the numbers n. Most are over.
+_FILL = """
+INSERT INTO alerts (project_id, iid, item_index, status, severity, title, hosts, events, service,
+  environment, started_at, last_event_at, created_at)
+SELECT :project_id, n, 0, CASE WHEN n % 20 = 0 THEN 'triggered' ELSE 'resolved' END, n % 6,
+  'Disk full ' || n, '', 1, 'service-' || (n % 7), CASE WHEN n % 3 = 0 THEN 'production' END,
+  '2026-11-22 01:02:03.000000', '2026-11-22 01:02:03.000000', '2026-11-22 01:02:03.000000'
+FROM {numbers}
+"""
+_NUMBERS = {
+    "postgresql": "generate_series(1, 15000) AS n",
+    "sqlite": "(WITH RECURSIVE numbers (n) AS "
+    "(SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 15000) SELECT n FROM numbers)",
+}
+#: Each with the number of alerts on its first page.
+FILTERS: dict[str, tuple[dict[str, Any], int]] = {
+    "all": ({}, 20),
+    "open": ({"statuses": OPEN_STATUSES}, 20),
+    "severe": ({"severity": Severity.HIGH}, 20),
+    "of a service": ({"service": "service-3", "statuses": OPEN_STATUSES}, 20),
+    "of an environment": ({"environment": "production"}, 20),
+    "of nobody": ({"assignee": NOBODY, "statuses": OPEN_STATUSES}, 20),
+    "of somebody": ({"assignee": "alice", "statuses": OPEN_STATUSES}, 0),
+    "with a rare word": ({"search": "7777"}, 2),
+    "with a common word": ({"search": "disk"}, 20),
+}
+
+
+@contextmanager
+def plans(dialect: str) -> Iterator[list[str]]:
+    """Collect how the database answers each question about alerts."""
+    found: list[str] = []
+    if dialect == "postgresql":
+        with postgres_statements() as asked:
+            yield found
+        connection: Any = db.session.connection().connection.driver_connection
+        for query, values in asked:
+            if "alerts" in query and query.lstrip().startswith(("SELECT", "WITH")):
+                found.append(str(connection.execute(f"EXPLAIN {query}", values).fetchall()))
+        return
+
+    def note(_connection: Any, cursor: Any, statement: str, values: Any, *_rest: Any) -> None:
+        if "alerts" in statement and statement.lstrip().startswith(("SELECT", "WITH")):
+            steps = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
+            found.append("\n".join(step[3] for step in steps))
+
+    event.listen(db.engine, "before_cursor_execute", note)
+    yield found
+    event.remove(db.engine, "before_cursor_execute", note)
+
+
+def check(found: list[str], *about: object) -> None:
+    """Assert that no plan reads the whole table of alerts."""
+    assert found, about
+    for plan in found:
+        assert "Seq Scan on alerts" not in plan, (about, plan)
+        scans = [step for step in plan.split("\n") if step.startswith("SCAN alerts")]
+        assert all("USING" in step for step in scans), (about, plan)
+
+
+def test_no_list_of_all_projects_reads_all_alerts(app: Flask) -> None:
+    operate(app, "users", "create", "alice", "--email", "alice@people.example")
+    operate(app, "groups", "create", "acme", "--owner", "alice")
+    ids = [operate(app, "projects", "create", f"acme/{name}")["id"] for name in ("shop", "site")]
+    with app.app_context():
+        session = db.session()
+        dialect = session.get_bind().dialect.name
+        fill = text(_FILL.format(numbers=_NUMBERS[dialect]))
+        for project_id in ids:
+            session.execute(fill, {"project_id": project_id})
+        session.commit()
+        me = session.scalars(select(User.id).where(User.username == "alice")).one()
+        viewer = Viewer(user_id=me, today=system_clock().date())
+        projects = projects_of_member(viewer, session=session, ability=Ability.ADMIN_ALERTS)
+        orders = [order for order in SORT_ORDERS.values() if not order.is_among_newest]
+        for name, (given, count) in FILTERS.items():
+            wanted = AlertFilter(project_id=0, projects=projects, **given)
+            for order in orders:
+                with plans(dialect) as found:
+                    page = list_alerts(wanted, AlertSlice(size=20, order=order), session=session)
+                    count_by_status(wanted, session=session)
+                assert len(page.items) == count, (name, order.name)
+                check(found, name, order.name)
+        with plans(dialect) as found:
+            counts = count_open_by_severity(projects, session=session)
+            open_incidents_of(me, projects, most=5, session=session)
+        assert sum(counts.values()) == 1_500
+        check(found, "home")
+        check_batch(Actor(id=me, name="alice"), dialect)
+
+
+def check_batch(by: Actor, dialect: str) -> None:
+    """Change the open alerts of all projects slice by slice, and take that back."""
+    session, now = db.session(), system_clock()
+    order = BatchOrder(status="ignored", by=by, project_id=None, list_query="")
+    wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES, service="service-3")
+    with plans(dialect) as found:
+        batch = change_all_matching(
+            order, wanted, path=None, matched=None, session=session, now=now
+        )
+        while advance(session=session, now=now):
+            session.flush()
+        undo(batch.id, by, session=session, now=now)
+        while advance(session=session, now=now):
+            session.flush()
+    check(found, "batch")
