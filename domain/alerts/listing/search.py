@@ -151,7 +151,7 @@ def find_matches_across(
         each = func.unnest(cast(bindparam(None, list(listed)), ARRAY(BigInteger)))
         project = each.table_valued("id", name="listed").render_derived()
         of_project = func.alerts_with(query, project.c.id, MOST_NAMED + 1)
-        found = of_project.table_valued("id", name="found").lateral().render_derived()
+        found = select(of_project.column_valued("id")).correlate(project).lateral("found")
         statement = select(found.c.id).select_from(project.join(found, true()))
         ids = session.scalars(statement.limit(MOST_NAMED + 1)).all()
         if len(ids) <= MOST_NAMED:
