@@ -40,6 +40,15 @@ def test_a_message_tells_the_owner_what_ends_and_where_to_rotate_it(outbox: Outb
     assert "http://localhost/-/user_settings/access_tokens" in text
 
 
+def test_a_message_has_the_days_and_times_of_its_reader(outbox: Outbox) -> None:
+    outbox.token(outbox.person("alice", time_zone="Pacific/Kiritimati"), days=5)
+    outbox.write()
+    outbox.send()
+    (message,) = outbox.mailbox.messages
+    assert message["Subject"] == "The access token “nightly” expires on 2026-03-07"
+    assert "expires on 2026-03-07, at 02:00 +14:00." in message.get_content()
+
+
 @pytest.mark.both_databases
 def test_each_notice_is_written_once_and_there_are_two_at_the_most(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice"), days=7.5)
