@@ -46,7 +46,7 @@ class AlertDetail(AlertRow):
     payload: str
     #: Whether `payload` is one item of a larger body.
     is_item: bool
-    #: What the payload was read by, in words that go before the name of the integration.
+    #: How the payload was read, in words that go after the name of the integration.
     read_by: str
     grouping: Grouping
     severity_reason: str
@@ -162,8 +162,8 @@ def _read_by(delivery: Delivery | None, mapping: FieldMapping) -> str:
     if delivery is None or delivery.integration_id is None:
         return ""
     if delivery.format == IntegrationType.PROMETHEUS:
-        return "the Alertmanager format of"
-    return "the mapping of" if mapping.reads_fields else "the default fields of"
+        return "in Alertmanager’s format"
+    return "read by its mapping" if mapping.reads_fields else "read by the default fields"
 
 
 def _stored_or_read(stored: str | None, read: str | None) -> str | None:
