@@ -162,7 +162,7 @@ def _read_by(delivery: Delivery | None, mapping: FieldMapping) -> str:
     if delivery is None or delivery.integration_id is None:
         return ""
     if delivery.format == IntegrationType.PROMETHEUS:
-        return "in Alertmanager’s format"
+        return "as a webhook of Alertmanager"
     return "read by its mapping" if mapping.reads_fields else "read by the default fields"
 
 
