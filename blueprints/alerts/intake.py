@@ -24,13 +24,13 @@ from domain.database.statements import KeptConnection
 from domain.errors import DomainError
 from web.access.marks import checks_its_key
 from web.alerts.receiving import inbound_delivery, log_refusal, store
+from web.alerts.sns import asks_no_alert, checked_kind, read_subscription
 from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
 from web.api.schemas.receivers import AnyAlerts, GenericAlerts, MetricsAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.http.request_bodies import (
     check_declared_length,
-    check_media_type,
     read_bounded,
 )
 from web.services import reading, services, settings
@@ -115,9 +115,9 @@ def _receive(find: _Finder) -> Response:
         received = read_bounded(limit)
         delivery = _with_body(delivery, received.content)
         receivers.check_open(receiver)
-        check_media_type()
+        kind = checked_kind(receiver)
         received.check()
-        parsed, result = store(receiver, key, delivery, _reader(receiver, delivery), own=own)
+        parsed, result = store(receiver, key, delivery, _reader(receiver, delivery, kind), own=own)
     except DomainError as error:
         log_refusal(delivery, error)
         raise
@@ -131,7 +131,11 @@ def _with_body(delivery: InboundDelivery, body: bytes) -> InboundDelivery:
     return replace(delivery, body=without_routing_key(body), size=len(body))
 
 
-def _reader(receiver: Receiver, delivery: InboundDelivery) -> Callable[[], ParsedBody]:
+def _reader(
+    receiver: Receiver, delivery: InboundDelivery, kind: str | None
+) -> Callable[[], ParsedBody]:
+    if kind is not None and asks_no_alert(kind):
+        return partial(read_subscription, delivery.body, kind)
     return partial(
         read_body,
         delivery.body,

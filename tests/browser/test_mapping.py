@@ -24,8 +24,11 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
     page.get_by_role("button", name="Parse sample").click()
     preview = page.get_by_role("complementary")
-    expect(preview).to_contain_text("New: Alert")
+    # What is proposed by the names of the keys.
+    expect(preview).to_contain_text("Disk full")
 
+    page.get_by_label("Title: source field").select_option("")
+    expect(preview).to_contain_text("New: Alert")
     page.get_by_label("Title: source field").select_option(TITLE)
     expect(preview).to_contain_text("Disk full")
     page.get_by_label("Severity: source field").select_option(label="event.level = “High”")
@@ -39,7 +42,11 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
     page.get_by_role("button", name="Save mapping").click()
     expect(page.get_by_text("Mapping saved.")).to_be_visible()
     stored = integrations_of(live_sqlite, endpoint.project)[0].mapping
-    assert stored == {"title": [["event", "name"]], "severity": [["event", "level"]]}
+    assert stored == {
+        "title": [["event", "name"]],
+        "end_time": [["recovered_at"]],
+        "severity": [["event", "level"]],
+    }
 
 
 @pytest.mark.spec("H8")

@@ -42,6 +42,7 @@ _CONNECT_SECONDS = 4.0
 _MOST_BYTES = 65_536
 #: So much of a response is returned.
 _KEPT_BYTES = 1_000
+_KEPT_OF_A_GET = 16_384
 _LONGEST_RETRY_AFTER = 5  # digits
 
 
@@ -104,6 +105,20 @@ class OutgoingClient:
             self._kept = (origin, request.connection)
         return answer
 
+    def get(self, url: OutgoingUrl) -> Answer:
+        """Request a URL once, and return the response with more of its body; raise OutgoingError.
+
+        The connection is not kept.
+        """
+        request = _Request(
+            *(url, None, {}),
+            policy=self._policy,
+            trusted_ca_file=self._trusted_ca_file,
+        )
+        answer = run_within(self._deadline, lambda: request.send(None), stop=request.stop)
+        request.stop()
+        return answer
+
     def close(self) -> None:
         """Close the kept connection."""
         if self._kept is not None:
@@ -117,12 +132,13 @@ class _Request:
     def __init__(
         self,
         url: OutgoingUrl,
-        body: bytes,
+        body: bytes | None,
         headers: Mapping[str, str],
         *,
         policy: AddressPolicy,
         trusted_ca_file: Path | None,
     ) -> None:
+        #: A POST with the body, or without one a GET.
         self._url, self._body = url, body
         self._headers = {**headers, "Host": url.authority, "User-Agent": "Gatebell"}
         self._policy = policy
@@ -204,7 +220,7 @@ class _Request:
         if connection.sock is not None:
             connection.sock.settimeout(DEADLINE_SECONDS)
         connection.request(
-            "POST",
+            "GET" if self._body is None else "POST",
             self._url.target,
             body=self._body,
             headers=self._headers,
@@ -214,7 +230,8 @@ class _Request:
 
     def _answer(self, began: float) -> Answer:
         response = self._response
-        beginning, is_complete = _read_to_the_limit(response)
+        kept = _KEPT_OF_A_GET if self._body is None else _KEPT_BYTES
+        beginning, is_complete = _read_to_the_limit(response, kept)
         if not is_complete or self.connection is None or self.connection.sock is None:
             self._drop()
         return Answer(
@@ -230,13 +247,13 @@ class _Request:
             _close(connection)
 
 
-def _read_to_the_limit(response: HTTPResponse) -> tuple[bytes, bool]:
+def _read_to_the_limit(response: HTTPResponse, kept: int) -> tuple[bytes, bool]:
     """Read the body up to the limit; return its first bytes, and whether there is no more of it."""
     left, beginning = _MOST_BYTES, b""
     try:
         while left > 0 and (chunk := response.read1(left)):
             left -= len(chunk)
-            beginning += chunk[: _KEPT_BYTES - len(beginning)]
+            beginning += chunk[: kept - len(beginning)]
     except (OSError, HTTPException, HTTPError):
         return beginning, False  # the status is known
     return beginning, left > 0

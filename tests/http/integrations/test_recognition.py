@@ -96,3 +96,34 @@ def test_words_of_a_metrics_endpoint_are_translated_as_well(gatebell: LiveGatebe
     assert integrations_of(gatebell, endpoint.project)[0].mapping == {
         "rules": {"severity_words": {"sev9": "info"}}
     }
+
+
+def test_notifications_of_amazon_sns_come_as_text_and_strangers_are_not_confirmed(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    kind = {"Content_Type": "text/plain; charset=UTF-8"}
+    sent = endpoint.post(
+        pasted("sns_message").encode(), x_amz_sns_message_type="Notification", **kind
+    )
+    assert sent.status_code == 200
+    assert endpoint.post(pasted("sns_message").encode(), **kind).status_code == 415
+    asked = {
+        **json.loads(pasted("sns_message")),
+        "Type": "SubscriptionConfirmation",
+        "Token": "1",
+        "SubscribeURL": "https://sns.example.com/",
+    }
+    refused = endpoint.post(
+        json.dumps(asked).encode(), x_amz_sns_message_type="SubscriptionConfirmation", **kind
+    )
+    assert refused.status_code == 422
+    assert "SubscribeURL does not lead to Amazon SNS" in refused.json()["message"]
+    ended = endpoint.post(
+        json.dumps(asked).encode(), x_amz_sns_message_type="UnsubscribeConfirmation", **kind
+    )
+    assert ended.json() == []
+    *_, last = deliveries_of(gatebell, endpoint.project)
+    assert last.parse_warnings == [
+        "The subscription to arn:aws:sns:eu-central-1:111122223333:deploys has ended."
+    ]

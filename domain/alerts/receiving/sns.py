@@ -1,0 +1,130 @@
+"""Confirms subscriptions to topics of Amazon SNS, whose notifications are alerts.
+
+https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html. The request to
+confirm names the URL of a certificate and the URL that confirms. Both have to lead to Amazon SNS,
+and the request has to be signed with the certificate, before anything is confirmed.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.hashes import SHA1, SHA256, HashAlgorithm
+from cryptography.x509 import load_pem_x509_certificate
+
+from domain.alerts.reading.incoming import NoValidItem, ParsedBody
+from domain.alerts.reading.text import storable
+from domain.errors import InvalidError
+from domain.outgoing_urls import OutgoingUrl, parse_outgoing_url
+
+#: The header that every request of Amazon SNS has, and the types that are no notification.
+TYPE_HEADER = "x-amz-sns-message-type"
+CONFIRMATION = "SubscriptionConfirmation"
+UNSUBSCRIBED = "UnsubscribeConfirmation"
+
+_HOST = re.compile(r"sns\.[a-z0-9-]{3,30}\.amazonaws\.com(?:\.cn)?")
+_HTTPS_PORT = 443
+#: What is signed of a request to confirm, in this order.
+_SIGNED = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
+_HASHES: Mapping[str, type[HashAlgorithm]] = {"1": SHA1, "2": SHA256}
+
+#: Requests a URL and returns status and body; raises RefusedSubscriptionError with what went wrong.
+Get = Callable[[OutgoingUrl], tuple[int, bytes]]
+
+
+class RefusedSubscriptionError(NoValidItem):
+    """A request has no alert and its subscription is not confirmed; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """What a request to confirm has, each a text."""
+
+    members: Mapping[str, str]
+    certificate_url: OutgoingUrl
+    subscribe_url: OutgoingUrl
+
+    @property
+    def signed_text(self) -> bytes:
+        """What the signature is over."""
+        lines = (f"{name}\n{self.members[name]}\n" for name in _SIGNED)
+        return "".join(lines).encode("utf-8", "surrogatepass")
+
+
+def confirm_subscription(payload: Mapping[str, object], *, get: Get) -> ParsedBody:
+    """Confirm a subscription, and return a body without alerts that says so.
+
+    Raise RefusedSubscriptionError.
+    """
+    asked = _read(payload)
+    _check_signature(asked, _fetched(get, asked.certificate_url, "the certificate"))
+    _fetched(get, asked.subscribe_url, "the confirmation")
+    return _told(f"The subscription to {storable(asked.members['TopicArn'])} was confirmed.")
+
+
+def note_end(payload: Mapping[str, object]) -> ParsedBody:
+    """Return a body without alerts that says that a subscription has ended."""
+    return _told(f"The subscription to {storable(str(payload.get('TopicArn')))[:300]} has ended.")
+
+
+def _told(sentence: str) -> ParsedBody:
+    return ParsedBody(alerts=(), refused=(), truncated_alerts=0, parse_warnings=(sentence,))
+
+
+def _read(payload: Mapping[str, object]) -> _Request:
+    names = (*_SIGNED, "SigningCertURL", "Signature", "SignatureVersion")
+    members = {name: value for name in names if isinstance(value := payload.get(name), str)}
+    if missing := [name for name in names if name not in members]:
+        message = f"A request to confirm a subscription lacks {', '.join(missing)}."
+        raise RefusedSubscriptionError(message)
+    if members["Type"] != CONFIRMATION:
+        message = "The type of the body is not the one of its header."
+        raise RefusedSubscriptionError(message)
+    return _Request(
+        members=members,
+        certificate_url=_amazon_url(members["SigningCertURL"], "SigningCertURL"),
+        subscribe_url=_amazon_url(members["SubscribeURL"], "SubscribeURL"),
+    )
+
+
+def _amazon_url(text: str, name: str) -> OutgoingUrl:
+    try:
+        url = parse_outgoing_url(text)
+    except InvalidError as error:
+        raise RefusedSubscriptionError(f"{name}: {error}") from error
+    if not url.is_encrypted or url.port != _HTTPS_PORT or not _HOST.fullmatch(url.host):
+        message = f"{name} does not lead to Amazon SNS over https, so nothing is confirmed."
+        raise RefusedSubscriptionError(message)
+    return url
+
+
+def _fetched(get: Get, url: OutgoingUrl, what: str) -> bytes:
+    status, body = get(url)
+    if status != 200:  # noqa: PLR2004 - OK
+        message = f"Amazon SNS answered {status} to the request for {what}."
+        raise RefusedSubscriptionError(message)
+    return body
+
+
+def _check_signature(asked: _Request, certificate: bytes) -> None:
+    algorithm = _HASHES.get(asked.members["SignatureVersion"])
+    if algorithm is None:
+        message = "The version of the signature is not known: it is neither 1 nor 2."
+        raise RefusedSubscriptionError(message)
+    message = "The signature of the request is wrong, so nothing is confirmed."
+    try:
+        signature = b64decode(asked.members["Signature"], validate=True)
+        key = load_pem_x509_certificate(certificate).public_key()
+    except (Base64Error, ValueError) as error:
+        raise RefusedSubscriptionError(message) from error
+    if not isinstance(key, RSAPublicKey):
+        raise RefusedSubscriptionError(message)
+    try:
+        key.verify(signature, asked.signed_text, PKCS1v15(), algorithm())
+    except InvalidSignature as error:
+        raise RefusedSubscriptionError(message) from error

@@ -1,0 +1,48 @@
+"""Reads requests of Amazon SNS, which have a media type of their own and ask to be confirmed."""
+
+from flask import request
+
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading.body import read_object
+from domain.alerts.reading.incoming import ParsedBody
+from domain.alerts.receiving import sns
+from domain.alerts.receiving.receivers import Receiver
+from domain.outgoing_urls import OutgoingUrl
+from web.http.request_bodies import check_media_type
+from web.outgoing.client import OutgoingClient
+from web.outgoing.errors import OutgoingError
+from web.services import reading, settings
+
+
+def checked_kind(receiver: Receiver) -> str | None:
+    """Return the type of a request of Amazon SNS to an HTTP endpoint, which it sends as text.
+
+    For another request return None, or raise NotJsonError if it does not declare JSON.
+    """
+    kind = request.headers.get(sns.TYPE_HEADER)
+    if kind is None or receiver.type is not IntegrationType.HTTP:
+        check_media_type()
+        return None
+    return kind
+
+
+def asks_no_alert(kind: str | None) -> bool:
+    """Return whether a request of SNS is about a subscription."""
+    return kind in {sns.CONFIRMATION, sns.UNSUBSCRIBED}
+
+
+def read_subscription(body: bytes, kind: str) -> ParsedBody:
+    """Confirm a subscription, or note that it has ended; raise the errors of a receiver."""
+    payload = read_object(body, nesting_limit=reading().nesting_limit)
+    if kind == sns.UNSUBSCRIBED:
+        return sns.note_end(payload)
+    return sns.confirm_subscription(payload, get=_get)
+
+
+def _get(url: OutgoingUrl) -> tuple[int, bytes]:
+    try:
+        answer = OutgoingClient.of(settings()).get(url)
+    except OutgoingError as error:
+        message = f"{url.host} was not reached: {error}."
+        raise sns.RefusedSubscriptionError(message) from error
+    return answer.status, answer.beginning
