@@ -12,6 +12,7 @@ from web.commands.program import Program
 #: used, so that neither web processes nor help and completion wait for them.
 _COMMANDS = {
     "alert-routes": ("escalations:routes", "Which alerts go to which escalation policy."),
+    "alerts": ("alerts:alerts", "Alerts of projects."),
     "applications": ("applications:applications", "OAuth clients."),
     "audit": ("audit:audit", "The audit log."),
     "audit-streams": (

@@ -7,14 +7,22 @@ from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
 from domain.audit.events import Event, EventKind
+from domain.clock import written
+from domain.database.paging import LARGEST_ID
+from domain.grace_period import GracePeriod
 from domain.oauth.clients import applications as oauth_applications
-from domain.oauth.clients.applications import ApplicationDetails
+from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
+from domain.oauth.clients.directory import list_instance_wide
+from domain.oauth.clients.secrets import renew_secret
+from domain.oauth.clients.views import list_own
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.services import now, services, settings
 
 applications = AppGroup("applications", help="OAuth clients.")
+_ID = click.argument("application_id", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+_MOST = 1_000
 
 
 @applications.command("create")
@@ -74,3 +82,116 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
     known = {"id": registered.application.id, "application_id": registered.application.uid}
     # A public client has no secret: every copy of it would contain it.
     return {**known, "secret": registered.secret} if details.confidential else known
+
+
+@applications.command("list")
+@click.option("--owner", help="Those of a user; without it, those of the instance.")
+@one_transaction
+def list_applications_command(*, owner: str | None) -> dict[str, Any]:
+    """List applications, the newest first, at most 1,000 of the instance."""
+    session = db.session()
+    if owner is not None:
+        owner_id = get_user(owner, session=session).id
+        return {
+            "applications": [
+                _shown(each) for each in list_own(owner_id, session=session, now=now())
+            ]
+        }
+    found, total = list_instance_wide(offset=0, limit=_MOST, session=session)
+    return {"applications": [_shown(each) for each in found], "total": total}
+
+
+@applications.command("show")
+@_ID
+@one_transaction
+def show_application_command(*, application_id: int) -> dict[str, Any]:
+    """Show the application ID."""
+    return _shown(oauth_applications.get_any(application_id, session=db.session()))
+
+
+@applications.command("change")
+@_ID
+@click.option("--name", help="New name.")
+@click.option("--redirect-uri", "redirect_uris", multiple=True, help="In place of all URIs.")
+@click.option("--scopes", help="In place of all scopes.")
+@click.option("--require-pkce/--no-require-pkce", default=None)
+@click.option("--refresh-for-devices/--no-refresh-for-devices", default=None)
+@click.option("--trusted/--not-trusted", default=None, help="Do not ask users for consent.")
+@one_transaction
+def change_application_command(*, application_id: int, **given: Any) -> dict[str, Any]:
+    """Change the application ID; what is not given stays."""
+    session = db.session()
+    present = oauth_applications.get_any(application_id, session=session)
+    wanted = {
+        "name": present.name,
+        "redirect_uris": present.redirect_uris,
+        "scopes": " ".join(present.scopes),
+        "require_pkce": present.require_pkce,
+        "refresh_for_devices": present.refresh_for_devices,
+        "trusted": present.trusted,
+        **{name: value for name, value in given.items() if value not in (None, ())},
+    }
+    details = ApplicationDetails(
+        **{**wanted, "scopes": wanted["scopes"].replace(",", " ")},
+        confidential=present.confidential,
+        require_dpop=present.require_dpop,
+        is_instance_wide=present.is_instance_wide,
+    )
+    https = settings().require_https_redirect_uris
+    oauth_applications.change(application_id, details, session=session, require_https=https)
+    return _recorded(EventKind.APPLICATION_CHANGED, application_id)
+
+
+@applications.command("renew-secret")
+@_ID
+@click.option(
+    "--overlap",
+    type=click.Choice([each.key for each in GracePeriod]),
+    default=GracePeriod.DAY.key,
+    show_default=True,
+    help="How long the old secret is accepted beside the new one.",
+)
+@one_transaction
+def renew_secret_command(*, application_id: int, overlap: str) -> dict[str, Any]:
+    """Create a new secret of the application ID and print it, which is shown only once."""
+    secret = renew_secret(
+        application_id,
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+        grace_period=GracePeriod.of(overlap),
+    )
+    return {**_recorded(EventKind.SECRET_RENEWED, application_id), "secret": secret}
+
+
+@applications.command("delete")
+@_ID
+@one_transaction
+def delete_application_command(*, application_id: int) -> dict[str, Any]:
+    """Delete the application ID with all its tokens."""
+    gone = _recorded(EventKind.APPLICATION_REMOVED, application_id)
+    oauth_applications.remove(application_id, session=db.session())
+    return {"id": gone["id"], "name": gone["name"], "deleted": True}
+
+
+def _recorded(kind: EventKind, application_id: int) -> dict[str, Any]:
+    """Record a change of an application, and return what it is now."""
+    found = oauth_applications.get_any(application_id, session=db.session())
+    details = {"application_id": found.uid, "scopes": " ".join(found.scopes)}
+    record_event(Event(kind=kind, subject=found.name, details=details))
+    return _shown(found)
+
+
+def _shown(view: ApplicationView) -> dict[str, Any]:
+    return {
+        "id": view.id,
+        "application_id": view.uid,
+        "name": view.name,
+        "redirect_uris": list(view.redirect_uris),
+        "scopes": list(view.scopes),
+        "confidential": view.confidential,
+        "trusted": view.trusted,
+        "instance_wide": view.is_instance_wide,
+        "created_at": written(view.created_at),
+        "last_used_at": written(view.last_used_at) if view.last_used_at else None,
+    }

@@ -32,6 +32,23 @@ def list_command() -> dict[str, Any]:
     return {"audit_streams": [_as_json(each) for each in found]}
 
 
+@audit_streams.command("show")
+@click.argument("stream_id", type=int)
+@one_transaction
+def show_command(*, stream_id: int) -> dict[str, Any]:
+    """Show a destination with the state of its delivery."""
+    return _as_json(streams.get(stream_id))
+
+
+@audit_streams.command("change")
+@click.argument("stream_id", type=int)
+@click.option("--url", required=True, help="An https or http URL.")
+@one_transaction
+def change_command(*, stream_id: int, url: str) -> dict[str, Any]:
+    """Send events elsewhere from now on, those that wait as well."""
+    return _as_json(streams.change_url(stream_id, url))
+
+
 @audit_streams.command("rotate")
 @click.argument("stream_id", type=int)
 @click.option(

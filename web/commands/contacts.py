@@ -7,7 +7,13 @@ from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
 from domain.errors import NotFoundError
-from domain.notifications.contacts import ContactType, ContactView, Owner, list_contacts
+from domain.notifications.contacts import (
+    ContactType,
+    ContactView,
+    Owner,
+    get_contact,
+    list_contacts,
+)
 from domain.projects.members import get_namespace
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -43,6 +49,15 @@ def list_of_person(*, login: str) -> dict[str, Any]:
     return {"contacts": [_shown(each) for each in found]}
 
 
+@contacts.command("show")
+@click.argument("login")
+@click.argument("contact_id", type=int)
+@one_transaction
+def show_contact(*, login: str, contact_id: int) -> dict[str, Any]:
+    """Show a contact of a user."""
+    return _shown(get_contact(contact_id, _person(login), session=db.session()))
+
+
 @contacts.command("delete")
 @click.argument("login")
 @click.argument("contact_id", type=int)
@@ -70,6 +85,15 @@ def list_of_project(*, project: str) -> dict[str, Any]:
     """List the channels of a project."""
     found = list_contacts(_project(project), session=db.session())
     return {"channels": [_shown(each) for each in found]}
+
+
+@channels.command("show")
+@click.argument("project")
+@click.argument("channel_id", type=int)
+@one_transaction
+def show_channel(*, project: str, channel_id: int) -> dict[str, Any]:
+    """Show a channel of a project."""
+    return _shown(get_contact(channel_id, _project(project), session=db.session()))
 
 
 @channels.command("delete")

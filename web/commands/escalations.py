@@ -10,16 +10,20 @@ from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.escalations import dry_run as dry_runs
 from domain.escalations import policies as policy_store
 from domain.escalations import routes as route_store
+from domain.escalations.policies import PolicyEdit
 from domain.escalations.routes import RouteDraft
 from domain.escalations.steps import parse_step
 from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from web.alerts.escalations import (
     WrittenPlan,
+    change_policy,
+    change_route,
     create_policy,
     create_route,
     delete_policy,
     delete_route,
+    read_plan,
 )
 from web.api.schemas.alert_routes import AlertRoute, AlertRouteDryRun
 from web.api.schemas.escalation_policies import EscalationPolicy
@@ -92,6 +96,31 @@ def show_policy_command(*, project: str, policy: str) -> dict[str, Any]:
     return EscalationPolicy.of(found).model_dump(mode="json")
 
 
+@escalations.command("change")
+@click.argument("project")
+@click.argument("policy", metavar="NAME-OR-ID")
+@click.option("--name", help="New name.")
+@click.option("--step", "steps", multiple=True, help="In place of all steps; as for `create`.")
+@click.option("--repeats", type=int, help="How often the steps are taken again.")
+@click.option("--repeat-pause", help="Pause before the steps are repeated.")
+@click.option("--default/--no-default", "is_default", default=None, help="For all other alerts.")
+@one_transaction
+def change_policy_command(
+    *, project: str, policy: str, name: str | None, is_default: bool | None, **given: Any
+) -> dict[str, Any]:
+    """Change an escalation policy of PROJECT; what is not given stays."""
+    place = _project(project)
+    present = policy_store.find_policy(place.id, policy, session=db.session())
+    written = WrittenPlan(
+        steps=[parse_step(each) for each in given["steps"]] or None,
+        repeats=given["repeats"],
+        pause=given["repeat_pause"],
+    )
+    plan = read_plan(place, written, present.plan)
+    edit = PolicyEdit(name=name, plan=plan, is_default=is_default)
+    return EscalationPolicy.of(change_policy(place, present.id, edit)).model_dump(mode="json")
+
+
 @escalations.command("delete")
 @click.argument("project")
 @click.argument("policy", metavar="NAME-OR-ID")
@@ -155,6 +184,48 @@ def list_routes_command(*, project: str) -> dict[str, Any]:
     """List the routes of PROJECT, in the order in which they are asked."""
     found = route_store.all_routes(_project(project).id, session=db.session())
     return {"routes": [AlertRoute.of(each).model_dump(mode="json") for each in found]}
+
+
+@routes.command("show")
+@click.argument("project")
+@click.argument("route", type=int, metavar="ID")
+@one_transaction
+def show_route_command(*, project: str, route: int) -> dict[str, Any]:
+    """Show the route ID of PROJECT."""
+    found = route_store.get_route(_project(project).id, route, session=db.session())
+    return AlertRoute.of(found).model_dump(mode="json")
+
+
+@routes.command("change")
+@click.argument("project")
+@click.argument("route", type=int, metavar="ID")
+@click.option("--name", help="New name.")
+@click.option("--policy", help="Name or id of another escalation policy.")
+@click.option("--nobody", is_flag=True, help="Alerts that fit page nobody.")
+@click.option("--severity", "severities", multiple=True, help="In place of all conditions.")
+@click.option("--environment", "environments", multiple=True, help="In place of all conditions.")
+@click.option("--service", "services", multiple=True, help="In place of all conditions.")
+@click.option("--matcher", "labels", multiple=True, help="In place of all conditions.")
+@click.option("--position", type=click.IntRange(1, 1_000), help="From 1.")
+@one_transaction
+def change_route_command(
+    *, project: str, route: int, policy: str | None, nobody: bool, **given: Any
+) -> dict[str, Any]:
+    """Change the route ID of PROJECT; what is not given stays."""
+    if policy is not None and nobody:
+        message = "Say either --policy or --nobody."
+        raise click.UsageError(message)
+    place = _project(project)
+    present = route_store.get_route(place.id, route, session=db.session())
+    name, position = given.pop("name"), given.pop("position")
+    keeps_policy = policy is None and not nobody
+    draft = RouteDraft(
+        name=name or present.name,
+        conditions=_conditions(given) if any(given.values()) else present.conditions,
+        policy_id=present.policy_id if keeps_policy else _policy_id(place, policy),
+        position=position,
+    )
+    return AlertRoute.of(change_route(place, route, draft)).model_dump(mode="json")
 
 
 @routes.command("delete")

@@ -14,6 +14,7 @@ from domain.heartbeats.heartbeats import MOST, SEVERITIES, HeartbeatDetails, Hea
 from domain.heartbeats.schedules import Schedule
 from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
+from web.api.schemas.heartbeats import HeartbeatChange
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.heartbeats import actions
@@ -59,6 +60,39 @@ def list_command(*, project: str) -> dict[str, Any]:
         _project(project).id, ListPart(size=MOST), session=db.session(), now=now()
     )
     return {"heartbeats": [_as_json(each) for each in found.items]}
+
+
+@heartbeats.command("show")
+@click.argument("project")
+@click.argument("heartbeat_id", type=int)
+@one_transaction
+def show_command(*, project: str, heartbeat_id: int) -> dict[str, Any]:
+    """Show a heartbeat of PROJECT with its state."""
+    return _as_json(actions.get(_project(project), heartbeat_id))
+
+
+@heartbeats.command("change")
+@click.argument("project")
+@click.argument("heartbeat_id", type=int)
+@click.option("--name", help="New name.")
+@click.option("--every", help="Interval between two pings, in the place of a cron expression.")
+@click.option("--cron", help="Five fields, in the place of an interval.")
+@click.option("--time-zone", help="Of --cron.")
+@click.option("--grace", help="How late a ping may be.")
+@click.option("--severity", type=click.Choice(SEVERITIES))
+@click.option("--environment", help="The environment that its alerts name.")
+@click.option("--description", help="What its alerts say besides.")
+@one_transaction
+def change_command(*, project: str, heartbeat_id: int, **given: str | None) -> dict[str, Any]:
+    """Change a heartbeat of PROJECT; what is not given stays."""
+    place = _project(project)
+    wanted: dict[str, Any] = {
+        name: parse_duration(text, field=name) if text and name in {"every", "grace"} else text
+        for name, text in given.items()
+    }
+    change = HeartbeatChange.model_construct(**wanted)
+    details = change.of(actions.get(place, heartbeat_id).details)
+    return _as_json(actions.change(place, heartbeat_id, details))
 
 
 @heartbeats.command("pause")

@@ -138,6 +138,10 @@ def update_incident_command(*, project: str, iid: int, **given: Any) -> dict[str
     return _shown(found, changed)
 
 
+#: As the other kinds of things have it.
+incidents.add_command(update_incident_command, "change")
+
+
 def _project(path: str) -> ProjectView:
     return follow_to_project(path, _OPERATOR, session=db.session())
 

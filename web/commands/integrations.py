@@ -7,21 +7,28 @@ from flask.cli import AppGroup
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import integrations as alert_integrations
-from domain.alerts.integrations.integrations import PLACEHOLDER_API_URL, IntegrationDetails
+from domain.alerts.integrations.integrations import (
+    PLACEHOLDER_API_URL,
+    IntegrationDetails,
+    IntegrationEdit,
+    IntegrationView,
+)
+from domain.alerts.integrations.keys import keys_of, reset_key
 from domain.audit.events import Event, EventKind
-from domain.projects.access import follow_to_project
-from domain.projects.views import Viewer
-from web.alerts.integration_context import integration_context
+from domain.clock import written
+from domain.database.paging import LARGEST_ID
+from domain.grace_period import GracePeriod
+from web.alerts.integration_audit import record_change
+from web.alerts.integration_context import integration_context, integration_of
+from web.commands.operator import project_at
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.services import now, services
 
 _PLACEHOLDERS = {IntegrationType.PROMETHEUS.value: PLACEHOLDER_API_URL}
-#: The command line has all permissions.
-_OPERATOR = Viewer(user_id=None, is_admin=True)
-
 integrations = AppGroup("integrations", help="Alert integrations of projects.")
+_ID = click.argument("integration_id", metavar="ID", type=click.IntRange(1, LARGEST_ID))
 
 
 @integrations.command("create")
@@ -41,7 +48,7 @@ def create_integration_command(
     *, project: str, kind: str, name: str, api_url: str | None, inactive: bool
 ) -> dict[str, Any]:
     """Create an integration in PROJECT and print its URL and key."""
-    context = integration_context(follow_to_project(project, _OPERATOR, session=db.session()))
+    context = integration_context(project_at(project))
     created, key = alert_integrations.create_integration(
         context,
         IntegrationType(kind),
@@ -59,4 +66,103 @@ def create_integration_command(
         "url": created.url,
         "key": key,
         "endpoint_identifier": created.endpoint_identifier,
+    }
+
+
+@integrations.command("list")
+@click.argument("project")
+@one_transaction
+def list_integrations_command(*, project: str) -> dict[str, Any]:
+    """List the integrations of PROJECT, the oldest first."""
+    context = integration_context(project_at(project))
+    found = alert_integrations.list_integrations(context, session=db.session())
+    return {"integrations": [_shown(each) for each in found]}
+
+
+@integrations.command("show")
+@click.argument("project")
+@_ID
+@one_transaction
+def show_integration_command(*, project: str, integration_id: int) -> dict[str, Any]:
+    """Show the integration ID of PROJECT."""
+    return _shown(integration_of(project_at(project), integration_id))
+
+
+@integrations.command("change")
+@click.argument("project")
+@_ID
+@click.option("--name", help="New name; the old URL keeps working.")
+@click.option("--active/--inactive", default=None, help="Turn it on or off.")
+@click.option("--api-url", help="New URL of the on-call tool (type external).")
+@click.option(
+    "--resolve-after-minutes", type=int, help="Resolve alerts after so long a silence; 0: never."
+)
+@one_transaction
+def change_integration_command(
+    *, project: str, integration_id: int, **given: Any
+) -> dict[str, Any]:
+    """Change the integration ID of PROJECT; what is not given stays."""
+    place = project_at(project)
+    alert_integrations.change_integration(
+        integration_id, IntegrationEdit(**given), project_id=place.id, session=db.session()
+    )
+    changed = integration_of(place, integration_id)
+    record_change("changed", place, changed)
+    return _shown(changed)
+
+
+@integrations.command("reset-key")
+@click.argument("project")
+@_ID
+@click.option(
+    "--overlap",
+    type=click.Choice([each.key for each in GracePeriod]),
+    default=GracePeriod.DAY.key,
+    show_default=True,
+    help="How long the old key is accepted beside the new one.",
+)
+@one_transaction
+def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dict[str, Any]:
+    """Create a new key of the integration ID of PROJECT and print it."""
+    place, session, keyring, moment = project_at(project), db.session(), services().keyring, now()
+    integration = integration_of(place, integration_id)
+    length = GracePeriod.of(overlap).length
+    until = moment + length if length else None
+    reset_key(
+        integration.id,
+        seen=None,
+        previous_until=until,
+        session=session,
+        keyring=keyring,
+        now=moment,
+    )
+    record_change(f"key replaced; the old one is accepted for: {overlap}", place, integration)
+    keys = keys_of(integration.id, session=session, keyring=keyring, now=moment)
+    return {"id": integration.id, "url": integration.url, "key": keys.clear}
+
+
+@integrations.command("delete")
+@click.argument("project")
+@_ID
+@one_transaction
+def delete_integration_command(*, project: str, integration_id: int) -> dict[str, Any]:
+    """Delete the integration ID of PROJECT; its alerts stay."""
+    place = project_at(project)
+    gone = integration_of(place, integration_id)
+    alert_integrations.remove_integration(gone.id, session=db.session())
+    record_change("deleted", place, gone)
+    return {"id": gone.id, "name": gone.name, "deleted": True}
+
+
+def _shown(view: IntegrationView) -> dict[str, Any]:
+    return {
+        "id": view.id,
+        "name": view.name,
+        "type": view.type.value,
+        "active": view.active,
+        "url": view.url,
+        "api_url": view.api_url,
+        "resolve_after_minutes": view.resolve_after_minutes,
+        "last_delivery_at": written(view.last_delivery_at) if view.last_delivery_at else None,
+        "last_outcome": view.last_outcome,
     }

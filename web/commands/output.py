@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-_KEY = "gatebell.output"
+_KEY, _PARAMETER = "gatebell.output", "gatebell_output"
 _FORMATS = ("json", "table")
 #: Categories of characters that do something to a terminal: controls, and marks of direction.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -17,7 +17,9 @@ Row = Mapping[str, Any]
 
 
 def add_output_option(command: click.Command) -> None:
-    """Give a command the option --output, and all that are below it."""
+    """Give a command the option --output, and all that are below it; those with two names once."""
+    if any(each.name == _PARAMETER for each in command.params):
+        return
     command.params.append(_option())
     if isinstance(command, click.Group):
         for each in command.commands.values():
@@ -27,7 +29,7 @@ def add_output_option(command: click.Command) -> None:
 def _option() -> click.Option:
     return click.Option(
         # A name of its own: commands may have a parameter that is called output.
-        ["--output", "gatebell_output"],
+        ["--output", _PARAMETER],
         type=click.Choice(_FORMATS),
         help="Print JSON, which is the default, or a table.",
         expose_value=False,

@@ -12,8 +12,10 @@ from domain.on_call.notation import parse_rotation, written_cadence, written_res
 from domain.on_call.people import people
 from domain.on_call.schedules import (
     NewSchedule,
+    ScheduleEdit,
     ScheduleView,
     all_schedules,
+    change_schedule,
     create_schedule,
     find_schedule,
     get_schedule,
@@ -88,6 +90,28 @@ def show_schedule_command(*, project: str, schedule: str) -> dict[str, Any]:
         "now": {"users": _names(current.now), "until": current.until and written(current.until)},
         "next": following and {"users": _names(following), "starts_at": written(following.start)},
     }
+
+
+@schedules.command("change")
+@click.argument("project")
+@click.argument("schedule", metavar="SCHEDULE")
+@click.option("--name", help="New name.")
+@click.option("--time-zone", help="New zone of the IANA database.")
+@click.option("--description", help="New description.")
+@click.option("--rotation", "rotations", multiple=True, help="In place of all; as for `create`.")
+@one_transaction
+def change_schedule_command(
+    *, project: str, schedule: str, rotations: tuple[str, ...], **given: str | None
+) -> dict[str, Any]:
+    """Change SCHEDULE, by name or number, from now on; what is not given stays."""
+    place = _project(project)
+    before = _schedule(place, schedule)
+    wanted = [parse_rotation(each) for each in rotations] or None
+    edit = ScheduleEdit(rotations=wanted, **given)
+    after = change_schedule(place.namespace, before.id, edit, session=db.session(), now=now())
+    if after != before:
+        record_schedule_change("changed", place, after)
+    return _shown(after)
 
 
 @schedules.command("delete")

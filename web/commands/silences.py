@@ -18,7 +18,7 @@ from domain.silences import flapping
 from domain.silences import silences as domain
 from domain.silences import windows as window_domain
 from domain.silences.recurrence import Frequency, Recurrence, parse_rule
-from domain.silences.silences import NewSilence, SilenceState, SilenceView
+from domain.silences.silences import NewSilence, SilenceChange, SilenceState, SilenceView
 from domain.silences.windows import NewWindow
 from web.alerts.silences import (
     longest_silence,
@@ -31,6 +31,7 @@ from web.api.schemas.maintenance_windows import (
     FlapSettingsBody,
     FlapSettingsResource,
     MaintenanceWindow,
+    WindowChange,
     read_local_time,
 )
 from web.api.schemas.silences import Silence, later
@@ -118,6 +119,39 @@ def list_silences_command(*, project: str, state: str | None) -> dict[str, Any]:
     return {"silences": [_shown(found, view) for view in listed.items], "total": listed.total}
 
 
+@silences.command("show")
+@click.argument("project")
+@click.argument("silence_id", metavar="ID", type=int)
+@one_transaction
+def show_silence_command(*, project: str, silence_id: int) -> dict[str, Any]:
+    """Show a silence of PROJECT."""
+    found = _project(project)
+    return _shown(found, domain.get_silence(found.id, silence_id, session=db.session()))
+
+
+@silences.command("change")
+@click.argument("project")
+@click.argument("silence_id", metavar="ID", type=int)
+@click.option("--for", "length", help="How long from now: 30m, 2h, 1d12h.")
+@click.option("--comment", help="Why.")
+@one_transaction
+def change_silence_command(
+    *, project: str, silence_id: int, length: str | None, comment: str | None
+) -> dict[str, Any]:
+    """Give a silence of PROJECT another end or comment."""
+    found = _project(project)
+    ends_at = later(now(), _length(length), field="for") if length else None
+    change = SilenceChange(ends_at=ends_at, comment=comment)
+    changed = domain.change_silence(
+        *(found.id, silence_id, change),
+        longest=longest_silence(),
+        session=db.session(),
+        now=now(),
+    )
+    record_silence(EventKind.SILENCE_CHANGED, found.path, changed)
+    return _shown(found, changed)
+
+
 @silences.command("expire")
 @click.argument("project")
 @click.argument("silence_id", metavar="ID", type=int)
@@ -183,6 +217,35 @@ def list_windows_command(*, project: str) -> dict[str, Any]:
     listed = window_domain.numbered_windows(found.id, part, session=db.session())
     shown = [MaintenanceWindow.of(view, now()).model_dump(mode="json") for view in listed.items]
     return {"maintenance_windows": shown, "total": listed.total}
+
+
+@maintenance_windows.command("show")
+@click.argument("project")
+@click.argument("window_id", metavar="ID", type=int)
+@one_transaction
+def show_window_command(*, project: str, window_id: int) -> dict[str, Any]:
+    """Show a maintenance window of PROJECT."""
+    found = window_domain.get_window(_project(project).id, window_id, session=db.session())
+    return MaintenanceWindow.of(found, now()).model_dump(mode="json")
+
+
+@maintenance_windows.command("change")
+@click.argument("project")
+@click.argument("window_id", metavar="ID", type=int)
+@click.option("--name", help="What it is for.")
+@click.option("--starts", "starts_at", help="Local time, such as 2026-12-06T02:00.")
+@click.option("--for", "duration", help="How long: 90m, 2h.")
+@click.option("--time-zone", help="Such as Europe/Berlin.")
+@click.option("--rule", help="A rule of RFC 5545; an empty text for once.")
+@one_transaction
+def change_window_command(*, project: str, window_id: int, **given: Any) -> dict[str, Any]:
+    """Change a maintenance window of PROJECT; what is not given stays."""
+    found, session = _project(project), db.session()
+    present = window_domain.get_window(found.id, window_id, session=session)
+    wanted = WindowChange.model_construct(**given).wanted(present)
+    changed = window_domain.change_window(found.id, window_id, wanted, session=session, now=now())
+    record_window(EventKind.MAINTENANCE_WINDOW_CHANGED, found.path, changed)
+    return MaintenanceWindow.of(changed, now()).model_dump(mode="json")
 
 
 @maintenance_windows.command("delete")

@@ -8,7 +8,7 @@ from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
 from domain.audit.events import Event, EventKind
-from domain.oauth.personal_tokens.lists import TokenFilter, TokenView, list_tokens
+from domain.oauth.personal_tokens.lists import TokenFilter, TokenView, get_token, list_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token, revoke_token
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -54,6 +54,14 @@ def list_tokens_command(*, user: str) -> dict[str, Any]:
     wanted = TokenFilter(owner_id=get_user(user, session=db.session()).id)
     found = list_tokens(wanted, session=db.session(), now=now())
     return {"tokens": [token.as_json() for token in found.items]}
+
+
+@tokens.command("show")
+@click.argument("token_id", metavar="ID", type=click.IntRange(1))
+@one_transaction
+def show_token_command(*, token_id: int) -> dict[str, Any]:
+    """Show the personal access token ID, without its value."""
+    return get_token(token_id, owner_id=None, session=db.session(), now=now()).as_json()
 
 
 @tokens.command("revoke")

@@ -53,6 +53,36 @@ def list_command(*, project: str) -> dict[str, Any]:
     return {"webhooks": [_as_json(each) for each in found]}
 
 
+@webhooks.command("show")
+@click.argument("project")
+@click.argument("webhook_id", type=int)
+@one_transaction
+def show_command(*, project: str, webhook_id: int) -> dict[str, Any]:
+    """Show a webhook with the state of its delivery."""
+    return _as_json(changes.get(_project(project), webhook_id))
+
+
+@webhooks.command("change")
+@click.argument("project")
+@click.argument("webhook_id", type=int)
+@click.option("--url", help="An https or http URL.")
+@click.option("--events", help="As for `create`.")
+@click.option("--labels", help="As for `create`; an empty text for all alerts.")
+@one_transaction
+def change_command(
+    *, project: str, webhook_id: int, url: str | None, events: str | None, labels: str | None
+) -> dict[str, Any]:
+    """Change a webhook; what is not given stays."""
+    place = _project(project)
+    present = changes.get(place, webhook_id)
+    details = EndpointDetails(
+        url=present.url if url is None else url,
+        events=present.events if events is None else tuple(events.replace(",", " ").split()),
+        conditions=(present.conditions if labels is None else conditions_from({"labels": labels})),
+    )
+    return _as_json(changes.change(place, webhook_id, details))
+
+
 @webhooks.command("rotate")
 @click.argument("project")
 @click.argument("webhook_id", type=int)

@@ -1,0 +1,163 @@
+"""Every kind of thing can be listed, shown, created, changed and deleted from the command line."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.support.service.commands import operate
+from web.commands import gatebell
+
+#: What things have no command for, and why.
+_WITHOUT: Mapping[str, frozenset[str]] = {
+    # Sent by monitoring systems.
+    "alerts": frozenset({"create"}),
+    # They are never deleted; closing is a change of the status.
+    "incidents": frozenset({"delete"}),
+    # Not created, but given to people and projects.
+    "members": frozenset({"show", "create", "delete"}),
+    # What they are is fixed: another value is another token.
+    "tokens": frozenset({"change", "delete"}),
+    # An address that changes has to be confirmed anew, so it is another one.
+    "contacts": frozenset({"change"}),
+    "channels": frozenset({"change"}),
+    # Kept for the record: they expire.
+    "silences": frozenset({"delete"}),
+}
+_KINDS = (
+    *("alert-routes", "alerts", "applications", "audit-streams", "channels", "contacts"),
+    *("escalations", "groups", "heartbeats", "incidents", "integrations", "maintenance-windows"),
+    *("members", "projects", "schedules", "silences", "tokens", "users", "webhooks"),
+)
+_VERBS = frozenset({"list", "show", "create", "change", "delete"})
+
+
+@pytest.mark.one_database("sqlite")
+@pytest.mark.parametrize("kind", _KINDS)
+def test_a_kind_of_thing_has_the_commands_that_one_expects(kind: str) -> None:
+    group = gatebell.get_command(None, kind)  # type: ignore[arg-type]
+    missing = _VERBS - set(group.commands)  # type: ignore[union-attr]
+    assert missing == _WITHOUT.get(kind, frozenset())
+
+
+def made(app: Flask) -> dict[str, Any]:
+    operate(app, "users", "create", "alice", "--email", "alice@people.example")
+    operate(app, "groups", "create", "acme", "--owner", "alice")
+    return operate(app, "projects", "create", "acme/shop")
+
+
+def named(things: list[dict[str, Any]]) -> list[str]:
+    return [each["name"] for each in things]
+
+
+def test_groups_projects_members_and_users_are_listed_and_shown(app: Flask) -> None:
+    made(app)
+    operate(app, "groups", "create", "acme/tools")
+    listed = operate(app, "groups", "list")["groups"]
+    assert [each["path"] for each in listed] == ["acme", "acme/tools"]
+    assert operate(app, "groups", "show", "acme")["former_paths"] == []
+    (project,) = operate(app, "projects", "list", "--group", "acme")["projects"]
+    shown = operate(app, "projects", "show", "acme/shop")
+    assert (project["path"], shown["visibility"]) == ("acme/shop", "private")
+    (member,) = operate(app, "members", "list", "acme/shop")["members"]
+    assert (member["username"], member["role"], member["inherited_from"]) == (
+        "alice", "Owner", "acme",
+    )  # fmt: skip
+    assert operate(app, "users", "show", "alice")["email"] == "alice@people.example"
+
+
+def test_applications_are_changed_renewed_and_deleted(app: Flask) -> None:
+    made(app)
+    board = ("create", "Board", "--owner", "alice", "--scopes", "read_user api")
+    new = operate(app, "applications", *board, "--redirect-uri", "https://board.example/cb")
+    number = str(new["id"])
+    change = ("--name", "Deploy board", "--scopes", "read_user", "--require-pkce")
+    changed = operate(app, "applications", "change", number, *change)
+    assert (changed["name"], changed["scopes"]) == ("Deploy board", ["read_user"])
+    assert changed["redirect_uris"] == ["https://board.example/cb"]
+    renewed = operate(app, "applications", "renew-secret", number)
+    assert renewed["secret"] != new["secret"]
+    assert named(operate(app, "applications", "list", "--owner", "alice")["applications"]) == [
+        "Deploy board"
+    ]
+    assert operate(app, "applications", "list")["applications"] == []
+    operate(app, "applications", "delete", number)
+    assert app.test_cli_runner().invoke(args=["applications", "show", number]).exit_code == 1
+
+
+def test_integrations_get_a_new_key_and_alerts_a_new_status(app: Flask) -> None:
+    made(app)
+    nagios = ("create", "acme/shop", "--type", "http", "--name", "Nagios")
+    endpoint = operate(app, "integrations", *nagios)
+    of_it = ("acme/shop", str(endpoint["id"]))
+
+    def status_with(key: str, title: str) -> int:
+        return app.test_client().post(
+            endpoint["url"].removeprefix("http://localhost"),
+            json={"title": title},
+            headers={"Authorization": f"Bearer {key}"},
+        ).status_code  # fmt: skip
+
+    reset = operate(app, "integrations", "reset-key", *of_it, "--overlap", "now")
+    assert status_with(endpoint["key"], "Old") == 401
+    assert status_with(reset["key"], "New") == 200
+    assert operate(app, "integrations", "change", *of_it, "--inactive")["active"] is False
+    assert operate(app, "integrations", "show", *of_it)["last_outcome"]
+    assert named(operate(app, "integrations", "list", "acme/shop")["integrations"]) == ["Nagios"]
+
+    (alert,) = operate(app, "alerts", "list", "acme/shop")["alerts"]
+    resolved = operate(app, "alerts", "change", "acme/shop", "1", "--status", "resolved")
+    assert (alert["title"], resolved["status"]) == ("New", "resolved")
+    assert operate(app, "alerts", "list", "acme/shop")["alerts"] == []
+    operate(app, "alerts", "delete", "acme/shop", "1")
+    refused = app.test_cli_runner().invoke(args=["alerts", "show", "acme/shop", "1"])
+    assert "not found" in json.loads(refused.stderr)["error"]
+    assert operate(app, "integrations", "delete", *of_it)["deleted"] is True
+
+
+def test_what_pages_people_is_changed_and_the_rest_stays(app: Flask) -> None:
+    made(app)
+    place = "acme/shop"
+    rotation = ("--rotation", "weekly alice mon 09:00")
+    operate(app, "schedules", "create", place, "--name", "Primary", "--time-zone", "UTC", *rotation)
+    moved = operate(app, "schedules", "change", place, "Primary", "--time-zone", "Europe/Berlin")
+    assert (moved["time_zone"], len(moved["rotations"])) == ("Europe/Berlin", 1)
+    policy = ("--name", "page", "--step", "0s user:alice")
+    operate(app, "escalations", "create", place, *policy)
+    later = operate(app, "escalations", "change", place, "page", "--step", "5m schedule:Primary")
+    assert later["name"] == "page"
+    route = operate(app, "alert-routes", "create", place, "--name", "all", "--policy", "page")
+    number = (place, str(route["id"]))
+    hushed = operate(app, "alert-routes", "change", *number, "--nobody", "--severity", "low")
+    assert hushed["escalation_policy_id"] is None
+    assert operate(app, "alert-routes", "show", *number) == hushed
+    beat = operate(app, "heartbeats", "create", place, "--name", "backup", "--every", "1d")
+    of_it = (place, str(beat["id"]))
+    assert operate(app, "heartbeats", "change", *of_it, "--grace", "1h")["every"] == "1d"
+    assert operate(app, "heartbeats", "show", *of_it)["grace"] == "1h"
+    hook = operate(app, "webhooks", "create", place, "--url", "https://a.example/hook")
+    of_it = (place, str(hook["id"]))
+    operate(app, "webhooks", "change", *of_it, "--events", "alert.opened")
+    assert operate(app, "webhooks", "show", *of_it)["url"] == "https://a.example/hook"
+    silence = ("--matcher", 'service="web"', "--for", "2h", "--comment", "deploy")
+    made_silence = operate(app, "silences", "create", place, *silence)
+    of_it = (place, str(made_silence["id"]))
+    assert (
+        operate(app, "silences", "change", *of_it, "--comment", "rollout")["comment"] == "rollout"
+    )
+    assert operate(app, "silences", "show", *of_it)["matchers"] == made_silence["matchers"]
+    window = ("--name", "night", "--starts", "2027-01-01T02:00", "--for", "2h")
+    of_it = (place, str(operate(app, "maintenance-windows", "create", place, *window)["id"]))
+    renamed = operate(app, "maintenance-windows", "change", *of_it, "--name", "late")
+    assert renamed["name"] == "late"
+    assert operate(app, "maintenance-windows", "show", *of_it) == renamed
+    contact = ("--type", "email", "--address", "alice@people.example")
+    mine = operate(app, "contacts", "create", "alice", *contact)
+    assert operate(app, "contacts", "show", "alice", str(mine["id"])) == mine
+    stream = operate(app, "audit-streams", "create", "--url", "https://a.example/audit")
+    url = ("--url", "https://b.example/audit")
+    operate(app, "audit-streams", "change", str(stream["id"]), *url)
+    shown = operate(app, "audit-streams", "show", str(stream["id"]))
+    assert shown["url"] == "https://b.example/audit"
