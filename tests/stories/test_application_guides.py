@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from flask import Flask
-from requests_oauthlib import OAuth2Session
 
+from tests.stories.javascript import install, run_script
 from tests.stories.third_parties import Browser
 from tests.support.accounts.people import (
     alice,
@@ -32,6 +33,7 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 WEB = "https://app.example/callback"
+GUIDES = Path(__file__).parent / "guides"
 MOBILE = "com.example.notes:/callback"
 
 
@@ -94,24 +96,19 @@ def test_a_mobile_application_has_what_its_library_needs(gatebell: LiveGatebell,
     assert issuer
     assert client_id
     assert redirect_uri
-    browser = browser_of_alice(gatebell)
-    # As AppAuth does: the rest comes from the metadata, and PKCE takes the place of a secret.
-    metadata = browser.session.get(f"{issuer[1]}/.well-known/openid-configuration").json()
-    with OAuth2Session(
-        client_id[1],
-        scope=["openid", "profile", "read_user"],
-        redirect_uri=redirect_uri[1],
-        pkce="S256",
-    ) as session:
-        session.trust_env = False
-        url, _state = session.authorization_url(metadata["authorization_endpoint"])
-        address = browser.walk(url)
-        assert address.startswith(MOBILE)
-        token = session.fetch_token(
-            metadata["token_endpoint"],
-            code=re.search("code=([^&]+)", address)[1],  # type: ignore[index]
-            include_client_id=True,
-        )
+    install(GUIDES)
+    application = {
+        "issuer": issuer[1],
+        "clientId": client_id[1],
+        "redirectUri": redirect_uri[1],
+        "scope": "openid profile read_user",
+    }
+    begun = run_script(GUIDES, application, script="appauth.mjs")
+    address = browser_of_alice(gatebell).walk(begun["url"])
+    assert address.startswith(f"{MOBILE}?")
+    code = dict(parse_qsl(urlsplit(address).query))["code"]
+    given = {**application, "asked": begun["asked"], "code": code}
+    token = run_script(GUIDES, given, script="appauth.mjs")
     assert {"access_token", "refresh_token", "id_token"} <= token.keys()
 
 
