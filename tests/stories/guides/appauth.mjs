@@ -1,5 +1,5 @@
-// A mobile application that leaves everything to AppAuth, which is the same on telephones: it is
-// given the address at which the browser came back by a second run.
+// An application that leaves everything to AppAuth, in JavaScript. A second run of it is given the
+// code that the browser came back with.
 
 import { registerHooks } from 'node:module'
 
