@@ -21,6 +21,7 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.device_wire import codes, poll, television
 from tests.support.oauth.oauth_wire import (
     PKCE,
     age_refreshes,
@@ -33,6 +34,7 @@ from tests.support.oauth.oauth_wire import (
     post_token,
     redeem,
     refresh,
+    server_application,
 )
 from tests.support.service.live import LiveGatebell
 
@@ -178,12 +180,33 @@ def test_a_flood_of_one_kind_is_counted_and_hides_no_other(gatebell: LiveGatebel
 
 
 def test_an_unknown_client_and_a_waiting_device_leave_no_row(gatebell: LiveGatebell) -> None:
-    client = make_application(gatebell, bob(gatebell))
+    client = television(gatebell)
+    device_code = codes(gatebell, client)["device_code"]
     before = _rows(gatebell)
-    redeem(gatebell, client, "x", client_id="nobody")
+    for _ in range(2):
+        waiting = poll(gatebell, client, device_code).json()["error"]
+        assert waiting in {"authorization_pending", "slow_down"}
+    redeem(gatebell, server_application(gatebell), "x", client_id="nobody")
     post_token(gatebell, {"grant_type": "client_credentials", "client_id": "no\0body"})
     post_token(gatebell, {"grant_type": "nonsense"})
     assert _rows(gatebell) == before
+
+
+def test_every_endpoint_is_on_the_page_with_a_button_that_copies_it(
+    gatebell: LiveGatebell, client: ClientCredentials, browser: requests.Session
+) -> None:
+    page = browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
+    urls = dict(re.findall(r'<code id="url-([\w-]+)">([^<]+)</code>', page))
+    assert urls.keys() == set(re.findall(r'data-copy="url-([\w-]+)"', page))
+    assert urls["issuer"] == gatebell.url
+    metadata = browser.get(urls["openid-configuration"]).json()
+    assert browser.get(urls["oauth-authorization-server"]).json()["issuer"] == gatebell.url
+    for name in ("authorization", "token", "userinfo", "introspection", "revocation"):
+        assert urls[f"{name}_endpoint"] == metadata[f"{name}_endpoint"]
+    assert {"end_session_endpoint", "device_authorization_endpoint", "jwks_uri"} <= urls.keys()
+    for url in urls.values():
+        if url != gatebell.url:
+            assert browser.get(url, allow_redirects=False).status_code != 404, url
 
 
 def test_they_go_with_their_application(gatebell: LiveGatebell) -> None:
