@@ -2,8 +2,8 @@
 
 import logging
 import os
+import signal
 import sys
-from contextlib import suppress
 from threading import Event, Thread
 from time import monotonic
 
@@ -11,27 +11,28 @@ from demo.cast import PEOPLE
 from demo.folder import Memory, NotEmptyError
 from demo.machine import DemoError
 from demo.monitor import Monitor
-from demo.service import LOG, environment_of, prepare, running
+from demo.service import LOG, check_port, environment_of, prepare, running
 from demo.telephones import telephones
 from web.database.start_checks import CannotStartError
 from web.settings.reader import Settings, SettingsError, read_settings
 
 
 def main() -> None:
-    """Run until it is told to stop."""
+    """Run until it is told to stop, by Ctrl+C or SIGTERM."""
     logging.getLogger().setLevel(logging.ERROR)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     environment = environment_of(os.environ)  # noqa: TID251 - handed to the service as it is
     try:
         settings = read_settings(environment)
+        check_port(settings)
         memory = _prepared(settings)
         with telephones(port=memory.telephones, is_loud=True), running(settings, environment) as it:
             _introduce(settings, memory)
-            is_stopped = Event()
-            monitor = Thread(target=Monitor(memory.places).run, args=(is_stopped,), daemon=True)
-            monitor.start()
-            with suppress(KeyboardInterrupt):
-                it.wait()
-            is_stopped.set()
+            Thread(target=Monitor(memory.places).run, args=(Event(),), daemon=True).start()
+            it.wait()
+            _say(f"The service has ended; {settings.instance_path / LOG} says why.")
+    except KeyboardInterrupt:
+        _say("Stopped.")
     except (SettingsError, CannotStartError, NotEmptyError, DemoError, OSError) as error:
         sys.exit(f"{error}")
 

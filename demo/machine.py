@@ -41,6 +41,8 @@ _WAITING = "waiting"
 #: How far the clock goes when something that was due is due still.
 _A_MOMENT = timedelta(milliseconds=500)
 _JSON = "application/json"
+#: What senders call themselves.
+_ALERTMANAGER, _CURL = "Alertmanager/0.27.0", "curl/8.11.0"
 
 
 class DemoError(Exception):
@@ -100,13 +102,18 @@ class Machine:
     def post(self, url: str, key: str, body: bytes, *, media_type: str = _JSON) -> int:
         """Send a body to an integration, as a monitoring system does; return the status."""
         path = url.removeprefix(self._base_url)
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": media_type}
+        headers = {
+            "Authorization": f"Bearer {key}",
+            "Content-Type": media_type,
+            "User-Agent": _ALERTMANAGER,
+        }
         return self.browser().post(path, data=body, headers=headers).status_code
 
     def ping(self, url: str, suffix: str = "", body: str = "") -> None:
         """Request the URL of a heartbeat."""
         path = url.removeprefix(self._base_url)
-        self.browser().post(f"{path}{suffix}", data=body)
+        headers = {"User-Agent": _CURL}
+        self.browser().post(f"{path}{suffix}", data=body, headers=headers)
 
     def go_to(self, moment: datetime) -> None:
         """Let time pass until a moment, and do what the background worker does meanwhile."""

@@ -28,8 +28,8 @@ A query without a limit took all connections of the database for 22 minutes.
 
 ## What we change
 
-- [ ] a statement timeout for the reporting user
-- [ ] an alert on connections **before** they are all taken
+- a statement timeout for the reporting user
+- an alert on connections **before** they are all taken
 """
 
 
@@ -62,7 +62,7 @@ class Present:
             self.fortnight.occur(slow, instance, later, 48 * _MINUTE, answer=7 * _MINUTE)
         self.diary.at(begin + 11 * _MINUTE, self._link_slow_ones)
         for minutes, who, text in (
-            (8, "alice", "All three web servers, since 02:40. Looking at the database first."),
+            (8, "alice", "All three web servers. Looking at the database first."),
             (12, "bob", "`SELECT … FROM orders` of *reporting* holds 97 of 100 connections."),
             (16, "bob", "Ended it. Errors go down."),
         ):

@@ -1,5 +1,6 @@
 """The service that runs on the demonstration's database."""
 
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -73,6 +74,17 @@ def _unlimited(settings: Settings) -> Settings:
     return read_settings(environment)
 
 
+def check_port(settings: Settings) -> None:
+    """Raise DemoError if somebody else listens where the service is to."""
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", settings.port)) == 0:
+            message = (
+                f"Port {settings.port} is in use. Choose another one, such as "
+                f"PORT={settings.port + 1} make demo."
+            )
+            raise DemoError(message)
+
+
 @contextmanager
 def running(
     settings: Settings, environment: Mapping[str, str]
@@ -96,5 +108,5 @@ def _wait_for(service: "subprocess.Popen[bytes]", settings: Settings) -> None:
                 return
         except (URLError, OSError):
             sleep(0.2)
-    message = f"The service did not start; {settings.instance_path / LOG} says why."
+    message = f"The service has ended; {settings.instance_path / LOG} says why."
     raise DemoError(message)

@@ -257,7 +257,7 @@ class SwapForm(Form):
         own: str | None,
         **kw: Any,
     ) -> None:
-        """Offer shifts; the first is one of `own`, unless that is None."""
+        """Offer shifts: first one of `own`, unless that is None, and one of somebody else."""
         super().__init__(*args, **kw)
         self._shifts = {
             f"{duty.person.username}@{shift.start:%Y%m%dT%H%M%S}": (shift, duty.person.username)
@@ -271,6 +271,10 @@ class SwapForm(Form):
         ]
         mine = [each for each in choices if own is None or self._shifts[each[0]][1] == own]
         self.shift.choices, self.other_shift.choices = mine, choices
+        if mine and not self.other_shift.data:
+            first = self._shifts[mine[0][0]][1]
+            others = (key for key, (_, name) in self._shifts.items() if name != first)
+            self.other_shift.data = next(others, None)
 
     @property
     def swap(self) -> NewSwap:

@@ -15,6 +15,7 @@ from domain.audit.events import Actor
 from domain.database.paging import Listed, ListPart, Page, Slice, fetch_page, fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.silences.recurrence import Recurrence, parse_rule
+from domain.silences.recurrence_words import in_words
 from domain.silences.times import Occurrence, WindowTimes
 from domain.time_zones import check_zone
 from models import MaintenanceWindow, User
@@ -55,6 +56,11 @@ class WindowView:
     def next_occurrences(self, now: datetime) -> tuple[Occurrence, ...]:
         """Return the first occurrences that have not ended, the present one included."""
         return tuple(islice(self.times.ending_after(now), _NEXT_SHOWN))
+
+    @property
+    def repeats(self) -> str:
+        """When it recurs, in words, or an empty text for once."""
+        return in_words(self.times.recurrence) if self.times.recurrence else ""
 
     @property
     def rule(self) -> str:

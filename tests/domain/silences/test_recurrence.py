@@ -11,10 +11,25 @@ from hypothesis import strategies as st
 
 from domain.errors import InvalidError
 from domain.silences.recurrence import Frequency, Recurrence, parse_rule
+from domain.silences.recurrence_words import in_words
 
 DAY = timedelta(days=1)
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 FIRST = datetime(2026, 1, 31, 2, 30)  # noqa: DTZ001 - local times
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("FREQ=DAILY", "every day"),
+        ("FREQ=DAILY;INTERVAL=3;UNTIL=20261231", "every 3 days, until 2026-12-31"),
+        ("FREQ=WEEKLY;INTERVAL=2;BYDAY=SA,SU", "every 2 weeks on Saturday and Sunday"),
+        ("FREQ=MONTHLY;BYDAY=2TU,-1SU", "every month on the second Tuesday and the last Sunday"),
+        ("FREQ=MONTHLY;BYMONTHDAY=1,15,-1", "every month on day 1, day 15 and the last day"),
+    ],
+)
+def test_a_rule_is_said_in_words(rule: str, words: str) -> None:
+    assert in_words(parse_rule(rule)) == words
 
 
 def is_due(rule: Recurrence, first: date, day: date) -> bool:
