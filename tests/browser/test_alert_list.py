@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.doors import have_signed_in
+from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice, make_project, make_user
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
 from tests.support.database.stored import alerts_of
@@ -101,6 +102,30 @@ def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> No
     acknowledge.click()
     expect(page.locator(".flashes")).to_contain_text("2 alerts are acknowledged now.")
     expect(row(page, "second")).to_contain_text("Triggered")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are as before.")
+    expect(row(page, "first")).to_contain_text("Triggered")
+
+
+def test_all_that_match_are_changed_after_a_question(page: Page, endpoint: Endpoint) -> None:
+    endpoint.post_json([{"title": f"disk {number}"} for number in range(21)])
+    page.goto(f"{endpoint.service}/{endpoint.project}/-/alerts?search=disk")
+    every = page.get_by_label("All 21 alerts that match")
+    expect(every).to_be_hidden()
+    page.get_by_label("Select all").check()
+    every.check()
+    page.get_by_role("button", name="Resolve").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Resolve 21 alerts?")
+    assert problems_of(page) == []
+    page.get_by_role("link", name="Cancel").click()
+    expect(page.locator("#alert-range")).to_contain_text("1\u201320 of 21")
+    page.get_by_label("Select all").check()
+    page.get_by_label("All 21 alerts that match").check()
+    page.get_by_role("button", name="Resolve").click()
+    page.get_by_role("button", name="Resolve 21 alerts").click()
+    expect(page.locator(".flashes")).to_contain_text("21 alerts are resolved now.")
+    page.goto(f"{endpoint.service}/{endpoint.project}/-/alerts")
+    expect(page.locator("[data-alert-row]")).to_have_count(3)
 
 
 def test_fresh_rows_move_nothing_that_somebody_is_at(

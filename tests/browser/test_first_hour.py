@@ -110,7 +110,7 @@ def test_a_maintainer_connects_a_project_sends_a_test_alert_and_sees_it(
     expect(page.locator("main")).to_contain_text("Disk almost full on web-1")
     expect(page.locator("main")).to_contain_text("severity is “high”")
 
-    page.get_by_role("link", name="Alerts", exact=True).click()
+    page.get_by_role("navigation", name="Project").get_by_role("link", name="Alerts").click()
     row = page.get_by_role("row").filter(has_text="Disk almost full on web-1")
     expect(row).to_contain_text("High")
     row.get_by_role("link").click()

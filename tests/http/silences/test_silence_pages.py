@@ -54,7 +54,7 @@ def test_an_alert_is_silenced_in_two_clicks(project: Project, browser: requests.
     assert re.search(rf"Silenced until .{{20,60}}, by @{me}: alertname=", silenced)
     assert "Silenced until" not in text_of(browser.get(f"{project.url}/alerts/2"))
     listed = text_of(browser.get(f"{project.url}/alerts"))
-    assert len(re.findall(rf"silenced, ends in [^,]*, by @{me}", listed)) == 1
+    assert len(re.findall(rf"Silenced, ends in [^,]*, by @{me}", listed)) == 1
 
 
 def test_a_preview_comes_before_anything_is_stored(
