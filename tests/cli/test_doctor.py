@@ -67,8 +67,8 @@ def test_a_database_that_is_away_does_not_end_the_other_checks(
     ("trusted", "forwarded", "state", "sentence"),
     [
         (0, FORGED, "ok", "through 0 proxies"),
-        (1, "203.0.113.9", "ok", "through 1 proxies; this host is seen as 203.0.113.9"),
-        (1, f"{FORGED}, 203.0.113.9", "ok", "through 1 proxies"),
+        (1, "203.0.113.9", "ok", "through 1 proxy; this host is seen as 203.0.113.9"),
+        (1, f"{FORGED}, 203.0.113.9", "ok", "through 1 proxy"),
         (1, FORGED, "failed", "clients can choose their own IP address"),
         (0, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1."),
         (1, f"{FORGED}, 203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2."),

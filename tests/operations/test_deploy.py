@@ -79,6 +79,9 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     ):
         page = requests.get(f"{base_url}/users/sign_in", verify=str(certificate), timeout=60)
         assert (page.status_code, "Sign in" in page.text) == (200, True)
+        # Read from files beside the code.
+        guide = requests.get(f"{base_url}/help/guides/curl", verify=str(certificate), timeout=60)
+        assert guide.status_code == 200
         metrics = requests.get(f"{base_url}/metrics", verify=str(certificate), timeout=60)
         assert metrics.status_code == 404
         checks = json.loads(live.run_cli("doctor").stdout)["checks"]
@@ -86,7 +89,7 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     assert said == {
         "check": "proxy",
         "state": "ok",
-        "message": "BASE_URL answers, through 1 proxies; this host is seen as 127.0.0.1.",
+        "message": "BASE_URL answers, through 1 proxy; this host is seen as 127.0.0.1.",
     }
 
 

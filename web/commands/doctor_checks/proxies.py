@@ -8,6 +8,7 @@ from urllib3.exceptions import HTTPError
 
 from domain.encryption.outgoing import outgoing_tls_context
 from web.commands.doctor_checks.findings import Finding, failed, ok, warning
+from web.pages.filters import pluralize
 from web.sealing.proxy_probes import HEADER, new_probe
 from web.settings.reader import Settings
 
@@ -54,7 +55,8 @@ def judge_headers(body: bytes, *, trusted: int) -> Finding:
     hops = len([each for each in forwarded.split(",") if each.strip() not in {"", FORGED}])
     if hops > trusted:
         return failed(
-            f"{hops} proxies add to X-Forwarded-For and TRUSTED_PROXIES is {trusted}: all clients "
-            f"seem to have the address {client}. Set TRUSTED_PROXIES={hops}."
+            f"X-Forwarded-For names {hops} and TRUSTED_PROXIES is {trusted}: all clients seem to "
+            f" have the address {client}. Set TRUSTED_PROXIES={hops}."
         )
-    return ok(f"BASE_URL answers, through {hops} proxies; this host is seen as {client}.")
+    through = pluralize(hops, "proxy", "proxies")
+    return ok(f"BASE_URL answers, through {through}; this host is seen as {client}.")
