@@ -136,7 +136,7 @@ def _posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDra
         return samples.read_draft(
             form.sample.data or "",
             form.chosen,
-            integration.mapping,
+            integration,
             mapped_for=form.mapped_for.data or "",
             nesting_limit=reading().nesting_limit,
         )

@@ -118,7 +118,7 @@ class Chosen:
 def read_choices(chosen: Chosen, sample: Sample, saved: FieldMapping = UNMAPPED) -> FieldMapping:
     """Return the chosen mapping; raise InvalidError if a path is neither in the sample nor saved.
 
-    The words for severities are those of the saved mapping.
+    `saved` may be what was proposed for a new sample. The words for severities are its own.
     """
     offered = frozenset(value.written for value in (*sample.values, *missing_of(saved, sample)))
     rules = read_rule_choices(chosen.rules, offered=offered)
@@ -242,7 +242,7 @@ def saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingD
 
 
 def read_draft(
-    text: str, chosen: Chosen, saved: FieldMapping, *, mapped_for: str, nesting_limit: int
+    text: str, chosen: Chosen, integration: IntegrationView, *, mapped_for: str, nesting_limit: int
 ) -> MappingDraft:
     """Return the draft that was posted; raise InvalidError naming the field.
 
@@ -250,10 +250,23 @@ def read_draft(
     different one, the choices are ignored, since their paths may be missing or have another
     meaning; the draft proposes a mapping for it.
     """
-    sample = read_sample(text, nesting_limit=nesting_limit)
+    sample, saved = read_sample(text, nesting_limit=nesting_limit), integration.mapping
+    proposed = proposed_draft(sample, saved.rules.severity_words)
     if sample.digest != mapped_for:
-        return proposed_draft(sample, saved.rules.severity_words)
+        return proposed
+    if not _is_saved(sample, integration, nesting_limit=nesting_limit):
+        saved = proposed.mapping
     return MappingDraft(sample=sample, mapping=read_choices(chosen, sample, saved))
+
+
+def _is_saved(sample: Sample, integration: IntegrationView, *, nesting_limit: int) -> bool:
+    """Return whether a sample is the one of the saved mapping, whatever its layout."""
+    if not integration.sample:
+        return False
+    try:
+        return read_sample(integration.sample, nesting_limit=nesting_limit).digest == sample.digest
+    except InvalidError:
+        return False
 
 
 def proposed_draft(sample: Sample, words: Mapping[str, Severity]) -> MappingDraft:

@@ -86,6 +86,28 @@ def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) 
     assert "warning = low" in configure.text
 
 
+def test_what_is_proposed_for_a_new_sample_is_saved_with_its_words(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    read = submit(
+        browser, page, form_with(page, "sample"), do="read", sample=pasted("nagios_problem")
+    )
+    saved = submit(browser, read, form_with(read, "sample"), do="save")
+    assert saved.status_code == 302, words(saved.text)
+    (row,) = integrations_of(gatebell, endpoint.project)
+    assert row.mapping is not None
+    assert row.mapping["description"] == [["SERVICEOUTPUT"], ["HOSTOUTPUT"]]
+    assert row.mapping["rules"]["severity_words"]["warning"] == "low"
+    # Saved once more, the table of words is the integration's own.
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    submit(browser, page, form_to(page, "/severity_words"), words="warning = high")
+    submit(browser, page, form_with(page, "sample"), do="save")
+    (row,) = integrations_of(gatebell, endpoint.project)
+    assert row.mapping is not None
+    assert row.mapping["rules"]["severity_words"] == {"warning": "high"}
+    assert row.mapping["rules"]["resolved_when"][0]["words"] == ["recovery"]
+
+
 def test_words_of_a_metrics_endpoint_are_translated_as_well(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     browser, page = opened(gatebell, endpoint, "{id}/configure")
