@@ -101,7 +101,7 @@ def test_the_second_time_says_that_nothing_is_left_to_do(
     client.post(link)
     for page in (client.get(link), client.post(link)):
         assert page.status_code == 200
-        assert "This alert is acknowledged already." in page.text
+        assert "This alert is already acknowledged." in page.text
         assert "<button class" not in page.text
     assert len(pages.activity(alert)) == 1
 
@@ -112,7 +112,7 @@ def test_a_resolved_alert_stays_resolved(
     alert = pages.alert()
     link = link_of(pages, mailbox, [alert], alice)
     pages.set_status([alert], "resolved")
-    assert "This alert is resolved already." in client.post(link).text
+    assert "This alert is already resolved." in client.post(link).text
     assert statuses(pages) == ["resolved"]
 
 
@@ -136,7 +136,7 @@ def test_who_left_the_project_acknowledges_nothing(
         session.execute(delete(Member).where(Member.user_id == alice.id))
     for page in (client.get(link), client.post(link)):
         assert page.status_code == 403
-        assert "@alice has no access" in page.text
+        assert "@alice no longer has access" in page.text
         assert "Secret title" not in page.text
     assert statuses(pages) == ["triggered"]
 
