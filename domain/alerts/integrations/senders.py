@@ -164,11 +164,11 @@ _ADVICE: Mapping[int, str] = {
         "The body is not the JSON that this integration reads. Look at it in the delivery: a "
         "template of the sender may be wrong, or quotes may be missing."
     ),
-    403: "The request was right, but this integration takes nothing now.",
-    408: "The body did not arrive in time. Look at the network or the proxy between the two.",
+    403: "The request was correct, but this integration does not accept deliveries now.",
+    408: "The body did not arrive in time. Check the network or the proxy between the two.",
     422: (
         "The body is JSON, but no alert is in it. Compare it with the example on the page “Send "
-        "test alert”, and check that the type of this integration fits the sender."
+        "test alert”, and check that the type of this integration matches the sender."
     ),
 }
 
