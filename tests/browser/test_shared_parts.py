@@ -43,11 +43,11 @@ def test_exact_times_need_no_mouse(gatebell: LiveGatebell, page: Page, endpoint:
 
 
 def test_without_scripts_the_exact_time_is_in_the_text(
-    gatebell: LiveGatebell, plain_page: Page, endpoint: Endpoint
+    gatebell: LiveGatebell, plain_page: Page
 ) -> None:
     have_signed_in(plain_page, gatebell, alice(gatebell))
-    plain_page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts")
-    time = plain_page.locator(".when time").first
+    plain_page.goto(f"{gatebell.url}/-/user_settings/activity")
+    time = plain_page.locator("td time").first
     shown = time.evaluate("time => getComputedStyle(time, '::after').content")
     assert (time.get_attribute("title") or "-") in shown
 

@@ -43,7 +43,7 @@ def test_no_command_prints_the_secret_of_an_address(crew: Flask) -> None:
         (("contacts", "create", "alice", "--type", "email", "--address", "nobody"), "e-mail"),
         (("contacts", "create", "zoe", "--type", "email", "--address", "a@b.example"), "zoe"),
         (("contacts", "create", "alice", "--type", "apprise", "--address", "x"), "cannot read"),
-        (("channels", "create", "acme", "--type", "email", "--address", "a@b.example"), "project"),
+        (("channels", "create", "acme", "--type", "email", "--address", "a@b.example"), "Project"),
         (("contacts", "delete", "alice", "7"), "not found"),
     ],
 )
