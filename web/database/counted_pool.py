@@ -3,7 +3,7 @@
 from sqlalchemy import PoolProxiedConnection, QueuePool
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from web.metrics import count_last_connection_taken, count_pool_timeout
+from web.database.pool_counts import count_last_connection_taken, count_pool_timeout
 
 
 class CountedPool(QueuePool):
