@@ -37,7 +37,7 @@ class Picture:
 
 
 PICTURES = (
-    Picture(name="alerts", path=f"/{SHOP}/-/alerts"),
+    Picture(name="alerts", path=f"/{SHOP}/-/alerts", width=1440, height=800),
     Picture(name="alert", path=f"/{SHOP}/-/alerts/{{alert}}"),
     Picture(name="incident", path=f"/{SHOP}/-/incidents/{{incident}}"),
     Picture(name="on-call", path=f"/{SHOP}/-/on_call/schedules/1", height=860),
