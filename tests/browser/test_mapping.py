@@ -6,8 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
+from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice
-from tests.support.alerts.senders import connect
+from tests.support.alerts.senders import PAYLOADS, connect
 from tests.support.database.stored import integrations_of
 from tests.support.service.live import LiveGatebell
 
@@ -63,3 +64,23 @@ def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, plain_page: P
     expect(page.get_by_role("complementary")).to_contain_text("Disk full")
     page.get_by_role("button", name="Save mapping").click()
     expect(page.get_by_text("Mapping saved.")).to_be_visible()
+
+
+def test_a_payload_that_is_pasted_is_recognized_at_once(
+    live_sqlite: LiveGatebell, page: Page
+) -> None:
+    endpoint = connect(live_sqlite)
+    have_signed_in(page, live_sqlite, alice(live_sqlite))
+    settings = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations"
+    page.goto(f"{settings}/new")
+    payload = page.locator("textarea[data-recognize]")
+    expect(payload).to_be_focused()
+    payload.fill((PAYLOADS / "tools" / "zabbix_problem.json").read_text(encoding="utf-8"))
+    payload.dispatch_event("paste")
+    expect(page.get_by_text("Recognized: Zabbix.")).to_be_visible()
+    expect(page.get_by_role("complementary")).to_contain_text("High CPU utilization")
+    assert problems_of(page) == []
+    page.get_by_role("button", name="Add integration").click()
+    expect(page.get_by_text("reads payloads by its mapping")).to_be_visible()
+    made = integrations_of(live_sqlite, endpoint.project)[-1]
+    assert (made.name, made.mapping is not None) == ("Zabbix", True)
