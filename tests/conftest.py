@@ -37,10 +37,10 @@ KINDS = ("sqlite", "postgres")
 #: Where each test runs on one database, a half of them on each, unless it asks for both.
 #: `make test-both` runs all on both.
 _IN_TURN = (
-    *("tests/cli/", "tests/faults/", "tests/http/"),
+    *("tests/browser/", "tests/cli/", "tests/faults/", "tests/http/", "tests/stories/"),
     *("tests/plumbing/escalations/", "tests/plumbing/jobs/", "tests/plumbing/paging/"),
-    *("tests/plumbing/releases/", "tests/stories/test_on_call.py"),
-    "tests/stories/test_schemathesis.py",
+    *("tests/plumbing/releases/", "tests/plumbing/sealing/", "tests/plumbing/server/"),
+    *("tests/plumbing/settings/", "tests/operations/"),
 )
 #: `make fuzz` tries so many values where `make test` tries a few (tests/support/wire/garbage.py).
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES)
