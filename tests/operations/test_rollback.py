@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from flask import Flask
 
 from domain.keyring import Keyring
@@ -9,7 +10,7 @@ from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.commands.backups.contents import read_contents
 from web.database.engine import open_engine
-from web.database.schema import move_to, newest_known_revision
+from web.database.schema import UnknownRevisionError, move_to, newest_known_revision
 from web.settings.reader import Settings
 
 #: Far enough back for on-call schedules, pages, incidents and heartbeats to go and come again.
@@ -76,3 +77,8 @@ def test_rows_outlive_a_way_back_and_forth(
     assert number_of(again, endpoint, "Disk 2") == 2
     assert number_of(again, endpoint, "Disk 3") == 3
     assert operate(again, "audit", "verify")["intact"] is True
+
+
+def test_a_migration_that_is_none_is_refused(settings: Settings) -> None:
+    with pytest.raises(UnknownRevisionError, match="9999 is no migration"):
+        move_to(settings, "9999")

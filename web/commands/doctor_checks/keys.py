@@ -30,7 +30,7 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
         yield warning(f"{risk.setting.upper()} {risk.words}")
     if has_first_password(FIRST_USERNAME):
         yield warning(f"The generated password of {FIRST_USERNAME} is still in use.")
-    yield ok("The environment can be read.")
+    yield ok("No variable looks misspelt, and no setting weakens security.")
 
 
 def check_keys(settings: Settings) -> Iterator[Finding]:

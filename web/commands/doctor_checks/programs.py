@@ -51,7 +51,7 @@ def check_queue(settings: Settings) -> Iterator[Finding]:
             yield warning(f"Pages by {each.type.value} have waited for {_words(waited)}.")
         if each.failing:
             yield warning(f"{each.failing} contacts of type {each.type.value} fail at present.")
-    yield ok("Pages were looked at.")
+    yield ok("No page waits too long.")
 
 
 def check_mail(settings: Settings) -> Iterator[Finding]:
