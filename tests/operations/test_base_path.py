@@ -25,8 +25,8 @@ KEPT = pytest.mark.parametrize("proxy", ["kept"], indirect=True)
 TAKEN_AWAY = pytest.mark.parametrize("proxy", ["taken away"], indirect=True)
 #: Enough for every kind of page; the same page of another thing is opened once.
 _MOST_PAGES = 250
-#: What makes no other kind of page: numbers, and the values of parameters.
-_ONE_OF_MANY = re.compile(r"\d+|(?<==)[^&]+")
+#: What makes no other kind of page: numbers, the values of parameters, and the names of documents.
+_ONE_OF_MANY = re.compile(r"\d+|(?<==)[^&]+|(?<=/help/docs/)[^?]+|(?<=/help/guides/)[^?]+")
 
 
 @pytest.fixture(scope="module", params=["kept", "taken away"])
