@@ -16,8 +16,8 @@ def with_plain_breaks(value: Any) -> Any:
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value
 
 
-class GroupSettingsForm(Form):
-    """Name and description of a group."""
+class NameAndDescription(Form):
+    """How a group or project is called, and what it is."""
 
     name = StringField(
         "Name",
@@ -38,6 +38,15 @@ class GroupSettingsForm(Form):
         ],
     )
 
+    def validate_name(self, field: StringField) -> None:
+        """Check the name."""
+        with objections_beside_the_field():
+            check_display_name(field.data or "")
+
+
+class GroupSettingsForm(NameAndDescription):
+    """Name and description of a group."""
+
     @classmethod
     def of(cls, group: GroupView) -> "GroupSettingsForm":
         """Return the form with the present values of a group, or those of the request."""
@@ -47,11 +56,6 @@ class GroupSettingsForm(Form):
     def edit(self) -> GroupEdit:
         """The new values."""
         return GroupEdit(name=self.name.data, description=self.description.data)
-
-    def validate_name(self, field: StringField) -> None:
-        """Check the name."""
-        with objections_beside_the_field():
-            check_display_name(field.data or "")
 
 
 class PathForm(Form):

@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
-from wtforms import RadioField, SelectField, StringField, TextAreaField
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms import RadioField, SelectField, StringField
+from wtforms.validators import InputRequired, Length
 
-from domain.accounts.names import LONGEST_NAME, check_display_name, check_path
-from domain.projects.editing import LONGEST_DESCRIPTION, ProjectEdit
+from domain.accounts.names import LONGEST_NAME, check_path
+from domain.projects.editing import ProjectEdit
 from domain.projects.features import AccessLevel, Feature
 from domain.projects.grants import VISIBILITIES
 from domain.projects.views import ProjectView
 from forms.base import Form, objections_beside_the_field, without_edges
-from forms.places import with_plain_breaks
+from forms.places import NameAndDescription
 
 _NO_RESERVED_WORDS: frozenset[str] = frozenset()
 _LEVELS = [
@@ -33,27 +33,9 @@ class _VisibilityForm(Form):
     )
 
 
-class ProjectSettingsForm(_VisibilityForm):
+class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
     """Name, description and visibility of a project, and which of its parts are on."""
 
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name."),
-            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
-        ],
-    )
-    description = TextAreaField(
-        "Description",
-        filters=[with_plain_breaks],
-        validators=[
-            Length(
-                max=LONGEST_DESCRIPTION,
-                message=f"A description may have at most {LONGEST_DESCRIPTION:,} characters.",
-            )
-        ],
-    )
     # The other parts of the API have no pages.
     monitor_access_level = SelectField("Alerts and integrations", choices=_LEVELS)
     environments_access_level = SelectField("Environments and deployments", choices=_LEVELS)
@@ -86,11 +68,6 @@ class ProjectSettingsForm(_VisibilityForm):
                 Feature.RELEASES: AccessLevel(self.releases_access_level.data),
             },
         )
-
-    def validate_name(self, field: StringField) -> None:
-        """Check the name."""
-        with objections_beside_the_field():
-            check_display_name(field.data or "")
 
 
 class ProjectForm(_VisibilityForm):
