@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from http import HTTPStatus
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -13,6 +14,7 @@ from tests.browser.contact_pages import contact_pages
 from tests.browser.doors import have_signed_in, sign_in
 from tests.browser.escalation_pages import escalation_pages
 from tests.browser.heartbeat_pages import heartbeat_pages
+from tests.browser.html_checker import html_problems
 from tests.browser.incident_pages import incident_pages
 from tests.browser.looks import NASTY, problems_at
 from tests.browser.silence_pages import silence_pages
@@ -25,6 +27,7 @@ from tests.support.accounts.people import (
     make_project,
     make_user,
     now,
+    open_browser,
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.resource_tokens import script_of
@@ -157,3 +160,14 @@ def test_somebody_signs_in_without_scripts(
         answer = plain_page.goto(live_sqlite.url + path)
         assert answer is not None
         assert answer.status == REFUSALS.get(path, HTTPStatus.OK)
+
+
+def test_the_html_of_every_page_is_valid(
+    live_sqlite: LiveGatebell, addresses: tuple[Person, list[str]], tmp_path: Path
+) -> None:
+    person, paths = addresses
+    browser = open_browser(live_sqlite, person)
+    for number, path in enumerate(paths):
+        page = browser.get(live_sqlite.url + path)
+        (tmp_path / f"{number:03}.html").write_text(page.text, encoding="utf-8")
+    assert [f"{paths[int(name[:3])]}: {problem}" for name, problem in html_problems(tmp_path)] == []
