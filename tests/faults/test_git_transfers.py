@@ -164,7 +164,7 @@ def test_a_push_that_is_too_large_or_finds_no_room_is_refused_in_words(
         assert "pack exceeds maximum allowed size" in told.said
     with changed_settings(live, free_space_for_pushes_bytes=str(2**50)):
         told = git.push(work, project)
-        assert "remote: The disk of the server is nearly full" in told.said
+        assert "remote: The server's disk is nearly full" in told.said
         git.clone(project, into="no-room-but-readable")
     assert git.push(work, project).status == 0
 

@@ -95,7 +95,7 @@ def test_a_page_that_does_not_leave_is_a_problem_and_the_switch_is_not_told(
     settings = replace(settings_for(gatebell, project, switch), self_monitor_deadline_seconds=0)
     with SelfMonitor(settings) as monitor:
         made = monitor.check(settings)
-    assert made.problem == "No page had left 0 s after the alert was sent."
+    assert made.problem == "No page was sent within 0 s after the alert was sent."
     assert switch.received == []
     (alert,) = alerts_of(gatebell, project)
     assert alert.status == "resolved"

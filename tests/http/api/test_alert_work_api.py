@@ -239,7 +239,7 @@ def test_a_change_of_several_that_cannot_be_meant_changes_nothing(gatebell: Live
         ({"status": "resolved", "iids": [1], "filter": {}}, "Give either iids or filter"),
         ({"status": "resolved", "iids": list(range(1, 202))}, "at most 200"),
         ({"status": "resolved", "iids": ["x"]}, "iids.0 must be a whole number"),
-        ({"status": "resolved", "filter": {"sevrity": "low"}}, "filter.sevrity is not known"),
+        ({"status": "resolved", "filter": {"sevrity": "low"}}, "filter.sevrity is not a known"),
         ({"status": "resolved", "filter": {"severity": "worst"}}, "filter.severity must be one of"),
         ({"status": "resolved", "filter": {}, "cursor": "x"}, "does not exist"),
     ):

@@ -119,7 +119,7 @@ def test_monitoring_that_is_turned_off_takes_and_shows_no_alerts(gatebell: LiveG
         assert answer.status_code == 403, path
     overview = browser.get(f"{gatebell.url}/{endpoint.project}")
     assert overview.status_code == 200
-    assert "/-/alerts" not in overview.text
+    assert f"{endpoint.project}/-/alerts" not in overview.text
     made(script.send("PUT", url, json={"monitor_access_level": "private"}), 200)
     endpoint.accepted(title="seen")
 

@@ -207,7 +207,7 @@ def test_a_token_that_a_password_alone_got_makes_none(gatebell: LiveGatebell) ->
     token = post_token(gatebell, form).json()["access_token"]
     refused = post(Api(gatebell, token), project)
     assert refused.status_code == 403
-    assert "with a password alone" in refused.json()["message"]
+    assert "obtained with a password" in refused.json()["message"]
 
 
 @pytest.mark.both_databases
