@@ -72,6 +72,7 @@ def other_caller(live: LiveGatebell, project: str, home: Path) -> GitClient:
     return GitClient(gatebell=live, home=home, token=token)
 
 
+@pytest.mark.faults_full
 def test_clients_that_do_not_read_are_cut_off_and_keep_nobody_from_tokens(
     live: LiveGatebell, git: GitClient, large: tuple[str, str], owner: Person, tmp_path: Path
 ) -> None:
@@ -188,6 +189,7 @@ def test_harmful_names_of_files_are_refused(
     assert "refs/heads/harm" not in git.do("ls-remote", git.url(project))
 
 
+@pytest.mark.faults_full
 def test_a_service_that_stops_does_not_wait_for_a_clone_for_ever(
     start: Start, tmp_path: Path
 ) -> None:
