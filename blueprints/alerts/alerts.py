@@ -75,7 +75,7 @@ def _people(project: ProjectView) -> tuple[str, ...]:
 def download(project: ProjectView, kind: str) -> ResponseReturnValue:
     """Return the filtered list as a file."""
     query = read_query(list_query(*PARAMETERS), project_id=project.id)
-    return alert_file(query.wanted, query.order, project_path=project.path, kind=kind)
+    return alert_file(query.wanted, query.order, path=project.path, kind=kind)
 
 
 @alerts.get(_ONE)

@@ -5,11 +5,16 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.bulk_changes import change_alerts, list_arguments
 from blueprints.alerts.list_pages import AllAlertsList, ChangeableAlertsList, wants_part
+from domain.alerts.listing.charts import last_days
 from domain.alerts.listing.watched_projects import paths_of, projects_of_member
 from domain.database.paging import LARGEST_ID
+from forms.alert_query import PARAMETERS_ACROSS
 from web.access.marks import signed_in, viewer
+from web.alerts.files import alert_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.pages.list_query import list_query
+from web.services import now
 
 all_alerts = PageBlueprint("all_alerts", __name__, url_prefix="/-/alerts")
 #: The most projects in a list of choices; others can be given in the address.
@@ -24,8 +29,20 @@ def index() -> ResponseReturnValue:
     if wants_part():
         return render_template("alerts/_list.html", listing=listing)
     mine = projects_of_member(viewer(), session=db.session())
-    watched = paths_of(mine, most=_MOST_CHOICES, session=db.session())
-    return render_template("alerts/all.html", listing=listing, watched=watched)
+    return render_template(
+        "alerts/all.html",
+        listing=listing,
+        watched=paths_of(mine, most=_MOST_CHOICES, session=db.session()),
+        days=last_days(listing.projects, now().date(), session=db.session()),
+    )
+
+
+@all_alerts.get("/export.<any(json, csv):kind>")
+@signed_in
+def download(kind: str) -> ResponseReturnValue:
+    """Return the filtered list of all projects as a file."""
+    query = AllAlertsList(list_query(*PARAMETERS_ACROSS)).query
+    return alert_file(query.wanted, query.order, path="all-projects", kind=kind)
 
 
 @all_alerts.post("/status")

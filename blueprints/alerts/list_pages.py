@@ -16,7 +16,11 @@ from domain.alerts.listing.filters import SEVERITIES, TABS, looked_up
 from domain.alerts.listing.queries import AlertRow, AlertSlice
 from domain.alerts.listing.saved_filters import SavedFilter, list_saved
 from domain.alerts.listing.sort_orders import SORT_ORDERS, SortOrder, read_cursor
-from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
+from domain.alerts.listing.watched_projects import (
+    SelectedProjects,
+    projects_of_member,
+    taking_changes,
+)
 from domain.database.list_queries import row_id
 from domain.database.paging import Page
 from domain.projects.access import COUNT_LIMIT
@@ -94,6 +98,10 @@ class AlertList(ABC):
     @abstractmethod
     def url(self, **arguments: Any) -> str:
         """Return the address of the list with these arguments."""
+
+    @abstractmethod
+    def export_url(self, kind: str) -> str:
+        """Return the address of the filtered list as a file; `kind` is json or csv."""
 
     @property
     @abstractmethod
@@ -288,6 +296,11 @@ class ProjectAlertList(AlertList):
         """Return the address of the list with these arguments."""
         return url_for("alerts.index", project_path=self._place.path, **arguments)
 
+    def export_url(self, kind: str) -> str:
+        """Return the address of the filtered list as a file; `kind` is json or csv."""
+        arguments = {"project_path": self._place.path, "kind": kind, **self.query.arguments}
+        return url_for("alerts.download", **arguments)
+
     @property
     def selects(self) -> bool:
         """Whether the viewer may change alerts here."""
@@ -312,19 +325,25 @@ class AllAlertsList(AlertList):
     parameters = PARAMETERS_ACROSS
     #: What the user may do in the projects.
     ability = Ability.READ_ALERTS
+    #: Selects the ids of the projects: all in which the user may do so, or the one that is wanted.
+    projects: SelectedProjects
 
     def _read(self, given: MultiDict[str, str]) -> AlertQuery:
         query = read_query_across(given)
-        projects = projects_of_member(
+        self.projects = projects_of_member(
             viewer(), session=db.session(), ability=self.ability, path=query.project
         )
         if self.ability is Ability.ADMIN_ALERTS:
-            projects = taking_changes(projects)
-        return replace(query, wanted=replace(query.wanted, projects=projects))
+            self.projects = taking_changes(self.projects)
+        return replace(query, wanted=replace(query.wanted, projects=self.projects))
 
     def url(self, **arguments: Any) -> str:
         """Return the address of the list with these arguments."""
         return url_for("all_alerts.index", **arguments)
+
+    def export_url(self, kind: str) -> str:
+        """Return the address of the filtered list as a file; `kind` is json or csv."""
+        return url_for("all_alerts.download", kind=kind, **self.query.arguments)
 
     @property
     def selects(self) -> bool:

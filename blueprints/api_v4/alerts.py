@@ -56,7 +56,7 @@ def index(project: ProjectView, query: AlertQuery) -> Found[Alert]:
 def download(project: ProjectView, query: AlertExportQuery, kind: str) -> Response:
     """Write all alerts of the list, with its filters, as a file."""
     wanted = query.of_project(project.id)
-    return alert_file(wanted, query.order, project_path=project.path, kind=kind)
+    return alert_file(wanted, query.order, path=project.path, kind=kind)
 
 
 @alerts.get(_ONE)

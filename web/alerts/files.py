@@ -14,13 +14,16 @@ _KINDS = {
 }
 
 
-def alert_file(wanted: AlertFilter, order: SortOrder, *, project_path: str, kind: str) -> Response:
-    """Return the alerts as a download; `kind` is json or csv."""
+def alert_file(wanted: AlertFilter, order: SortOrder, *, path: str, kind: str) -> Response:
+    """Return the alerts as a download; `kind` is json or csv.
+
+    The file is named after the last part of `path`.
+    """
     write, media_type = _KINDS[kind]
     rows = write(wanted, order, session=db.session())
-    name = f"alerts-{project_path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
+    file_name = f"alerts-{path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
     response = Response(stream_with_context(rows), content_type=media_type)
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'
     response.headers["Cache-Control"] = "private, no-store"
     return response
 

@@ -194,8 +194,10 @@ PERMISSIONS: Mapping[str, Permission] = {
     "flap_settings.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "flap_settings.edit": _project(_WRITE, Role.MAINTAINER),
     "alert_lists.of_group": _group(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "alert_lists.download_of_group": _group(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     # Of the projects where the user is a member who may see alerts.
     "alert_lists.mine": _instance(_READ_ALERTS),
+    "alert_lists.download_mine": _instance(_READ_ALERTS),
     "escalation_policies.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "escalation_policies.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "escalation_policies.create": _project(_WRITE, Role.MAINTAINER),

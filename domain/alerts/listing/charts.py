@@ -7,7 +7,7 @@ which `add_up` adds to the row of the day once a minute.
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from sqlalchemy import func, select, text, union_all
+from sqlalchemy import Select, func, select, text, union_all
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
@@ -30,15 +30,25 @@ class DayCounts:
 
 
 def last_days(
-    project_id: int, today: date, *, session: Session, environment: str | None = None
+    projects: int | Select[int],
+    today: date,
+    *,
+    session: Session,
+    environment: str | None = None,
 ) -> tuple[DayCounts, ...]:
-    """Return the last 14 days including today, the oldest first."""
+    """Return the last 14 days including today, the oldest first.
+
+    `projects` is the id of a project, or selects the ids of several.
+    """
     first = today - timedelta(days=DAYS - 1)
     parts = []
     for table in (AlertDay.__table__.c, ALERT_DAY_ADDITIONS.c):
-        part = select(table.day, table.severity, table.alerts).where(
-            table.project_id == project_id, table.day >= first
+        is_inside = (
+            table.project_id == projects
+            if isinstance(projects, int)
+            else table.project_id.in_(projects)
         )
+        part = select(table.day, table.severity, table.alerts).where(is_inside, table.day >= first)
         wanted = environment is not None
         parts.append(part.where(table.environment == environment) if wanted else part)
     counted = union_all(*parts).subquery()

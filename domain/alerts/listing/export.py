@@ -1,4 +1,7 @@
-"""Exports a filtered list of alerts as JSON or CSV, in chunks of constant memory."""
+"""Exports a filtered list of alerts as JSON or CSV, in chunks of constant memory.
+
+Rows of several projects say of which one they are: numbers of alerts are those of a project.
+"""
 
 import json
 from collections.abc import Iterator
@@ -25,16 +28,16 @@ def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Itera
     """Yield a JSON array of the alerts, the newest first if the order has no index."""
     before = "[\n"
     for row in _all_rows(wanted, order, session=session):
-        yield before + json.dumps(_values(row), ensure_ascii=False)
+        yield before + json.dumps(_project(wanted, row) | _values(row), ensure_ascii=False)
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
 
 
 def as_csv(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
     """Yield the alerts as CSV (RFC 4180) in which no cell is a formula."""
-    yield csv_line(_COLUMNS)
+    yield csv_line(_COLUMNS if wanted.projects is None else ("project_path", *_COLUMNS))
     for row in _all_rows(wanted, order, session=session):
-        values = _values(row) | {"hosts": " ".join(row.hosts)}
+        values = _project(wanted, row) | _values(row) | {"hosts": " ".join(row.hosts)}
         yield csv_line(values.values())
 
 
@@ -52,6 +55,10 @@ def _all_rows(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Ite
         if page.next_before is None:
             return
         position = read_cursor(str(page.next_before), order)
+
+
+def _project(wanted: AlertFilter, row: AlertRow) -> dict[str, object]:
+    return {} if wanted.projects is None else {"project_path": row.project_path}
 
 
 def _values(row: AlertRow) -> dict[str, object]:

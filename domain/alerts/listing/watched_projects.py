@@ -11,6 +11,9 @@ from domain.projects.views import Viewer
 from models import Group, Member, MemberRole, Project
 from models.folding import fold
 
+#: Selects the ids of projects.
+SelectedProjects = Select[int]
+
 
 def only(project_id: int) -> Select[int]:
     """Select the id of one project."""

@@ -42,6 +42,7 @@ PAGES = (
     "/groups/{group}/-/access_tokens",
     "/-/user_settings/access_tokens",
     "/-/user_settings/activity",
+    "/-/alerts/export.csv",
     "/admin/users",
     "/admin/applications",
     "/admin/audit",

@@ -94,7 +94,7 @@ ALERTS = (
 )
 
 
-ALERTS_TOGETHER = (*PAGES, "status", "severity", "environment", "service", "assignee")
+ALERTS_TOGETHER = (*PAGES, "search", "status", "severity", "environment", "service", "assignee")
 
 
 class Endpoint(NamedTuple):
@@ -273,6 +273,18 @@ ENDPOINTS = (
         ALERTS_TOGETHER,
     ),
     Endpoint("api_v4.alert_lists.mine", "GET", "/api/v4/alert_management_alerts", ALERTS_TOGETHER),
+    Endpoint(
+        "api_v4.alert_lists.download_of_group",
+        "GET",
+        "/api/v4/groups/{id}/alert_management_alerts/export.csv",
+        ALERTS_TOGETHER,
+    ),
+    Endpoint(
+        "api_v4.alert_lists.download_mine",
+        "GET",
+        "/api/v4/alert_management_alerts/export.json",
+        ALERTS_TOGETHER,
+    ),
     Endpoint("api_v4.alert_activity.notes", "GET", f"{ALERTS_AT}/{{id}}/notes", PAGES),
     Endpoint("api_v4.alert_activity.create_note", "POST", f"{ALERTS_AT}/{{id}}/notes", ("body",)),
     Endpoint("api_v4.alert_activity.index", "GET", f"{ALERTS_AT}/{{id}}/activity", PAGES),

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
+from sqlalchemy import Select
 
 from domain.alerts.handling.alert_detail import AlertDetail as DetailView
 from domain.alerts.handling.status import MOST_AT_ONCE, StatusChangeResult
@@ -36,11 +37,15 @@ class _SharedFilters(Query):
     environment: _Name = ""
     service: _Name = ""
     assignee: _Name = Field(default="", description="A user name, or `-` for nobody.")
+    search: _Search = Field(
+        default="", description="Words of the alert or their beginnings; all have to occur."
+    )
 
     def of_project(self, project_id: int) -> AlertFilter:
         """Return the filter on the alerts of a project."""
         return AlertFilter(
             project_id=project_id,
+            search=self.search.strip(),
             statuses=TABS[self.status],
             severity=self.severity,
             environment=self.environment or None,
@@ -52,38 +57,40 @@ class _SharedFilters(Query):
 class AlertFilters(_SharedFilters):
     """Which alerts are meant: those that match everything that is given."""
 
-    search: _Search = Field(
-        default="", description="Words of the alert or their beginnings; all have to occur."
-    )
     integration: _RowId | None = Field(default=None, description="The id of an integration.")
 
     def of_project(self, project_id: int) -> AlertFilter:
         """Return the filter on the alerts of a project."""
-        return replace(
-            super().of_project(project_id),
-            search=self.search.strip(),
-            integration_id=self.integration,
-        )
+        return replace(super().of_project(project_id), integration_id=self.integration)
 
 
-class ProjectsAlertQuery(_SharedFilters, KeysetQuery):
-    """Which alerts of several projects a list has, and in which order."""
+class ProjectsAlertExportQuery(_SharedFilters):
+    """Which alerts of several projects a file has, and in which order."""
 
     sort: Literal["started", "oldest", "severity"] = "started"
+
+    @property
+    def order(self) -> SortOrder:
+        """The sort order."""
+        return SORT_ORDERS[self.sort]
+
+    def of_projects(self, projects: Select[int]) -> AlertFilter:
+        """Return the filter on the alerts of projects, whose ids are selected."""
+        return replace(self.of_project(0), projects=projects)
+
+
+class ProjectsAlertQuery(ProjectsAlertExportQuery, KeysetQuery):
+    """Which alerts of several projects a list has, and in which order."""
+
     order_by: Literal["started_at"] = Field(
         default="started_at", description="Accepted for clients that send it; `sort` decides."
     )
 
     @property
-    def wanted(self) -> AlertFilter:
-        """The filter, of no project in particular."""
-        return self.of_project(0)
-
-    @property
     def part(self) -> AlertSlice:
         """The requested page; raises QueryError for a forged cursor."""
-        order = SORT_ORDERS[self.sort]
-        return AlertSlice(size=self.size, order=order, following=read_cursor(self.cursor, order))
+        following = read_cursor(self.cursor, self.order)
+        return AlertSlice(size=self.size, order=self.order, following=following)
 
 
 class AlertExportQuery(AlertFilters):
