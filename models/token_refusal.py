@@ -20,15 +20,17 @@ class TokenRefusal(Base):
     application_id: Mapped[int] = mapped_column(ForeignKey("applications.id", ondelete="CASCADE"))
     #: A `domain.oauth.setting_up.refusal_reasons.RefusalReason`.
     reason: Mapped[str] = mapped_column(String(32))
-    #: The `grant_type`, or the name of another endpoint.
+    #: The `grant_type`, or the name of another endpoint, such as that for authorization.
     request: Mapped[str] = mapped_column(String(64))
-    #: The error code of RFC 6749 section 5.2 and the sentence that the client got.
+    #: The error code of RFC 6749 section 4.1.2.1 or 5.2, and the sentence that the client got.
     error: Mapped[str] = mapped_column(String(64))
     description: Mapped[str] = mapped_column(Text)
     refused_at: Mapped[datetime] = mapped_column(index=True)
-    #: IP address.
+    #: IP address; null for authorization requests, which come from people's browsers.
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
+    #: What was sent in the place of a registered redirect URI, without what can be a secret.
+    redirect_uri: Mapped[str | None] = mapped_column(Text)
     #: The number of later refusals like this one that are counted here instead of stored.
     skipped: Mapped[int] = mapped_column(default=0)
 

@@ -78,7 +78,7 @@ def renew(application_id: int) -> NewApplication:
 def refused_requests(
     bearer: Bearer, application_id: int, query: RefusedRequestQuery
 ) -> Found[RefusedRequest]:
-    """List the refused token requests of an application, the newest first."""
+    """List the refused authorization and token requests of an application, the newest first."""
     application = _shown_to(bearer, application_id)
     found = list_refusals(
         application.id, session=db.session(), offset=query.offset, limit=query.size

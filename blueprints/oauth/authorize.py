@@ -162,6 +162,7 @@ def _refuse(
     error: ProtocolError, asked: ProtocolRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
     """Redirect back with the error where that is safe, else show it on a page (section 4.1.2.1)."""
+    authorization.record_refusal(asked, error, server)
     answer = server.handle_error_response(asked, error) if error.redirect_uri else None
     if answer and authorization.may_redirect_error(
         asked, is_signed_in=current_user.is_authenticated

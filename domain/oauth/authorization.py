@@ -13,7 +13,7 @@ from domain.audit.events import Event, EventKind
 from domain.oauth.clients.applications import is_unverified
 from domain.oauth.clients.authentication import Client
 from domain.oauth.consent.approvals import Approval, ConsentPrompt, consent_prompt_for, remember
-from domain.oauth.consent.pushed_requests import consume
+from domain.oauth.consent.pushed_requests import NOT_PUSHED, consume
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
@@ -47,6 +47,10 @@ class AskedEachTimeError(ConsentRequiredError):
         "People are asked each time by an application that keeps no secret, whatever they approved "
         "before: prompt=none is for confidential and for trusted applications."
     )
+
+
+#: Ordinary answers to prompt=none, with which clients ask whether a user is still signed in.
+_ORDINARY = (LoginRequiredError, ConsentRequiredError)
 
 
 class AuthorizationStep(Enum):
@@ -122,14 +126,20 @@ def may_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
     return is_signed_in or not is_unverified(request.client.application)
 
 
+def record_refusal(
+    request: ProtocolRequest, error: OAuth2Error, server: AuthorizationServer
+) -> None:
+    """Keep a refused request for the owner of the application, if it is not an ordinary answer."""
+    if type(error) not in _ORDINARY:
+        server.record_refused_authorization(request, error)
+
+
 def check_request(request: ProtocolRequest, server: AuthorizationServer) -> CheckedRequest:
     """Check every parameter, or raise an OAuth2Error that knows whether it may be redirected."""
     grant = server.get_authorization_grant(request)
     redirect_uri = grant.validate_authorization_request()
     if request.pushed is None and _must_be_pushed(grant.request.client, server):
-        raise InvalidRequestError(
-            "Authorization requests have to be pushed first.", redirect_uri=redirect_uri
-        )
+        raise InvalidRequestError(NOT_PUSHED, redirect_uri=redirect_uri)
     return CheckedRequest(grant=grant, request=request, redirect_uri=redirect_uri)
 
 

@@ -93,11 +93,15 @@ class RefusedRequest:
     application_id: int
     #: A `grant_type`, known here or not, or the name of the endpoint.
     request: str
-    #: The code of RFC 6749 section 5.2.
+    #: The code of RFC 6749 section 4.1.2.1 or 5.2.
     error: str
     #: The sentence of the response.
     description: str
     client_problem: ClientProblem | None
+    #: The IP address to keep; None where it would be that of a person's browser.
+    address: str | None
+    #: What was sent in the place of a registered redirect URI, without what can be a secret.
+    redirect_uri: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,8 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 #: Section 4.1: 43 to 128 unreserved characters.
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+MISSING_CHALLENGE = "Missing required parameter: code_challenge."
+OTHER_METHOD = "code_challenge_method must be S256."
 NO_CHALLENGE = "This code was issued without a code_challenge."
 MISSING_VERIFIER = "Missing required parameter: code_verifier."
 MALFORMED_VERIFIER = "code_verifier must be 43 to 128 unreserved characters."
@@ -20,10 +22,10 @@ def check_challenge(challenge: str | None, method: str | None, *, is_required: b
     """Raise invalid_request for a missing, plain or malformed challenge (section 4.4.1)."""
     if challenge is None:
         if is_required or method is not None:
-            raise InvalidRequestError("Missing required parameter: code_challenge.")
+            raise InvalidRequestError(MISSING_CHALLENGE)
         return
     if method != "S256":
-        raise InvalidRequestError("code_challenge_method must be S256.")
+        raise InvalidRequestError(OTHER_METHOD)
     if not _CHALLENGE.fullmatch(challenge):
         raise InvalidRequestError("code_challenge must be 43 characters of base64url.")
 

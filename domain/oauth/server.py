@@ -13,14 +13,18 @@ from authlib.oauth2.rfc6749 import (
 )
 
 from domain.oauth.client_requests import ClientEndpoint, TokenGrant
+from domain.oauth.clients.applications import find_by_uid
 from domain.oauth.clients.authentication import find_named
-from domain.oauth.clients.redirect_uris import with_parameters
+from domain.oauth.clients.redirect_uris import with_parameters, without_secrets
 from domain.oauth.context import OAuthContext, OAuthPolicy, RefusedRequest
 from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
 from domain.oauth.endpoints.introspection import IntrospectionEndpoint
 from domain.oauth.endpoints.pushed_authorization import PushedAuthorizationEndpoint
 from domain.oauth.endpoints.revocation import RevocationEndpoint
-from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
+from domain.oauth.grants.authorization_code import (
+    AuthorizationCodeGrant,
+    UnknownRedirectUriError,
+)
 from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.grants.password import PasswordGrant
 from domain.oauth.grants.refresh_token import RefreshTokenGrant
@@ -37,6 +41,8 @@ ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
 }
 #: What looks like a grant type is repeated to the owner of the application.
 _GRANT_TYPE = re.compile(r"[a-z][a-z0-9_:.-]{0,63}")
+#: The name of a request to the authorization endpoint.
+AUTHORIZATION = "authorization"
 #: The name of a request with anything else.
 UNKNOWN_GRANT = "other"
 #: Errors that a device gets while its user decides (RFC 8628 section 3.5).
@@ -99,9 +105,26 @@ class AuthorizationServer(AuthlibServer):
         """Hand a refused request of a known application over, unless it is an ordinary poll."""
         if isinstance(error, UnknownGrantTypeError):
             request.named_application_id = find_named(request, self.context)
-        application_id = request.named_application_id
-        if application_id is None or error.error in _ORDINARY:
+        if error.error not in _ORDINARY:
+            address = self.context.source.address
+            self._hand_over(request.named_application_id, error, name, address)
+
+    def record_refused_authorization(self, request: ProtocolRequest, error: OAuth2Error) -> None:
+        """Hand a refused authorization request of a known application over.
+
+        The browser that brought it may be anybody's, so its IP address is left out.
+        """
+        uid = request.value("client_id") or ""
+        is_named = uid and "\x00" not in uid and "client_id" not in request.payload.repeated()
+        found = find_by_uid(uid, session=self.context.session) if is_named else None
+        self._hand_over(found.id if found else None, error, AUTHORIZATION, None)
+
+    def _hand_over(
+        self, application_id: int | None, error: OAuth2Error, name: str, address: str | None
+    ) -> None:
+        if application_id is None:
             return
+        sent = error.presented if isinstance(error, UnknownRedirectUriError) else None
         self.context.record_refusal(
             RefusedRequest(
                 application_id=application_id,
@@ -109,6 +132,8 @@ class AuthorizationServer(AuthlibServer):
                 error=error.error,
                 description=error.get_error_description(),
                 client_problem=getattr(error, "problem", None),
+                address=address,
+                redirect_uri=None if sent is None else without_secrets(sent),
             ),
             self.context,
         )

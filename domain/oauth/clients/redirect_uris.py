@@ -22,6 +22,11 @@ _LOOPBACK = re.compile(
 )
 _HIGHEST_PORT = 65_535
 LONGEST_URI = 2000
+#: In characters, of one that was refused.
+_LONGEST_KEPT = 500
+#: A user name and a password; and the value of a parameter.
+_USER_INFO = re.compile(r"//[^/?#]*@")
+_VALUE = re.compile(r"(?<==)[^&#]+")
 #: Nobody reads more of them at once.
 _MOST_PROBLEMS = 20
 
@@ -134,6 +139,19 @@ def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
     """Append parameters without changing the registered part."""
     base, mark, query = uri.partition("?")
     return f"{base}?{query}{'&' if mark and query else ''}{urlencode(parameters)}"
+
+
+def without_secrets(uri: str) -> str:
+    """Return a redirect URI from a request as it may be kept: what can be a secret is “…”.
+
+    That is a user name with a password, the values of parameters, and the fragment.
+    """
+    cut = uri[:LONGEST_URI]
+    before, hash_mark, _ = cut.partition("#")
+    path, question_mark, query = before.partition("?")
+    kept = f"{_USER_INFO.sub('//…@', path)}{question_mark}{_VALUE.sub('…', query)}"
+    text = f"{kept}{hash_mark}{'…' if hash_mark else ''}"
+    return "".join(each if each.isprintable() else "?" for each in text)[:_LONGEST_KEPT]
 
 
 def destination_of(uri: str) -> Destination:

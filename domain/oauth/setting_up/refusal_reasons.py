@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.oauth import pkce
+from domain.oauth.consent import pushed_requests
 from domain.oauth.context import ClientProblem, RefusedRequest
 from domain.oauth.grants import authorization_code, device_code, password, refresh_token
 
@@ -39,6 +40,13 @@ class RefusalReason(StrEnum):
     GRANT_TYPE = "grant_type"
     NOT_REGISTERED_GRANT = "not_registered_grant"
     PROOF = "proof"
+    UNREGISTERED_REDIRECT_URI = "unregistered_redirect_uri"
+    RESPONSE_TYPE = "response_type"
+    MISSING_CHALLENGE = "missing_challenge"
+    CHALLENGE_METHOD = "challenge_method"
+    ASKED_EACH_TIME = "asked_each_time"
+    NOT_PUSHED = "not_pushed"
+    REQUEST_URI = "request_uri"
     REQUEST = "request"
     OTHER = "other"
 
@@ -181,6 +189,49 @@ TEXTS: Mapping[str, ReasonText] = {
         title="DPoP proof refused",
         advice="Make a new proof for each request, with the URL and the clock of this instance.",
     ),
+    RefusalReason.UNREGISTERED_REDIRECT_URI: ReasonText(
+        title="Redirect URI not registered",
+        advice=(
+            "It has to be one of the application's redirect URIs, character by character; only the "
+            "port of 127.0.0.1 and [::1] may differ. Add it to the application, or send another."
+        ),
+    ),
+    RefusalReason.RESPONSE_TYPE: ReasonText(
+        title="Unsupported response type",
+        advice="Send response_type=code, with PKCE in place of the implicit flow.",
+    ),
+    RefusalReason.MISSING_CHALLENGE: ReasonText(
+        title="No code challenge",
+        advice=(
+            "The application has to use PKCE: send code_challenge and code_challenge_method=S256 "
+            "with the authorization request, and code_verifier with the token request."
+        ),
+    ),
+    RefusalReason.CHALLENGE_METHOD: ReasonText(
+        title="Unsupported code challenge method",
+        advice=(
+            "Send code_challenge_method=S256, with the SHA-256 hash of code_verifier as "
+            "base64url without padding. The method plain, which is the default, is not supported."
+        ),
+    ),
+    RefusalReason.ASKED_EACH_TIME: ReasonText(
+        title="Cannot ask without a page",
+        advice=(
+            "Users are asked about a public application each time, so prompt=none always fails. "
+            "Leave it out; renew access with the refresh token."
+        ),
+    ),
+    RefusalReason.NOT_PUSHED: ReasonText(
+        title="Request not pushed",
+        advice=(
+            "Send the parameters to the pushed authorization request endpoint first, and the "
+            "browser with client_id and the request_uri of the answer."
+        ),
+    ),
+    RefusalReason.REQUEST_URI: ReasonText(
+        title="Pushed request unknown or expired",
+        advice="Push a request for each authorization, and send the browser right after it.",
+    ),
     RefusalReason.REQUEST: ReasonText(
         title="Malformed request",
         advice="The answer names the parameter. Send each once, as a form or a JSON object.",
@@ -218,16 +269,26 @@ _BY_SENTENCE: Mapping[str, RefusalReason] = {
     device_code.LOST_CODE: RefusalReason.USED_DEVICE_CODE,
     device_code.WITHDRAWN_CODE: RefusalReason.DENIED,
     password.REFUSED: RefusalReason.WRONG_PASSWORD,
+    authorization_code.UnknownRedirectUriError.description: (
+        RefusalReason.UNREGISTERED_REDIRECT_URI
+    ),
+    pkce.MISSING_CHALLENGE: RefusalReason.MISSING_CHALLENGE,
+    pkce.OTHER_METHOD: RefusalReason.CHALLENGE_METHOD,
+    pushed_requests.NOT_PUSHED: RefusalReason.NOT_PUSHED,
 }
 _BY_ERROR: Mapping[str, RefusalReason] = {
     "access_denied": RefusalReason.DENIED,
+    "consent_required": RefusalReason.ASKED_EACH_TIME,
     "expired_token": RefusalReason.EXPIRED_DEVICE_CODE,
     "invalid_dpop_proof": RefusalReason.PROOF,
     "invalid_request": RefusalReason.REQUEST,
+    "invalid_request_uri": RefusalReason.REQUEST_URI,
+    "request_uri_not_supported": RefusalReason.REQUEST_URI,
     "invalid_scope": RefusalReason.SCOPE,
     "temporarily_unavailable": RefusalReason.TOO_MANY_GUESSES,
     "unauthorized_client": RefusalReason.NOT_REGISTERED_GRANT,
     "unsupported_grant_type": RefusalReason.GRANT_TYPE,
+    "unsupported_response_type": RefusalReason.RESPONSE_TYPE,
 }
 
 

@@ -64,8 +64,11 @@ class RefusalView:
     error: str
     description: str
     refused_at: datetime
+    #: None for authorization requests, which come from people's browsers.
     address: str | None
     user_agent: str | None
+    #: What was sent in the place of a registered redirect URI, without what can be a secret.
+    redirect_uri: str | None
     #: The number of later ones like this that are not listed.
     skipped: int
 
@@ -77,7 +80,6 @@ class RefusalView:
 
 def store_refusal(refused: RefusedRequest, reason: RefusalReason, *, context: OAuthContext) -> int:
     """Insert a refused request, remove the oldest of its reason, and return its id."""
-    source = context.source
     values = {
         "application_id": refused.application_id,
         "reason": reason.value,
@@ -85,8 +87,9 @@ def store_refusal(refused: RefusedRequest, reason: RefusalReason, *, context: OA
         "error": refused.error,
         "description": refused.description,
         "refused_at": context.now,
-        "address": (source.address or "")[:_LONGEST_ADDRESS] or None,
-        "user_agent": (source.user_agent or "")[:_LONGEST_USER_AGENT] or None,
+        "address": (refused.address or "")[:_LONGEST_ADDRESS] or None,
+        "user_agent": (context.source.user_agent or "")[:_LONGEST_USER_AGENT] or None,
+        "redirect_uri": refused.redirect_uri,
         "skipped": 0,
     }
     row_id: int = next(iter(context.run(_INSERT, values)))[0]
@@ -135,5 +138,6 @@ def _view(row: TokenRefusal) -> RefusalView:
         refused_at=row.refused_at,
         address=row.address,
         user_agent=row.user_agent,
+        redirect_uri=row.redirect_uri,
         skipped=row.skipped,
     )

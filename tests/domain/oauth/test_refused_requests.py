@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from domain.accounts.signing_in.sessions import RequestSource
+from domain.oauth.clients.redirect_uris import without_secrets
 from domain.oauth.context import OAuthContext, RefusedRequest
 from domain.oauth.setting_up.refusal_reasons import TEXTS, RefusalReason, reason_of
 from domain.oauth.setting_up.refusals import KEPT, KEPT_FOR, list_refusals, store_refusal
@@ -26,6 +27,8 @@ WRONG_SCOPE = RefusedRequest(
     error="invalid_scope",
     description="No such scope.",
     client_problem=None,
+    address="::1",
+    redirect_uri=None,
 )
 
 
@@ -58,7 +61,7 @@ def refuse(session: Session, *, now: datetime = NOON, **source: str) -> None:
     context = SimpleNamespace(
         run=session.execute,
         now=now,
-        source=RequestSource(address=source.get("address"), user_agent=source.get("user_agent")),
+        source=RequestSource(address=None, user_agent=source.get("user_agent")),
     )
     store_refusal(WRONG_SCOPE, reason_of(WRONG_SCOPE), context=cast("OAuthContext", context))
 
@@ -72,7 +75,7 @@ def test_the_newest_of_a_reason_stay(session: Session) -> None:
 
 
 def test_a_client_of_any_name_can_be_stored(session: Session) -> None:
-    refuse(session, user_agent="x" * 10_000, address="::1")
+    refuse(session, user_agent="x" * 10_000)
     refuse(session)
     unnamed, named = list_refusals(1, session=session)
     assert (named.address, len(named.user_agent or "")) == ("::1", 255)
@@ -87,6 +90,23 @@ def test_they_are_removed_after_a_month(session: Session) -> None:
     removed = prune(retention, session=session, now=now, between=session.flush)
     assert removed["token_refusals"] == 1
     assert len(list_refusals(1, session=session)) == 1
+
+
+@pytest.mark.parametrize(
+    ("uri", "kept"),
+    [
+        ("https://a.example/cb", "https://a.example/cb"),
+        (
+            "https://u:secret@a.example/cb?next=secret&flag&state=#token=secret",
+            "https://…@a.example/cb?next=…&flag&state=#…",
+        ),
+        ("com.example.app:/cb\n\0\u202e", "com.example.app:/cb???"),
+        ("https://a.example/" + "x" * 100_000, "https://a.example/" + "x" * 482),
+        ("#", "#…"),
+    ],
+)
+def test_a_redirect_uri_is_kept_without_what_can_be_a_secret(uri: str, kept: str) -> None:
+    assert without_secrets(uri) == kept
 
 
 def test_every_reason_is_told_in_words() -> None:

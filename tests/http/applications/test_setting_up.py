@@ -28,6 +28,7 @@ from tests.support.oauth.oauth_wire import (
     ask,
     decide,
     landing,
+    machine,
     new_code,
     new_pair,
     pair_in,
@@ -136,6 +137,43 @@ def test_the_owner_learns_why_token_requests_were_refused(gatebell: LiveGatebell
     assert "Wrong client secret authorization_code invalid_client Compare" in seen
     assert "Unsupported grant type client_credentials" in seen
     assert "127.0.0.1" in seen
+
+
+@pytest.mark.both_databases
+def test_the_owner_learns_why_authorization_requests_were_refused(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="owner")
+    client = make_application(gatebell, owner, scopes="read_user", require_pkce=True)
+    token, browser = make_token(gatebell, owner).clear, open_browser(gatebell, owner)
+    wrong = "https://client.example/other?tenant=secret"
+    for parameters in (
+        {"redirect_uri": wrong},
+        {"redirect_uri": None},
+        {"response_type": "token"},
+        {"scope": "read_user nonsense"},
+        {},
+        {"code_challenge": "x" * 43},  # the method is plain
+        {"code_challenge": "x" * 42, "code_challenge_method": "S256"},
+        {"request_uri": "urn:ietf:params:oauth:request_uri:old"},
+    ):
+        ask(browser, gatebell, client, **parameters)
+    # Whether somebody is signed in may be asked, and a visitor may cancel.
+    ask(machine(gatebell), gatebell, client, prompt="none", **PKCE)
+    decide(browser, ask(browser, gatebell, client, **PKCE), decision="deny")
+    found = requests.get(
+        f"{gatebell.url}/api/v4/applications/{client.id}/refused_requests",
+        headers={"PRIVATE-TOKEN": token},
+        timeout=20,
+    ).json()
+    assert [each["reason"] for each in found] == [
+        *("request_uri", "request", "challenge_method", "missing_challenge", "scope"),
+        *("response_type", "request", "unregistered_redirect_uri"),
+    ]
+    assert {(each["request"], each["ip_address"]) for each in found} == {("authorization", None)}
+    assert found[-1]["redirect_uri"] == "https://client.example/other?tenant=…"
+    seen = setup_of(gatebell, client, owner)
+    registered = "Sent https://client.example/other?tenant=… Registered https://client.example/"
+    assert f"{registered}callback a Python program" in seen
+    assert "Unknown scope: nonsense." in seen
 
 
 def test_only_the_owner_and_administrators_read_them_by_the_api(gatebell: LiveGatebell) -> None:

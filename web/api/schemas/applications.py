@@ -34,7 +34,7 @@ class RefusedRequestQuery(OffsetQuery):
 
 
 class RefusedRequest(Resource):
-    """A refused token request in the name of an application."""
+    """A refused authorization or token request in the name of an application."""
 
     id: int
     refused_at: Time
@@ -46,6 +46,9 @@ class RefusedRequest(Resource):
     request: str
     error: str
     error_description: str
+    #: What was sent in the place of a registered one, without values of parameters and passwords.
+    redirect_uri: str | None
+    #: Null for authorization requests, which come from people's browsers.
     ip_address: str | None
     user_agent: str | None
     #: How many more of this reason followed that are not listed.
@@ -63,6 +66,7 @@ class RefusedRequest(Resource):
             request=view.request,
             error=view.error,
             error_description=view.description,
+            redirect_uri=view.redirect_uri,
             ip_address=view.address,
             user_agent=view.user_agent,
             similar=view.skipped,
