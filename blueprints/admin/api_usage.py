@@ -15,7 +15,7 @@ from domain.releases.schedule import BY_ID
 from web.access.marks import administrator
 from web.extensions import db
 from web.pages.links import LinkedPage
-from web.pages.list_query import list_query
+from web.pages.list_query import list_query, page_size
 from web.releases.usage import whole_period
 from web.services import now, settings
 
@@ -81,7 +81,7 @@ def _number(text: str) -> int:
 
 
 def _page(uses: Sequence[Use], number: int, change_id: str | None, text: str) -> LinkedPage:
-    size = settings().page_size
+    size = page_size()
     begin = (number - 1) * size
 
     def link(page: int) -> str:

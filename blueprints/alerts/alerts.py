@@ -31,8 +31,8 @@ from web.alerts.files import alert_file, payload_file
 from web.alerts.integration_context import integration_context
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.list_query import list_query
-from web.services import now, reading, settings
+from web.pages.list_query import list_query, page_size
+from web.services import now, reading
 
 alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
 #: The converter refuses numbers that no alert has and that databases reject.
@@ -82,7 +82,7 @@ def download(project: ProjectView, kind: str) -> ResponseReturnValue:
 @project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with all its fields, its reports and its activity."""
-    session, size, given = db.session(), settings().page_size, list_query("reports", "activity")
+    session, size, given = db.session(), page_size(), list_query("reports", "activity")
     alert = get_alert(project.id, iid, session=session, reading=reading())
     reports = list_occurrences(
         alert.id, read_position(given.get("reports")), size=size, session=session

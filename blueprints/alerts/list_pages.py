@@ -10,7 +10,6 @@ from flask import request, url_for
 from werkzeug.datastructures import MultiDict
 
 from domain.accounts.abilities import Ability
-from domain.accounts.page_sizes import PAGE_SIZES
 from domain.alerts.listing import queries
 from domain.alerts.listing.filters import SEVERITIES, TABS, looked_up
 from domain.alerts.listing.queries import AlertRow, AlertSlice
@@ -115,18 +114,13 @@ class AlertList(ABC):
 
     @abstractmethod
     def filter_url(self, action: str, filter_id: int | None = None) -> str:
-        """Return the address that saves or deletes a filter, or chooses the size of pages."""
+        """Return the address that saves or deletes a filter."""
 
     @cached_property
     def saved(self) -> tuple[SavedFilter, ...]:
         """The saved filters of this list."""
         place = self.project.id if self.project else None
         return list_saved(get_current_user().id, place, session=db.session())
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The sizes of pages to choose from, with the present one."""
-        return tuple(sorted({*PAGE_SIZES, self.size}))
 
     @property
     def orders(self) -> tuple[SortOrder, ...]:
@@ -312,7 +306,7 @@ class ProjectAlertList(AlertList):
         return url_for("alert_changes.change_several", project_path=self._place.path)
 
     def filter_url(self, action: str, filter_id: int | None = None) -> str:
-        """Return the address that saves or deletes a filter, or chooses the size of pages."""
+        """Return the address that saves or deletes a filter."""
         arguments: dict[str, Any] = {} if filter_id is None else {"filter_id": filter_id}
         endpoint = f"alert_list_settings.{action}"
         return url_for(endpoint, project_path=self._place.path, **arguments)
@@ -356,7 +350,7 @@ class AllAlertsList(AlertList):
         return url_for("all_alerts.change_several")
 
     def filter_url(self, action: str, filter_id: int | None = None) -> str:
-        """Return the address that saves or deletes a filter, or chooses the size of pages."""
+        """Return the address that saves or deletes a filter."""
         arguments: dict[str, Any] = {} if filter_id is None else {"filter_id": filter_id}
         return url_for(f"alert_list_settings.{action}_of_all", **arguments)
 

@@ -1,4 +1,4 @@
-"""What a user keeps of lists of alerts: saved filters, and the number of rows on a page."""
+"""Saved filters of lists of alerts."""
 
 from flask import flash, redirect, request
 from flask.typing import ResponseReturnValue
@@ -6,10 +6,8 @@ from flask.typing import ResponseReturnValue
 from blueprints.alerts.bulk_changes import list_arguments
 from blueprints.alerts.list_pages import AlertList, AllAlertsList, ProjectAlertList
 from domain.accounts.abilities import Ability
-from domain.accounts.page_sizes import choose_page_size
 from domain.accounts.roles import Role
 from domain.alerts.listing.saved_filters import NewFilter, delete_filter, save_filter
-from domain.database.paging import parse_id
 from domain.errors import ForbiddenError, InvalidError
 from domain.projects.views import ProjectView
 from web.access.marks import get_current_user, project_member, signed_in
@@ -82,24 +80,4 @@ def _delete(listing: AlertList, filter_id: int) -> ResponseReturnValue:
         session=db.session(),
     )
     flash(f"Filter “{name}” deleted.")
-    return redirect(listing.url(**listing.query.arguments))
-
-
-@alert_list_settings.post(f"{_OF_PROJECT}/page_size")
-@_in_project
-def choose_size(project: ProjectView) -> ResponseReturnValue:
-    """Choose how many rows pages of lists have."""
-    return _choose_size(ProjectAlertList(project, list_arguments()))
-
-
-@alert_list_settings.post(f"{_OF_ALL}/page_size")
-@signed_in
-def choose_size_of_all() -> ResponseReturnValue:
-    """Choose how many rows pages of lists have."""
-    return _choose_size(AllAlertsList(list_arguments()))
-
-
-def _choose_size(listing: AlertList) -> ResponseReturnValue:
-    size = parse_id(request.form.get("size", "")) or 0
-    choose_page_size(get_current_user().id, size, session=db.session())
     return redirect(listing.url(**listing.query.arguments))

@@ -15,10 +15,10 @@ from web.access.marks import project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_size
 from web.registry.configuration import shown_configuration
 from web.registry.removing import remove_repository, remove_tag
-from web.services import registry_policy, settings
+from web.services import registry_policy
 
 registry_pages = PageBlueprint(
     "registry_pages", __name__, url_prefix="/<names:project_path>/-/container_registry"
@@ -50,7 +50,7 @@ def show(project: ProjectView, repository_id: int) -> ResponseReturnValue:
     given, session = list_query("before"), db.session()
     repository = domain.get_repository(repository_id, project_id=project.id, session=session)
     found = domain.tags_after(
-        repository, given.get("before", ""), limit=settings().page_size, session=session
+        repository, given.get("before", ""), limit=page_size(), session=session
     )
     last = found.tags[-1].name if found.has_more else None
     return render_template(

@@ -20,6 +20,7 @@ from domain.repositories.access import may_read
 from domain.text_links import is_web_url, link_parts
 from domain.time_zones import offset_of, zone
 from web.http.public_urls import page_url
+from web.pages.page_sizes import size_choice
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
@@ -197,3 +198,4 @@ def init_app(app: Flask) -> None:
     app.jinja_env.tests["with_files"] = may_read
     app.jinja_env.globals["asset"] = asset
     app.jinja_env.globals["page_url"] = page_url
+    app.jinja_env.globals["size_choice"] = size_choice

@@ -42,16 +42,29 @@ def numbered_links(found: Listed[Any], part: ListPart) -> LinkedPage:
     )
 
 
+def first_page_url() -> str:
+    """Return the URL of the first page of this list, with the current filters."""
+    return _url(_kept())
+
+
 def _link(position: int | None = None, **cursor: int | str | None) -> str | None:
     if all(value is None for value in cursor.values()):
         return None
     if position is not None:
         cursor["position"] = position
-    kept: list[tuple[str, int | str | None]] = [
+    return _url([*_kept(), *cursor.items()])
+
+
+def _kept() -> list[tuple[str, int | str | None]]:
+    """Return the parameters of this request that are no position in the list."""
+    return [
         (name, value)
         for name, value in request.args.items()
         if name not in {"before", "after", "page", "position"} and not name.startswith("_")
     ]
+
+
+def _url(query: list[tuple[str, int | str | None]]) -> str:
     # Appended as a query: as arguments of `url_for` its names could match parts of the path.
     url = url_for(request.endpoint or "", **(request.view_args or {}))
-    return f"{url}?{urlencode(kept + list(cursor.items()))}"
+    return f"{url}?{urlencode(query)}" if query else url

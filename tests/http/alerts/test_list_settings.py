@@ -4,13 +4,16 @@ import re
 
 import pytest
 import requests
+from flask import Flask
 
 from domain.accounts.roles import Role
 from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import browser_of, person_for
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
+from web.pages.page_sizes import size_choice
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -68,6 +71,7 @@ def test_what_is_no_filter_is_told_and_not_saved(gatebell: LiveGatebell) -> None
 def test_the_size_of_pages_is_kept_with_the_account(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json([{"title": f"alert {number}"} for number in range(45)])
+    person = person_for(gatebell, Role.OWNER)
     browser = browser_of(gatebell, endpoint.project, Role.OWNER)
     page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts")
     assert "1\u201320 of 45" in page.text
@@ -80,5 +84,29 @@ def test_the_size_of_pages_is_kept_with_the_account(gatebell: LiveGatebell) -> N
         for path in (f"/{endpoint.project}/-/alerts", "/-/alerts"):
             assert "1\u201345 of 45" in browser.get(gatebell.url + path).text
         assert submit(browser, page, form_to(page, "/page_size"), size="7").status_code == 422
+        # The same choice stands beside any long list, and leads back to its first page.
+        for number in range(21):
+            make_token(gatebell, person, name=f"t{number}")
+        tokens = f"{gatebell.url}/-/user_settings/access_tokens?state=active"
+        submit(browser, page, form_to(page, "/page_size"), size="20")
+        short = browser.get(tokens)
+        older = re.search(r'href="([^"]*)" rel="next"', short.text)
+        assert older is not None
+        last = browser.get(gatebell.url + older[1].replace("&amp;", "&"))
+        back = submit(browser, last, form_to(last, "/page_size"), size="100")
+        assert gatebell.url + back.headers["Location"] == tokens
+        whole = browser.get(tokens)
+        assert 'rel="next"' not in whole.text
+        # It can be taken back, though the list has one page now.
+        submit(browser, whole, form_to(whole, "/page_size"), size="20")
+        assert 'rel="next"' in browser.get(tokens).text
     finally:
         submit(browser, page, form_to(page, "/page_size"), size="20")
+
+
+def test_who_is_not_signed_in_is_offered_no_size(app: Flask) -> None:
+    with app.test_request_context("/groups"):
+        assert size_choice() is None
+    elsewhere = app.test_client().post("/-/user_settings/page_size?next=//evil.example")
+    assert elsewhere.status_code in {302, 400}
+    assert "evil" not in elsewhere.headers.get("Location", "").partition("?")[0]
