@@ -22,7 +22,7 @@ from models import (
 ALERT_DATA = (
     PersonalDataTable(
         name="contacts",
-        about="Where the person is told of alerts: addresses, and when something was sent there",
+        about="Addresses at which the person is paged, and when something was sent there",
         model=Contact,
         of=by(Contact.user_id),
         exported=(
@@ -39,7 +39,7 @@ ALERT_DATA = (
     ),
     PersonalDataTable(
         name="paging",
-        about="Quiet hours, and when the person was last told of an alert; pages go with it",
+        about="Quiet hours, when the person was last paged, and the pages",
         model=PageRecipient,
         of=by(PageRecipient.user_id),
         exported=(
@@ -55,7 +55,7 @@ ALERT_DATA = (
     ),
     PersonalDataTable(
         name="assignments",
-        about="Alerts that the person looks after",
+        about="Alerts assigned to the person",
         model=Assignment,
         of=by(Assignment.user_id),
         exported=("alert_id",),
@@ -63,7 +63,7 @@ ALERT_DATA = (
     ),
     PersonalDataTable(
         name="alert_activity",
-        about="What the person did with alerts, and wrote about them",
+        about="The person's actions and comments on alerts",
         model=AlertNote,
         of=by(AlertNote.user_id),
         exported=("alert_id", "kind", "text", "created_at"),
@@ -71,7 +71,7 @@ ALERT_DATA = (
     ),
     PersonalDataTable(
         name="alert_batches",
-        about="Changes of many alerts at once, for two days",
+        about="Bulk changes of alerts, for two days",
         model=AlertBatch,
         of=by(AlertBatch.user_id),
         exported=("id", "project_id", "status", "list_query", "changed", "state", "created_at"),
@@ -79,7 +79,7 @@ ALERT_DATA = (
     ),
     PersonalDataTable(
         name="saved_alert_filters",
-        about="Filters of lists of alerts that the person saved",
+        about="Alert filters that the person saved",
         model=SavedAlertFilter,
         of=by(SavedAlertFilter.user_id),
         exported=("project_id", "name", "query", "is_shared", "created_at"),
@@ -87,7 +87,7 @@ ALERT_DATA = (
     ),
     PersonalDataTable(
         name="on_call_turns",
-        about="Places in the rotations of on-call schedules, present and former",
+        about="Positions in the rotations of on-call schedules, current and former",
         model=OnCallTurn,
         of=by(OnCallTurn.user_id),
         exported=("rotation_id", "position"),
@@ -95,7 +95,7 @@ ALERT_DATA = (
     ),
     PersonalDataTable(
         name="on_call_overrides",
-        about="Times for which the person was on call instead of others, or put somebody on call",
+        about="On-call overrides for the person, or created by the person",
         model=OnCallOverride,
         of=lambda user: or_(
             OnCallOverride.user_id == user.id, OnCallOverride.created_by == user.id
@@ -105,7 +105,7 @@ ALERT_DATA = (
     ),
     PersonalDataTable(
         name="on_call_swaps",
-        about="On-call shifts that the person exchanged with somebody, or between others",
+        about="Swaps of on-call shifts with the person, or arranged by the person",
         model=OnCallSwap,
         of=lambda user: or_(
             OnCallSwap.user_id == user.id,
@@ -148,7 +148,7 @@ ALERT_DATA = (
     ),
     PersonalDataTable(
         name="escalation_pages",
-        about="For which alerts the person was paged, and when, for 90 days",
+        about="Alerts that the person was paged for, and when, for 90 days",
         model=EscalationPage,
         of=by(EscalationPage.user_id),
         exported=("alert_id", "round", "step", "paged_at"),

@@ -39,8 +39,8 @@ __all__ = ["PERSONAL_DATA", "ErasureRule", "PersonalDataTable"]
 PERSONAL_DATA = (
     PersonalDataTable(
         name="account",
-        about="User name, e-mail address, display name, time zone, when the account was made and "
-        "last used",
+        about="User name, e-mail address, display name, time zone, and when the account was created "
+        "and last used",
         model=User,
         of=by(User.id),
         exported=(
@@ -59,7 +59,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="sign_ins",
-        about="Browsers that are signed in, with address and user agent",
+        about="Signed-in browsers, with IP address and user agent",
         model=SignIn,
         of=by(SignIn.user_id),
         exported=("created_at", "expires_at", "address", "user_agent", "methods"),
@@ -67,7 +67,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="authenticator_apps",
-        about="When an authenticator app was set up",
+        about="When authenticator apps were set up",
         model=TotpDevice,
         of=by(TotpDevice.user_id),
         exported=("created_at", "confirmed_at"),
@@ -75,7 +75,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="passkeys",
-        about="Passkeys: their names and when they were used",
+        about="Names of passkeys, and when they were used",
         model=Passkey,
         of=by(Passkey.user_id),
         exported=("name", "created_at", "last_used_at"),
@@ -83,7 +83,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="recovery_codes",
-        about="When recovery codes were made and used",
+        about="When recovery codes were created and used",
         model=RecoveryCode,
         of=by(RecoveryCode.user_id),
         exported=("created_at", "used_at"),
@@ -91,7 +91,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="personal_access_tokens",
-        about="Personal access tokens: names, scopes, last use and its address",
+        about="Personal access tokens: names, scopes, last use and its IP address",
         model=PersonalAccessToken,
         of=by(PersonalAccessToken.user_id),
         exported=(
@@ -109,7 +109,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="access_tokens",
-        about="Tokens of applications: scopes, last use, addresses and user agents",
+        about="Tokens of applications: scopes, last use, IP addresses and user agents",
         model=AccessToken,
         of=by(AccessToken.user_id),
         exported=(
@@ -127,8 +127,8 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="api_calls",
-        about="Which operations of the API the person's tokens called on which day, how often, and "
-        "the last IP address",
+        about="API operations that the person's tokens called on each day, how often, and the last IP "
+        "address",
         model=CallCount,
         of=by(CallCount.user_id),
         exported=(
@@ -145,7 +145,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="change_notices",
-        about="Of which changes of the API the person was told by e-mail",
+        about="API changes that the person was notified of by e-mail",
         model=ChangeNotice,
         of=by(ChangeNotice.user_id),
         exported=("change_id", "told_at"),
@@ -153,7 +153,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="authorizations",
-        about="What was granted to which application",
+        about="Applications that the person authorized, with scopes",
         model=Authorization,
         of=by(Authorization.user_id),
         exported=("application_id", "scopes", "redirect_uri", "created_at", "revoked_at"),
@@ -161,7 +161,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="consents",
-        about="Scopes that are remembered as approved",
+        about="Scopes that the person does not need to approve again",
         model=Consent,
         of=by(Consent.user_id),
         exported=("application_id", "scopes", "created_at", "updated_at"),
@@ -177,7 +177,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="devices",
-        about="Devices that asked for access, with address and user agent",
+        about="Devices that requested access, with IP address and user agent",
         model=DeviceAuthorization,
         of=by(DeviceAuthorization.user_id),
         exported=(
@@ -201,7 +201,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="invitations",
-        about="Roles that were offered to the e-mail address, or by the person",
+        about="Invitations to the e-mail address, or sent by the person",
         model=Invitation,
         of=lambda user: or_(
             Invitation.invited_by == user.id, Invitation.email_key == fold(user.email)
@@ -220,7 +220,7 @@ PERSONAL_DATA = (
     *ALERT_DATA,
     PersonalDataTable(
         name="incident_assignments",
-        about="Incidents that the person looks after",
+        about="Incidents assigned to the person",
         model=IncidentAssignee,
         of=by(IncidentAssignee.user_id),
         exported=("incident_id",),
@@ -236,7 +236,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="incident_timeline",
-        about="What the person did with incidents, and wrote about them",
+        about="The person's actions and comments on incidents",
         model=IncidentNote,
         of=by(IncidentNote.user_id),
         exported=("incident_id", "kind", "text", "details", "is_internal", "created_at"),
@@ -260,7 +260,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="releases",
-        about="Releases that the person's tokens made",
+        about="Releases that the person's tokens created",
         model=ProjectRelease,
         of=by(ProjectRelease.user_id),
         exported=("project_id", "tag_name", "name", "created_at"),
@@ -276,7 +276,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="audit_events",
-        about="What the person did, and what was done to the account, with address and user agent",
+        about="The person's actions and changes to the account, with IP address and user agent",
         model=AuditEvent,
         of=lambda user: or_(AuditEvent.actor_id == user.id, AuditEvent.user_id == user.id),
         exported=(
@@ -293,8 +293,8 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="streamed_events",
-        about="Clones of public projects, with address and user agent, until they were sent to the "
-        "destinations of the audit log",
+        about="Clones of public projects, with IP address and user agent, until they have been sent "
+        "to the audit streams",
         model=AuditStreamEntry,
         of=by(AuditStreamEntry.actor_id),
         exported=("created_at", "payload"),

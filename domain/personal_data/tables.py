@@ -15,7 +15,7 @@ class ErasureRule(StrEnum):
 
     DELETED = "deleted"
     PSEUDONYM = "kept under a pseudonym"
-    HANDED_ON = "handed on to somebody else, or deleted"
+    HANDED_ON = "transferred to another user, or deleted"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -189,7 +189,8 @@ def test_it_may_be_registered(uri: str) -> None:
         ("https://client.example:x/callback", "URI"),
         ("https://client.example:99999/callback", "URI"),
         ("https://[::1/callback", "URI"),
-        ("https://[::1].evil.example/callback", "host"),
+        # Newer versions of Python refuse it before the host is looked at.
+        ("https://[::1].evil.example/callback", "host|is not a URI"),
         ("https://client.example;sandbox/callback", "host"),
         ("https://client.example,default-src/callback", "host"),
         ("https://client.example'/callback", "host"),
