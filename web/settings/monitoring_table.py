@@ -26,7 +26,7 @@ class MonitoringSettings(ServerSettings):
     heartbeat_body_limit_bytes: int = live(
         10_000,
         kinds.whole_number(0, _MIB, "bytes"),
-        "How much of the body of a ping is kept in the log of its heartbeat.",
+        "How much of the body of a ping is kept in the log of the heartbeat.",
     )
     heartbeat_log_keep_count: int = live(
         100, kinds.whole_number(10, 10_000), "Number of pings kept in the log of a heartbeat."
@@ -35,21 +35,23 @@ class MonitoringSettings(ServerSettings):
     self_monitor_project: str = live(
         "",
         line_of_text_or_nothing(255),
-        "Path of the project that the self-monitor sends a synthetic alert to; if empty, it is "
-        "off. A project of its own keeps it out of the way.",
+        "Path of the project to which the self-monitor sends synthetic alerts, preferably a "
+        "separate one; if empty, the self-monitor is off.",
     )
     self_monitor_interval_seconds: int = live(
-        300, kinds.whole_number(10, 86_400, "seconds"), "Interval of the self-monitor's alerts."
+        300,
+        kinds.whole_number(10, 86_400, "seconds"),
+        "Interval between checks of the self-monitor.",
     )
     self_monitor_deadline_seconds: int = live(
         60,
         kinds.whole_number(5, 600, "seconds"),
-        "Time in which the page for the self-monitor's alert has to leave, where somebody is to "
-        "be paged for it.",
+        "Time within which the page for a synthetic alert has to be sent, if an escalation policy "
+        "pages somebody for it.",
     )
     self_monitor_switch_url: str = secret(
         "",
         outgoing_url(),
-        "URL of a dead man's switch at another service, which is requested by POST after each "
-        "check of the self-monitor that went well.",
+        "URL of a dead man's switch at another service, which gets a POST request after each "
+        "successful check of the self-monitor.",
     )

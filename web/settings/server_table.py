@@ -26,8 +26,8 @@ class ServerSettings:
     tls_certificate: Path | None = fixed(  # noqa: RUF009 - makes a field
         None,
         kinds.file(),
-        "Certificate of the web server with its chain, in PEM; with it the service speaks TLS on "
-        "PORT. A renewed file is taken over while the service runs.",
+        "Certificate of the web server with its chain, in PEM. With it, the service speaks TLS on "
+        "PORT. A renewed file is loaded while the service is running.",
     )
     tls_key: Path | None = fixed(  # noqa: RUF009 - makes a field
         None, kinds.file(), "Private key of TLS_CERTIFICATE, in PEM."
@@ -40,14 +40,14 @@ class ServerSettings:
     trusted_ca_file: Path | None = fixed(  # noqa: RUF009 - makes a field
         None,
         kinds.authorities_file(),
-        "Certificate authorities to trust beside those of the system, for connections that the "
-        "service opens.",
+        "Certificate authorities to trust in addition to those of the system, for outgoing "
+        "connections.",
     )
     outgoing_private_addresses: str = fixed(
         "",
         kinds.networks(),
-        "Networks that are not public and that requests to URLs of users may reach all the same, "
-        "such as webhooks, destinations of the audit log, and services that messages are sent to.",
+        "Non-public networks that requests to configured URLs may reach, such as the URLs of "
+        "webhooks, audit streams and contacts.",
     )
     instance_name: str = live(
         "Gatebell", kinds.line_of_text(60), "Name of the installation, shown on every page."
@@ -59,7 +59,7 @@ class ServerSettings:
     database_url: str = computed_secret(
         "sqlite:///gatebell.db",
         kinds.database_url(),
-        "The database; a relative SQLite file lies in INSTANCE_PATH.",
+        "The database; a relative path of a SQLite file is relative to INSTANCE_PATH.",
     )
     database_connect_timeout_seconds: int = fixed(
         2, kinds.whole_number(1, 60, "seconds"), "Timeout for connections to Postgres."
@@ -77,23 +77,23 @@ class ServerSettings:
     database_pool_size: int = fixed(
         8,
         kinds.whole_number(1, 512),
-        "Database connections that a web process opens for pages, and the same number for "
+        "Database connections of a web process for pages, and the same number again for "
         "receivers and tokens.",
     )
     sqlite_busy_timeout_ms: int = fixed(
         5_000,
         kinds.whole_number(0, 60_000, "milliseconds"),
-        "Timeout for a lock of SQLite.",
+        "How long a request waits for a lock of SQLite.",
     )
 
     repositories_path: Path = computed(  # noqa: RUF009 - makes a field
         "INSTANCE_PATH/repositories", kinds.directory(), "Directory for Git repositories."
     )
-    git_program: str = fixed("git", kinds.line_of_text(1_000), "The Git program, a name or a path.")
+    git_program: str = fixed("git", kinds.line_of_text(1_000), "The Git program: a name or a path.")
     git_processes: int = fixed(
         32,
         kinds.whole_number(1, 1_000),
-        "Concurrent Git transfers of this host; one user or IP address gets half of them.",
+        "Concurrent Git transfers of a host; one user or IP address can use half of them.",
     )
     git_wait_seconds: int = fixed(
         15,
@@ -103,10 +103,10 @@ class ServerSettings:
     git_idle_timeout_seconds: int = fixed(
         60,
         kinds.whole_number(15, 3_600, "seconds"),
-        "Time without progress after which a Git transfer is ended.",
+        "A Git transfer without progress for so long is ended.",
     )
     git_transfer_timeout_seconds: int = fixed(
-        10_800, kinds.whole_number(10, 604_800, "seconds"), "Time for one Git transfer."
+        10_800, kinds.whole_number(10, 604_800, "seconds"), "Longest duration of a Git transfer."
     )
     push_limit_bytes: int = live(
         5 * 1024 * _MIB,
@@ -122,23 +122,26 @@ class ServerSettings:
     secret_key: str = computed_secret(
         "created in INSTANCE_PATH/secret_key; required with Postgres",
         kinds.long_secret(),
-        "Signs, hashes and encrypts; the same on every machine that shares the database.",
+        "Key for signing, hashing and encrypting; has to be the same on all hosts that share the "
+        "database.",
     )
     secret_key_fallbacks: tuple[str, ...] = secret(
         (), kinds.long_secrets(), "Earlier secret keys that can still be used to read data."
     )
 
-    web_concurrency: int = fixed(2, kinds.whole_number(1, 256), "Web processes.")
+    web_concurrency: int = fixed(2, kinds.whole_number(1, 256), "Number of web processes.")
     web_connections: int = fixed(
         5_000,
         kinds.whole_number(10, 100_000),
         "Concurrent client connections of a web process; further ones wait.",
     )
-    worker_threads: int = fixed(2, kinds.whole_number(1, 64), "Threads of the background worker.")
+    worker_threads: int = fixed(
+        2, kinds.whole_number(1, 64), "Number of threads of the background worker."
+    )
     keep_alive_seconds: int = fixed(
         65,
         kinds.whole_number(1, 3_600, "seconds"),
-        "Timeout for idle client connections; longer than that of a proxy in front.",
+        "Timeout for idle client connections; should be longer than that of a proxy in front.",
     )
     graceful_timeout_seconds: int = fixed(
         30,
@@ -148,21 +151,20 @@ class ServerSettings:
     request_timeout_seconds: int = fixed(
         30,
         kinds.whole_number(1, 600, "seconds"),
-        "Time to receive a request, and the same time to process it.",
+        "Time to receive a request, and the same time again to process it.",
     )
 
     log_level: str = fixed(
         "INFO",
         kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
-        "The lowest level that is logged.",
+        "Lowest level that is logged.",
     )
     log_format: str = fixed("json", kinds.one_of("json", "text"), "Format of log lines.")
     metrics_token: str = secret(
         "",
         kinds.line_of_text(1_000),
-        "Bearer token for /metrics. Without one, only this machine and "
-        "METRICS_NETWORKS may read it.",
+        "Bearer token for /metrics. Without one, only this host and METRICS_NETWORKS have access.",
     )
     metrics_networks: str = fixed(
-        "", kinds.networks(), "Networks that may read /metrics without a token."
+        "", kinds.networks(), "Networks that have access to /metrics without a token."
     )

@@ -27,8 +27,8 @@ class Settings(MonitoringSettings):
     administrator_proof_seconds: int = fixed(
         900,
         kinds.whole_number(60, _DAY, "seconds"),
-        "How long after a sign-in an administrator can reset passwords, lock accounts and the "
-        "like without signing in again.",
+        "How long after signing in an administrator can reset passwords, lock accounts and so "
+        "on without signing in again.",
     )
     password_min_length: int = live(
         12, kinds.whole_number(8, 128, "characters"), "Minimum length of a new password."
@@ -36,17 +36,17 @@ class Settings(MonitoringSettings):
     password_hash_memory_kib: int = fixed(
         65_536,
         kinds.whole_number(19_456, 4_194_304, "KiB"),
-        "Memory cost of password hashing; a worker needs it once for each concurrent sign-in.",
+        "Memory cost of password hashing; each concurrent sign-in needs this much memory.",
     )
     password_hash_passes: int = fixed(
         3,
         kinds.whole_number(2, 100),
-        "Time cost of password hashing. Hashes with another cost are renewed at the next sign-in.",
+        "Time cost of password hashing. Hashes with another cost are replaced at the next sign-in.",
     )
     sign_in_attempts_per_account: int = live(
         10,
         kinds.whole_number(1, 10_000),
-        "Failed sign-ins of one account within the window before it is blocked.",
+        "Failed sign-ins of one account within the window before further attempts are blocked.",
     )
     sign_in_attempts_per_address: int = live(
         30,
@@ -56,7 +56,8 @@ class Settings(MonitoringSettings):
     second_factor_attempts_per_account: int = live(
         10,
         kinds.whole_number(1, 10_000),
-        "Wrong codes or passkeys of one account within the window before it is blocked.",
+        "Wrong codes or passkeys of one account within the window before further attempts are "
+        "blocked.",
     )
     sign_in_attempts_window_seconds: int = live(
         600, kinds.whole_number(1, _DAY, "seconds"), "Window for counting failed sign-ins."
@@ -74,8 +75,9 @@ class Settings(MonitoringSettings):
     refresh_replay_seconds: int = live(
         10,
         kinds.whole_number(0, 60, "seconds"),
-        "How long a used refresh token returns the same new pair: for clients that refresh "
-        "in two places at once or lost a response. Later reuse counts as theft. 0 disables it.",
+        "How long a used refresh token returns the same new tokens: for clients that refresh in "
+        "two places at the same time or lost a response. Later reuse counts as theft. 0 disables "
+        "this.",
     )
     pushed_request_lifetime_seconds: int = live(
         90,
@@ -85,17 +87,17 @@ class Settings(MonitoringSettings):
     require_pushed_authorization_requests: bool = live(
         default=False,
         kind=kinds.yes_or_no(),
-        doc="Require pushed authorization requests (RFC 9126).",
+        doc="Accept only pushed authorization requests (RFC 9126).",
     )
     dynamic_client_registration: bool = live(
         default=False,
         kind=kinds.yes_or_no(),
-        doc="Allow dynamic client registration with a personal access token with api (RFC 7591).",
+        doc="Allow users to register clients with a token that has the scope api (RFC 7591).",
     )
     open_client_registration: bool = live(
         default=False,
         kind=kinds.yes_or_no(),
-        doc="Allow dynamic client registration without a token.",
+        doc="Allow everybody to register clients, without a token (RFC 7591).",
     )
     client_registration_rate_limit: str = live(
         "20/hour", kinds.rate(), "Rate limit for client registrations from one IP address."
@@ -124,7 +126,7 @@ class Settings(MonitoringSettings):
     user_code_attempts_in_all: int = live(
         1_000,
         kinds.whole_number(1, 10_000_000),
-        "Wrong device codes of all users within the window before all are blocked.",
+        "Wrong device codes of all users within the window before all users are blocked.",
     )
     user_code_attempts_window_seconds: int = live(
         600, kinds.whole_number(1, _DAY, "seconds"), "Window for counting wrong device codes."
@@ -132,7 +134,7 @@ class Settings(MonitoringSettings):
     password_authentication_enabled_for_git: bool = live(
         default=True,
         kind=kinds.yes_or_no(),
-        doc="Enable the password grant.",
+        doc="Enable the password grant of OAuth.",
     )
     password_grant_without_client: bool = live(
         default=True,
@@ -142,19 +144,19 @@ class Settings(MonitoringSettings):
     personal_access_token_lifetime_days: int = live(
         365,
         kinds.whole_number(1, 3_650, "days"),
-        "Longest lifetime of a personal, project or group access token. One without an expiry date "
-        "gets it, or a year if that is shorter; before release 16.0 it never expires, unless this "
-        "is under a year.",
+        "Longest lifetime of a personal, project or group access token. Tokens without an expiry "
+        "date get it, or a year if that is shorter. Before release 16.0 they never expire, unless "
+        "this is under 365 days.",
     )
     expiring_token_notice_days: int = live(
         7,
         kinds.whole_number(0, 60, "days"),
-        "Days before the expiry of an access token when its owner gets an e-mail; 0 for never.",
+        "How many days before an access token expires its owner gets an e-mail; 0 disables it.",
     )
     require_https_redirect_uris: bool = live(
         default=False,
         kind=kinds.yes_or_no(),
-        doc="Reject new redirect URIs with http, except loopback.",
+        doc="Reject new redirect URIs with http, except for loopback.",
     )
 
     alert_body_limit_bytes: int = live(
@@ -167,10 +169,10 @@ class Settings(MonitoringSettings):
     events_address_rate_limit: str = live(
         "6000/minute",
         kinds.rate(),
-        "Rate limit for events from one IP address to /v2/enqueue, whatever their key.",
+        "Rate limit for requests from one IP address to /v2/enqueue.",
     )
     longest_silence_days: int = live(
-        90, kinds.whole_number(1, 366, "days"), "How long a silence of alerts may take."
+        90, kinds.whole_number(1, 366, "days"), "Longest duration of a silence."
     )
     api_rate_limit: str = live(
         "2000/minute",
@@ -180,7 +182,7 @@ class Settings(MonitoringSettings):
     search_rate_limit: int = live(
         0,
         kinds.whole_number(0, 1_000_000, "searches"),
-        "API requests of a user with the parameter search per minute; 0 for no limit.",
+        "API requests with the parameter search of a user per minute; 0 for no limit.",
     )
     users_api_rate_limit: str = live(
         "300/minute from 18.0",
@@ -190,7 +192,7 @@ class Settings(MonitoringSettings):
     user_api_rate_limit: str = live(
         "300/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for one user and what belongs to it, by user or IP address.",
+        "API rate limit for a single user and its subresources, by user or IP address.",
     )
     projects_api_rate_limit: str = live(
         "2000/10 minutes from 18.0",
@@ -205,7 +207,7 @@ class Settings(MonitoringSettings):
     project_api_rate_limit: str = live(
         "400/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for one project, by user or IP address.",
+        "API rate limit for a single project, by user or IP address.",
     )
     groups_api_rate_limit: str = live(
         "200/minute from 18.0",
@@ -215,7 +217,7 @@ class Settings(MonitoringSettings):
     group_api_rate_limit: str = live(
         "400/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for one group, by user or IP address.",
+        "API rate limit for a single group, by user or IP address.",
     )
     group_projects_api_rate_limit: str = live(
         "600/minute from 18.0",
@@ -240,15 +242,15 @@ class Settings(MonitoringSettings):
     oauth_rate_limit: str = live(
         "3000/minute",
         kinds.rate(),
-        "Rate limit for requests of an IP address to the OAuth endpoints.",
+        "Rate limit for requests from one IP address to the OAuth endpoints.",
     )
     page_rate_limit: str = live(
-        "", kinds.rate(), "Rate limit for pages of a user, or of an IP address without a sign-in."
+        "", kinds.rate(), "Rate limit for pages, by user, or by IP address if nobody is signed in."
     )
     ratelimit_storage_uri: str = fixed(
         "memory://",
         kinds.counter_storage(),
-        "Storage of rate limit counters; with memory, each web process counts separately.",
+        "Storage of rate limit counters; with memory://, each web process counts separately.",
     )
     generic_alert_fingerprinting: bool = live(
         default=True,
@@ -258,43 +260,48 @@ class Settings(MonitoringSettings):
     delivery_keep_count: int = live(
         1_000,
         kinds.whole_number(10, 1_000_000),
-        "Minimum number of deliveries kept for an integration.",
+        "Number of newest deliveries of an integration that are always kept.",
     )
     delivery_keep_days: int = live(
-        30, kinds.whole_number(1, 3_650, "days"), "Retention of further deliveries."
+        30, kinds.whole_number(1, 3_650, "days"), "Retention of all other deliveries."
     )
     alert_keep_days: int = live(
         0,
         kinds.whole_number(0, 3_650, "days"),
-        "Retention of resolved alerts, with their activity; 0 keeps them for ever.",
+        "Retention of resolved alerts, with their activity; 0 keeps them forever.",
     )
     refused_delivery_samples_per_minute: int = live(
         30,
         kinds.whole_number(0, 10_000),
-        "Rejected webhooks of one integration and status logged per minute; others are counted.",
+        "Rejected webhooks that are stored per minute, integration and status; others are only "
+        "counted.",
     )
 
     registry_url: str = fixed("", kinds.origin(), "URL of the container registry for its users.")
     registry_api_url: str = fixed(
-        "", kinds.origin(), "URL of the registry for this service itself; if empty, REGISTRY_URL."
+        "",
+        kinds.origin(),
+        "URL at which this service reaches the registry; if empty, REGISTRY_URL.",
     )
     registry_notification_secrets: tuple[str, ...] = secret(
-        (), kinds.long_secrets(), "Secrets of its notifications; if empty, made from SECRET_KEY."
+        (),
+        kinds.long_secrets(),
+        "Secrets of the registry's notifications; if empty, derived from SECRET_KEY.",
     )
     registry_token_lifetime_seconds: int = live(
-        300, kinds.whole_number(60, 3_600, "seconds"), "Lifetime of a token for the registry."
+        300, kinds.whole_number(60, 3_600, "seconds"), "Lifetime of a registry token."
     )
 
     audit_event_keep_days: int = live(
         365,
         kinds.whole_number(1, 36_500, "days"),
-        "Retention of audit events. At run time it can be set to no less than 30 days.",
+        "Retention of audit events. While the service is running, the minimum is 30 days.",
         narrower=kinds.whole_number(30, 36_500, "days"),
     )
     audit_stream_keep_days: int = live(
         14,
         kinds.whole_number(1, 90, "days"),
-        "How long audit events wait for a destination that does not take them.",
+        "How long audit events wait for a destination that does not accept them.",
     )
     webhook_delivery_keep_days: int = live(
         30, kinds.whole_number(1, 365, "days"), "Retention of the delivery log of webhooks."
@@ -302,23 +309,24 @@ class Settings(MonitoringSettings):
     webhook_pause_days: int = live(
         5,
         kinds.whole_number(1, 90, "days"),
-        "A webhook that takes nothing for so long is paused, and its maintainers are told.",
+        "A webhook whose receiver accepts nothing for so long is paused, and the maintainers of "
+        "the project get an e-mail.",
     )
     call_keep_days: int = live(
         90,
         kinds.whole_number(1, 730, "days"),
-        "Retention of the counts of API calls by consumer, which tell who uses what will change.",
+        "Retention of the counts of API calls by consumer, which show who a release affects.",
     )
     call_flush_seconds: int = fixed(
         15,
         kinds.whole_number(1, 300, "seconds"),
-        "Interval at which a web process stores its counts of calls; a crash loses one.",
+        "Interval at which a web process stores its counts of calls; a crash loses one interval.",
     )
     removal_notice_days: int = live(
         30,
         kinds.whole_number(0, 60, "days"),
-        "How long before the date of a release owners of tokens and applications get an e-mail "
-        "about their calls that it breaks; 0 means no e-mail.",
+        "How many days before a release the owners of tokens and applications get an e-mail "
+        "about calls that it breaks; 0 disables it.",
     )
     mail_url: str = secret(
         "",
@@ -328,24 +336,26 @@ class Settings(MonitoringSettings):
     mail_from: str = fixed(
         "",
         kinds.mail_address(),
-        "Sender of all e-mail; defaults to gatebell@ the host of BASE_URL.",
+        "Sender address of e-mail; by default gatebell@ with the host of BASE_URL.",
     )
 
     form_body_limit_bytes: int = fixed(
-        _MIB, kinds.whole_number(16_384, 64 * _MIB, "bytes"), "Maximum size of any other form body."
+        _MIB,
+        kinds.whole_number(16_384, 64 * _MIB, "bytes"),
+        "Maximum size of other request bodies.",
     )
     release_check_limit_bytes: int = live(
         5 * _MIB,
         kinds.whole_number(16_384, 64 * _MIB, "bytes"),
-        "Maximum size of what is handed to the release checker.",
+        "Maximum size of an input of the release checker.",
     )
-    page_size: int = live(20, kinds.whole_number(5, 200), "Rows per page of a list.")
+    page_size: int = live(20, kinds.whole_number(5, 200), "Rows on each page of a list.")
     tier: str = live("ultimate", kinds.one_of("free", "premium", "ultimate"), "The feature tier.")
     release: str = live("18.0", kinds.release(), "The running release of the interfaces.")
     release_dates: str = live(
         "",
         kinds.release_dates(),
-        "Dates of releases, for the release schedule, its calendar and the header Sunset.",
+        "Dates of releases, for the release schedule, its calendar and the Sunset header.",
     )
 
     appearance_title: str = live(
@@ -354,8 +364,8 @@ class Settings(MonitoringSettings):
     appearance_description: str = live(
         "",
         kinds.text(4_000),
-        "Text on the sign-in page, in Markdown: whom the installation is for, whom to ask for an "
-        "account.",
+        "Text on the sign-in page, in Markdown: for example who the installation is for, and who "
+        "creates accounts.",
     )
     header_message: str = live("", kinds.line_of_text(500), "Message at the top of every page.")
     footer_message: str = live("", kinds.line_of_text(500), "Message at the bottom of every page.")
