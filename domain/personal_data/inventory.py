@@ -39,8 +39,8 @@ __all__ = ["PERSONAL_DATA", "ErasureRule", "PersonalDataTable"]
 PERSONAL_DATA = (
     PersonalDataTable(
         name="account",
-        about="User name, e-mail address, display name, time zone, and when the account was created "
-        "and last used",
+        about="User name, e-mail address, display name, time zone, and when the account was "
+        "created and last used",
         model=User,
         of=by(User.id),
         exported=(
@@ -127,8 +127,8 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="api_calls",
-        about="API operations that the person's tokens called on each day, how often, and the last IP "
-        "address",
+        about="API operations that the person's tokens called on each day, how often, and the last "
+        "IP address",
         model=CallCount,
         of=by(CallCount.user_id),
         exported=(
@@ -293,8 +293,8 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         name="streamed_events",
-        about="Clones of public projects, with IP address and user agent, until they have been sent "
-        "to the audit streams",
+        about="Clones of public projects, with IP address and user agent, until they have been "
+        "sent to the audit streams",
         model=AuditStreamEntry,
         of=by(AuditStreamEntry.actor_id),
         exported=("created_at", "payload"),
