@@ -168,26 +168,26 @@ def test_fresh_rows_move_nothing_that_somebody_is_at(
 
 #: How many alerts the first screen has to show, by its size.
 FIRST_SCREENS = {(1440, 900): 12, (360, 800): 4}
+BOXES = "rows => rows.map(row => row.getBoundingClientRect()).map(b => [b.top, b.bottom])"
 
 
 def test_the_first_screen_is_full_of_alerts(
-    gatebell: LiveGatebell, page: Page, endpoint: Endpoint
+    gatebell: LiveGatebell, page: Page, plain_page: Page, endpoint: Endpoint
 ) -> None:
+    have_signed_in(plain_page, gatebell, alice(gatebell))
     for number in range(15):
         title = f"Disk {number} is full: 97 % of 2 TB are taken, and nothing is left for the logs"
         endpoint.accepted(title=title, service="storage", hosts=["db-1.example", "db-2.example"])
     for path in (f"/{endpoint.project}/-/alerts", "/-/alerts"):
         for (width, height), least in FIRST_SCREENS.items():
-            page.set_viewport_size({"width": width, "height": height})
-            page.goto(gatebell.url + path)
-            boxes = page.eval_on_selector_all(
-                "[data-alert-row]",
-                "rows => rows.map(row => row.getBoundingClientRect()).map(b => [b.top, b.bottom])",
-            )
-            seen = [top for top, bottom in boxes if top >= 0 and bottom <= height]
-            assert len(seen) >= least, (path, width)
-            if width == 1440:
-                assert {round(bottom - top) for top, bottom in boxes} == {44}
+            for one in (page, plain_page):
+                one.set_viewport_size({"width": width, "height": height})
+                one.goto(gatebell.url + path)
+                boxes = one.locator("[data-alert-row]").evaluate_all(BOXES)
+                seen = [top for top, bottom in boxes if top >= 0 and bottom <= height]
+                assert len(seen) >= least, (path, width, one is plain_page)
+                if width == 1440:
+                    assert {round(bottom - top) for top, bottom in boxes} == {44}
     # Nothing about a keyboard shows where there is none.
     expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_hidden()
 
@@ -197,6 +197,11 @@ def test_a_list_without_scripts_changes_several(
 ) -> None:
     have_signed_in(plain_page, gatebell, alice(gatebell))
     open_list(plain_page, endpoint)
+    time = plain_page.locator("[data-alert-row] .when time").first
+    shown = "node => [getComputedStyle(node).fontSize, getComputedStyle(node, '::after').content]"
+    assert time.evaluate(shown) == ["14px", "none"]
+    plain_page.get_by_label("Show exact times").check()
+    assert time.evaluate(shown) == ["0px", f'"{time.get_attribute("title")}"']
     plain_page.get_by_label("Select alert 3").check()
     plain_page.get_by_role("button", name="Ignore").click()
     expect(plain_page.locator(".flashes")).to_contain_text("1 alert is ignored now.")

@@ -289,7 +289,7 @@ def test_too_many_at_once_are_refused(gatebell: LiveGatebell) -> None:
 @pytest.mark.both_databases
 def test_the_chart_counts_what_the_last_days_opened(gatebell: LiveGatebell) -> None:
     page = list_of(gatebell, varied(gatebell)).text
-    table = page[page.index("by day and severity") : page.index("alert-filters")]
+    table = page[page.index("by day and severity") : page.index("list-search")]
     days = [re.findall(r">([\d,]+)</td>", row) for row in re.findall(r"<tr><th.*?</tr>", table)]
     # A day may have begun since the first of them.
     counts = [list(map(int, day)) for day in days[:3] if day]
