@@ -129,7 +129,7 @@ def severity_icon(severity: str) -> str:
 
 def status_action(status: str, current: str) -> str:
     """Return the label of the button that changes an alert's status."""
-    back = "Take back" if current == "acknowledged" else "Reopen"
+    back = "Unacknowledge" if current == "acknowledged" else "Reopen"
     return _STATUS_ACTIONS.get(status, back)
 
 
