@@ -139,9 +139,7 @@ def test_wrong_formats_are_told_once_above_the_log(
     endpoint = connect(gatebell, kind=kind)
     assert "another type's format" not in log_of(gatebell, endpoint)
     endpoint.post(captured(body))
-    assert "1 delivery looks like another type's format, " in log_of(
-        gatebell, endpoint
-    )
+    assert "1 delivery looks like another type's format, " in log_of(gatebell, endpoint)
     endpoint.post(captured(body))
     seen = log_of(gatebell, endpoint)
     assert seen.count("2 deliveries look like another type's format") == 1
