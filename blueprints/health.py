@@ -15,7 +15,7 @@ from web.admin.instance_state import (
 )
 from web.admin.self_monitor import self_monitor_metrics
 from web.api.description.described import HEALTH, Answer, Description, described
-from web.api.schemas.health import Liveness, Readiness
+from web.api.schemas.instance.health import Liveness, Readiness
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network

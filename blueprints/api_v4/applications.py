@@ -13,7 +13,7 @@ from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.setting_up.refusals import count_refusals, list_refusals
 from web.api.operations import Found, operation
-from web.api.schemas.applications import (
+from web.api.schemas.oauth.applications import (
     Application,
     ApplicationBody,
     ApplicationQuery,

@@ -10,7 +10,7 @@ from domain.registry import repositories as domain
 from domain.registry.repositories import RepositoryView
 from domain.releases.schedule import BY_ID
 from web.api.operations import Found, operation
-from web.api.schemas.registry import (
+from web.api.schemas.registry.registry import (
     RegistryRepository,
     RegistryTag,
     RegistryTagName,

@@ -6,7 +6,7 @@ from domain.registry.notifications import LARGEST_BODY, parse_envelope
 from domain.registry.recording import record_events
 from web.access.marks import checks_registry_secret
 from web.api.description.described import HTML, JSON, REGISTRY, Caller, Description, described
-from web.api.schemas.registry_protocol import RegistryEnvelope
+from web.api.schemas.registry.registry_protocol import RegistryEnvelope
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.request_bodies import check_media_type, read_bounded

@@ -18,7 +18,7 @@ from domain.registry.tokens import SERVICE, RegistryToken
 from web.access.marks import open_to_anyone
 from web.access.rate_limits import by_address
 from web.api.description.described import FORM, REGISTRY, Caller, Description, described
-from web.api.schemas.registry_protocol import (
+from web.api.schemas.registry.registry_protocol import (
     RegistryTokenForm,
     RegistryTokenQuery,
     RegistryTokenResponse,

@@ -3,7 +3,7 @@
 from domain.projects.views import ProjectView
 from domain.repositories.access import may_read
 from domain.repositories.storage import default_branch, has_branches, repository_path
-from web.api.schemas.projects import Repository
+from web.api.schemas.projects.projects import Repository
 from web.services import settings
 
 

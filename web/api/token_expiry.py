@@ -4,7 +4,7 @@ from datetime import date, datetime, timedelta
 
 from domain.oauth.personal_tokens.made_by_applications import ParentAuthorization
 from domain.oauth.personal_tokens.tokens import TokenDetails
-from web.api.schemas.access_tokens import TokenBody
+from web.api.schemas.accounts.access_tokens import TokenBody
 from web.services import now, token_lifetimes
 
 #: Lifetime of a rotated token without a requested expiry; API clients rely on it.

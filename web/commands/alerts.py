@@ -16,7 +16,7 @@ from domain.alerts.reading.incoming import Severity
 from domain.projects.access import check_takes_changes
 from domain.projects.views import ProjectView
 from web.alerts.alert_audit import record_deletion
-from web.api.schemas.alerts import Alert, AlertDetail
+from web.api.schemas.alerts.alerts import Alert, AlertDetail
 from web.commands.operator import project_at
 from web.commands.transaction import one_transaction
 from web.extensions import db

@@ -25,8 +25,8 @@ from web.alerts.escalations import (
     delete_route,
     read_plan,
 )
-from web.api.schemas.alert_routes import AlertRoute, AlertRouteDryRun
-from web.api.schemas.escalation_policies import EscalationPolicy
+from web.api.schemas.alerts.alert_routes import AlertRoute, AlertRouteDryRun
+from web.api.schemas.on_call.escalation_policies import EscalationPolicy
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.services import now, reading

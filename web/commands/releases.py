@@ -8,7 +8,7 @@ from flask.cli import AppGroup, with_appcontext
 
 from domain.releases.version import Release, parse_release
 from web.admin.setting_changes import settings_now
-from web.api.schemas.rehearsals import ReleaseRehearsal
+from web.api.schemas.releases.rehearsals import ReleaseRehearsal
 from web.commands.release_checks import check_command
 from web.extensions import db
 from web.releases.rehearsal import as_text, rehearse

@@ -27,14 +27,14 @@ from web.alerts.silences import (
     record_window,
     silence_url,
 )
-from web.api.schemas.maintenance_windows import (
+from web.api.schemas.silences.maintenance_windows import (
     FlapSettingsBody,
     FlapSettingsResource,
     MaintenanceWindow,
     WindowChange,
     read_local_time,
 )
-from web.api.schemas.silences import Silence, later
+from web.api.schemas.silences.silences import Silence, later
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.services import now

@@ -13,7 +13,7 @@ from web.api.description.responses import ERRORS, HEADERS, responses_of, shared_
 from web.api.description.security import security_schemes
 from web.api.description.views import DescribedView, described_views
 from web.api.idempotency import HEADER
-from web.api.schemas.webhook_messages import MESSAGES
+from web.api.schemas.webhooks.webhook_messages import MESSAGES
 
 _ABOUT = """\
 Everything that programs can request from this service. What a request may do depends on the scopes

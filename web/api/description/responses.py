@@ -17,7 +17,7 @@ from web.api.schemas.errors import (
     Refusal,
     TokenRefusal,
 )
-from web.api.schemas.registry_protocol import RegistryErrors
+from web.api.schemas.registry.registry_protocol import RegistryErrors
 from web.http.endpoints import ErrorFormat
 
 #: Returns the reference to the schema of a response.

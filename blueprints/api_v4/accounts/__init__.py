@@ -1,0 +1,1 @@
+"""Users, their tokens, and where messages reach them."""

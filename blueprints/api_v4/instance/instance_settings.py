@@ -1,0 +1,70 @@
+"""/api/v4/application: settings of the instance that can change, and its appearance."""
+
+from flask import Blueprint
+
+from domain.errors import InvalidParametersError
+from web.admin.setting_changes import settings_now, store_settings
+from web.api.operations import operation
+from web.api.schemas.base import Body, Resource
+from web.api.schemas.instance.instance_settings import (
+    API_NAMES,
+    Appearance,
+    AppearanceBody,
+    InstanceSettings,
+    InstanceSettingsBody,
+    InstanceSettingsOfRelease,
+    changed_settings,
+    present_appearance,
+    present_settings,
+)
+from web.extensions import db
+from web.releases.rehearsal import rehearse_change
+from web.services import now
+
+instance_settings = Blueprint("instance_settings", __name__, url_prefix="/application")
+
+
+@instance_settings.get("/settings")
+@operation("instance_settings.show", returns=InstanceSettings)
+def show() -> Resource:
+    """Show the settings that can change while the service runs."""
+    return present_settings(settings_now(session=db.session()))
+
+
+@instance_settings.put("/settings")
+@operation(
+    "instance_settings.change",
+    body=InstanceSettingsBody,
+    returns=InstanceSettings | InstanceSettingsOfRelease,
+)
+def change(body: Body) -> Resource:
+    """Change settings; every process applies them within a second."""
+    session = db.session()
+    release = changed_settings(body).get("release")
+    rehearsal = rehearse_change(release, settings_now(session=session), session=session, now=now())
+    _store(body)
+    return present_settings(settings_now(session=session), rehearsal)
+
+
+@instance_settings.get("/appearance")
+@operation("instance_settings.show_appearance", returns=Appearance)
+def show_appearance() -> Resource:
+    """Show what the sign-in page and all pages say."""
+    return present_appearance(settings_now(session=db.session()))
+
+
+@instance_settings.put("/appearance")
+@operation("instance_settings.change_appearance", body=AppearanceBody, returns=Appearance)
+def change_appearance(body: Body) -> Resource:
+    """Change what the sign-in page and all pages say."""
+    _store(body)
+    return present_appearance(settings_now(session=db.session()))
+
+
+def _store(body: Body) -> None:
+    try:
+        store_settings(changed_settings(body), session=db.session(), now=now())
+    except InvalidParametersError as error:
+        raise InvalidParametersError(
+            [each._replace(field=API_NAMES[each.field]) for each in error.problems]
+        ) from error

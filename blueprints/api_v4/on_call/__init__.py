@@ -1,0 +1,1 @@
+"""Schedules, rotations, and escalation policies."""

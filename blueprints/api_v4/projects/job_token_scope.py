@@ -1,0 +1,37 @@
+"""/api/v4/projects/:id/job_token_scope: what limits the tokens of CI jobs of a project.
+
+This service makes no tokens for jobs: it keeps the limits for the external CI that does.
+"""
+
+from flask import Blueprint
+
+from domain.projects import editing
+from domain.projects.changes import edited
+from domain.projects.views import ProjectView
+from web.api.operations import operation
+from web.api.schemas.projects.job_token_scope import JobTokenScope, JobTokenScopeBody
+from web.extensions import db
+from web.http.audit_events import record_event
+
+job_token_scope = Blueprint(
+    "job_token_scope", __name__, url_prefix="/projects/<string:reference>/job_token_scope"
+)
+
+
+@job_token_scope.get("")
+@operation("job_token_scope.show", returns=JobTokenScope)
+def show(project: ProjectView) -> JobTokenScope:
+    """Show the limits."""
+    return JobTokenScope.of(project.job_token_scope)
+
+
+@job_token_scope.patch("")
+@operation("job_token_scope.change", body=JobTokenScopeBody, status=204)
+def change(project: ProjectView, body: JobTokenScopeBody) -> None:
+    """Change the limits."""
+    edit = editing.ProjectEdit(
+        inbound_job_tokens=body.inbound, outbound_job_tokens=body.outbound_enabled
+    )
+    changes = editing.edit_project(project.id, edit, session=db.session())
+    if changes:
+        record_event(edited(project.namespace, changes))

@@ -1,0 +1,1 @@
+"""Alerts, and the integrations that receive them."""

@@ -1,0 +1,187 @@
+"""Deliveries to an integration, and test alerts."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from domain.alerts.deliveries.log import DeliveryFilter, DeliverySelection, DeliveryView
+from domain.alerts.handling.occurrences import TouchedAlert
+from domain.alerts.integrations.replays import Replays
+from domain.alerts.integrations.test_alerts import TestAlert as AlertOfTest
+from domain.alerts.integrations.test_alerts import TestAlertResult as ResultOfTest
+from domain.alerts.storing.lifecycle import Action
+from domain.database.paging import LARGEST_ID
+from web.api.schemas.alerts.alert_integrations import Outcome
+from web.api.schemas.alerts.alert_mappings import ReadAlert
+from web.api.schemas.alerts.json_texts import JsonText
+from web.api.schemas.base import Body, GivenTime, KeysetQuery, Resource, Time, one_of
+
+_SELECTIONS = {
+    "all": DeliverySelection.ALL,
+    "accepted": DeliverySelection.ACCEPTED,
+    "refused": DeliverySelection.REFUSED,
+    "warnings": DeliverySelection.WARNINGS,
+    "tests": DeliverySelection.TESTS,
+}
+_Action = Annotated[str, one_of(*Action)]
+
+
+class DeliveryQuery(KeysetQuery):
+    """Which deliveries a list has, the newest first."""
+
+    show: Literal["all", "accepted", "refused", "warnings", "tests"] = "all"
+    status: Annotated[int, Field(ge=100, le=599)] | None = Field(
+        default=None, description="The status code of the response to the sender."
+    )
+
+    def of_integration(self, integration_id: int) -> DeliveryFilter:
+        """Return the filter on the deliveries of an integration."""
+        return DeliveryFilter(
+            integration_id=integration_id, show=_SELECTIONS[self.show], status_code=self.status
+        )
+
+
+class Delivery(Resource):
+    """A request of a sender, and what became of it."""
+
+    id: int
+    received_at: Time
+    outcome: Outcome
+    status_code: int
+    reason: str | None = Field(description="Why it was refused.")
+    size: int = Field(description="In bytes as it was received.")
+    sender: str = Field(description="An IP address, or the user who sent a test alert.")
+    created: int = Field(description="So many alerts were opened,")
+    grouped: int = Field(description="added to open ones,")
+    resolved: int = Field(description="and resolved.")
+    parse_warnings: tuple[str, ...]
+    truncated_alerts: int = Field(description="So many alerts the sender left out.")
+    replayed_as: int | None = Field(
+        description="The delivery as which a refused one was stored after all."
+    )
+    dropped: int = Field(description="So many items a rule of the mapping dropped.")
+    is_test: bool
+    duration: int | None = Field(description="In microseconds.")
+    skipped: int = Field(description="So many more like it were refused and not stored.")
+
+    @classmethod
+    def of(cls, view: DeliveryView) -> "Delivery":
+        """Present a delivery."""
+        return cls.model_validate(view)
+
+
+class DeliveredAlert(Resource):
+    """An alert that an item of a delivery opened or changed."""
+
+    iid: int
+    title: str = Field(description="Its present title.")
+    action: _Action
+    item: int = Field(description="The position of the item in the body, from 1.")
+    web_url: str
+
+    @classmethod
+    def of(cls, view: TouchedAlert, web_url: str) -> "DeliveredAlert":
+        """Present an alert."""
+        return cls(
+            iid=view.iid,
+            title=view.title,
+            action=view.action.value,
+            item=view.item,
+            web_url=web_url,
+        )
+
+
+class DeliveryDetail(Delivery):
+    """A delivery with its body and the alerts that it touched."""
+
+    body: str | None = Field(
+        description="As indented JSON if it is that; null if it was not stored. Its bytes are at "
+        "`…/body`."
+    )
+    alerts: tuple[DeliveredAlert, ...] = Field(description="At most 200.")
+
+    @classmethod
+    def of_detail(cls, view: DeliveryView, alerts: Sequence[DeliveredAlert]) -> "DeliveryDetail":
+        """Present a delivery with its body."""
+        return cls(**dict(Delivery.of(view)), body=view.body, alerts=tuple(alerts))
+
+
+class ReplayBody(Body):
+    """Which refused deliveries to replay."""
+
+    since: GivenTime = Field(description="Those that arrived from then on,")
+    until: GivenTime | None = Field(default=None, description="until then; without it, until now.")
+    after: Annotated[int, Field(ge=0, le=LARGEST_ID)] = Field(
+        default=0, description="From the `next_after` of the last response, to go on."
+    )
+
+
+class ReplayResult(Resource):
+    """What became of replayed deliveries."""
+
+    replayed: tuple[int, ...] = Field(description="The new deliveries.")
+    still_refused: tuple[int, ...] = Field(
+        description="Those that are refused again: nothing of them is stored."
+    )
+    next_after: int | None = Field(
+        description="If there are more: what `after` has to be to go on with them."
+    )
+
+    @classmethod
+    def of(cls, result: Replays) -> "ReplayResult":
+        """Present the result."""
+        return cls.model_validate(result)
+
+
+class TestAlertBody(Body):
+    """A test alert."""
+
+    #: Tells pytest that the class is no test case in spite of its name.
+    __test__ = False
+
+    payload: JsonText | None = Field(
+        default=None,
+        description="What a sender would post; without it an example of the right format is sent.",
+    )
+    dry_run: bool = Field(default=False, description="Store nothing, and say what would happen.")
+
+
+class TestedAlert(Resource):
+    """An alert of a test: how it was read, and what storing it did or would do."""
+
+    iid: int | None = Field(description="Null for one that a dry run would open.")
+    title: str
+    action: _Action
+    read: ReadAlert
+
+    @classmethod
+    def of(cls, alert: AlertOfTest) -> "TestedAlert":
+        """Present an alert."""
+        return cls(
+            iid=alert.iid,
+            title=alert.title,
+            action=alert.action,
+            read=ReadAlert.of(alert.read),
+        )
+
+
+class TestAlertResult(Resource):
+    """The result of a test alert."""
+
+    __test__ = False
+
+    delivery_id: int | None = Field(description="Null for a dry run.")
+    alerts: tuple[TestedAlert, ...] = Field(description="At most 50.")
+    more: int = Field(description="So many alerts of the body are not among them.")
+    parse_warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, result: ResultOfTest) -> "TestAlertResult":
+        """Present the result."""
+        return cls(
+            delivery_id=result.delivery_id,
+            alerts=tuple(map(TestedAlert.of, result.alerts)),
+            more=result.more,
+            parse_warnings=result.parse_warnings,
+        )

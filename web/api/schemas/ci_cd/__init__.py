@@ -1,0 +1,1 @@
+"""Environments, deployments, and the statuses of commits."""

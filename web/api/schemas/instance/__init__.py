@@ -1,0 +1,1 @@
+"""The instance itself: health, settings, and the audit log."""

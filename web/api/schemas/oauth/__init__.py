@@ -1,0 +1,1 @@
+"""Applications, and what the endpoints of OAuth take and return."""

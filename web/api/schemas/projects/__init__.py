@@ -1,0 +1,1 @@
+"""Groups, projects, and their members."""

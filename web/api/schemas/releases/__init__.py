@@ -1,0 +1,1 @@
+"""The release schedule, checks against it, and rehearsals."""
