@@ -85,7 +85,7 @@ class EscalationPolicyForm(Form):
     repeat_pause = StringField(
         "Pause before a repeat", default=duration_text(USUAL_PAUSE), filters=[without_edges]
     )
-    is_default = BooleanField("Use for alerts that match no route")
+    is_default = BooleanField("Default policy")
 
     def validate_repeat_pause(self, field: StringField) -> None:
         """Check that it is a length of time."""

@@ -1,5 +1,7 @@
 """The credentials page of an integration: its URL, its keys, and snippets for senders."""
 
+from typing import Any
+
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
@@ -10,6 +12,7 @@ from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.set_up import set_up_of
 from domain.alerts.integrations.snippets import snippets
 from domain.errors import ConflictError
+from domain.escalations.choosing import pages_nobody
 from domain.grace_period import GracePeriod
 from domain.projects.views import ProjectView
 from forms.integration import EndKeyForm, ResetKeyForm
@@ -44,7 +47,7 @@ def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         "integrations/_setup.html",
         project=project,
         integration=integration,
-        set_up=set_up_of(integration_id, session=db.session()),
+        **_stage(project, integration_id),
     )
     return page, 200, {"Cache-Control": "no-store"}
 
@@ -92,6 +95,15 @@ def end_previous_key(project: ProjectView, integration_id: int) -> ResponseRetur
     return _back(project, integration_id)
 
 
+def _stage(project: ProjectView, integration_id: int) -> dict[str, Any]:
+    """Return how far the set-up has come: whether alerts arrive, and whether they page anybody."""
+    session = db.session()
+    return {
+        "set_up": set_up_of(integration_id, session=session),
+        "pages_nobody": pages_nobody(project.id, session=session),
+    }
+
+
 def _keys(integration: IntegrationView) -> domain.IntegrationKeys:
     return domain.keys_of(
         integration.id, session=db.session(), keyring=services().keyring, now=now()
@@ -114,7 +126,7 @@ def _page(
         integration=integration,
         keys=keys,
         reset=form,
-        set_up=set_up_of(integration.id, session=db.session()),
+        **_stage(project, integration.id),
         snippets=snippets(
             *(integration.type, integration.url, keys.clear),
             base_url=settings().base_url,

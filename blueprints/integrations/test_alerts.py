@@ -10,11 +10,13 @@ from domain.alerts.integrations.snippets import example_body
 from domain.alerts.integrations.test_alerts import TestAlertResult
 from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.errors import DomainError
+from domain.escalations.choosing import pages_nobody
 from domain.projects.views import ProjectView
 from forms.test_alert import TestAlertForm
 from web.access.marks import get_current_user, project_member
 from web.alerts.integration_context import integration_of
 from web.alerts.user_deliveries import dry_run, receiving_type, send_test
+from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.services import now
 
@@ -57,5 +59,6 @@ def _page(
         integration=integration,
         form=form,
         result=result,
+        pages_nobody=result is not None and pages_nobody(project.id, session=db.session()),
     )
     return page, 422 if form.errors else 200

@@ -13,7 +13,7 @@ from domain.escalations.policies import PolicyEdit, PolicyView
 from domain.escalations.targets import Choices, choices
 from domain.projects.views import ProjectView
 from forms.escalation_policy import EscalationPolicyForm, form_for
-from web.access.marks import project_member
+from web.access.marks import get_current_user, project_member
 from web.alerts.escalations import (
     WrittenPlan,
     change_policy,
@@ -30,6 +30,7 @@ escalation_policies = PageBlueprint(
     "escalation_policies", __name__, url_prefix="/<names:project_path>/-/on_call/policies"
 )
 _SAVE = "save"
+_FIRST_NAME = "On call"
 #: People in a list of choices.
 _MOST_PEOPLE = 200
 
@@ -57,7 +58,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER)
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create an escalation policy."""
-    form = EscalationPolicyForm()
+    form = _first_form(project) or EscalationPolicyForm()
     if not _is_saved(form):
         return _page(project, form)
     try:
@@ -67,8 +68,24 @@ def new(project: ProjectView) -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _page(project, form)
-    flash(f"Policy {made.name} created. It applies to new alerts.")
+    flash(f"Policy {made.name} created. {_APPLIES[made.is_default]}")
     return _to_list(project)
+
+
+_APPLIES = {
+    True: "It applies to new alerts.",
+    False: "It applies to new alerts once a route leads to it, or once it is the default policy.",
+}
+
+
+def _first_form(project: ProjectView) -> EscalationPolicyForm | None:
+    """Return a form that pages somebody as it is, if the project has no policy yet."""
+    if request.method == "POST" or domain.all_policies(project.id, session=db.session()):
+        return None
+    offered, me = _offered(project), get_current_user().id
+    likely = [*offered.schedules, *(each for each in offered.people if each.id == me)]
+    step = {"after": "0s", "targets": [f"{each.kind.value}:{each.id}" for each in likely[:1]]}
+    return EscalationPolicyForm(data={"name": _FIRST_NAME, "steps": [step], "is_default": True})
 
 
 @escalation_policies.route("/<int:policy_id>", methods=["GET", "POST"])
@@ -121,12 +138,13 @@ def _page(
     preview = _preview(project, form) if is_posted and action == "preview" else ()
     if is_posted and action not in {_SAVE, "preview", ""}:
         form = form.changed(action)
-    offered = choices(
-        project.namespace, most=_MOST_PEOPLE, session=db.session(), today=now().date()
-    )
-    editor = _Editor(form=form, choices=offered, policy=policy, preview=preview)
+    editor = _Editor(form=form, choices=_offered(project), policy=policy, preview=preview)
     page = render_template("escalations/policy.html", project=project, editor=editor)
     return page, 422 if form.errors else 200
+
+
+def _offered(project: ProjectView) -> Choices:
+    return choices(project.namespace, most=_MOST_PEOPLE, session=db.session(), today=now().date())
 
 
 def _preview(project: ProjectView, form: EscalationPolicyForm) -> tuple[str, ...]:

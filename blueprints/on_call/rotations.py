@@ -10,7 +10,7 @@ from domain.on_call.plans import RotationPlan
 from domain.on_call.schedules import ScheduleView, get_schedule, put_rotation, remove_rotation
 from domain.projects.views import ProjectView
 from forms.on_call import RotationForm
-from web.access.marks import project_member
+from web.access.marks import get_current_user, project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.on_call.audit import record_schedule_change
@@ -31,7 +31,7 @@ _FIELDS = {"rotations": "users"}
 def new(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     """Add a rotation, above the others."""
     schedule = get_schedule(project.id, schedule_id, session=db.session())
-    form = RotationForm()
+    form = RotationForm(users=_first_user(project, schedule))
     if form.validate_on_submit() and _put(project, schedule, form, None):
         flash("Rotation added.")
         return _to_schedule(project, schedule_id)
@@ -66,6 +66,12 @@ def delete(project: ProjectView, schedule_id: int, rotation_id: int) -> Response
     record_schedule_change("changed", project, after)
     flash("Rotation removed.")
     return _to_schedule(project, schedule_id)
+
+
+def _first_user(project: ProjectView, schedule: ScheduleView) -> str | None:
+    """Return who most likely begins the first rotation: whoever adds it."""
+    me = get_current_user().username
+    return me if not schedule.rotations and me in names_to_choose(project) else None
 
 
 def _put(

@@ -22,6 +22,7 @@ from web.services import now
 on_call_schedules = PageBlueprint(
     "on_call_schedules", __name__, url_prefix="/<names:project_path>/-/on_call/schedules"
 )
+_FIRST_NAME = "Primary"
 _ONE = "/<int:schedule_id>"
 
 
@@ -29,7 +30,10 @@ _ONE = "/<int:schedule_id>"
 @project_member(at_least=Role.MAINTAINER)
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create a schedule; its rotations are added on its page."""
-    form = ScheduleForm(time_zone=get_current_user().time_zone)
+    is_first = not domain.all_schedules(project.id, session=db.session())
+    form = ScheduleForm(
+        name=_FIRST_NAME if is_first else None, time_zone=get_current_user().time_zone
+    )
     if not form.validate_on_submit():
         return _form_page(project, form)
     try:

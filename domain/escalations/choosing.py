@@ -44,6 +44,16 @@ class Routing:
                 return Choice(route.policy_id, route.id)
         return Choice(self.default_policy_id)
 
+    @property
+    def pages_nobody(self) -> bool:
+        """Whether no alert of the project can page anybody."""
+        return not self.default_policy_id and not any(each.policy_id for each in self.routes)
+
+
+def pages_nobody(project_id: int, *, session: Session) -> bool:
+    """Return whether no alert of a project can page anybody."""
+    return read_routing([project_id], session=session)[project_id].pages_nobody
+
 
 def read_routing(project_ids: Collection[int], *, session: Session) -> Mapping[int, Routing]:
     """Return the routing of projects by id, with two queries."""

@@ -44,6 +44,8 @@ class EscalationView:
     #: None without an escalation.
     state: State | None
     sentence: str
+    #: Whether alerts like this one page nobody until a maintainer changes that.
+    lacks_policy: bool = False
     #: None if none was chosen, or if it was deleted.
     policy: str | None = None
     #: Why this policy, in words.
@@ -64,7 +66,8 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
         of_project = EscalationPolicy.project_id == project_id
         has_policies = session.scalar(select(EscalationPolicy.id).where(of_project).limit(1))
         sentence = _WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES
-        return EscalationView(state=None, sentence=sentence, pages=pages)
+        lacks = not has_policies
+        return EscalationView(state=None, sentence=sentence, lacks_policy=lacks, pages=pages)
     policy = row.policy_id and session.get(EscalationPolicy, row.policy_id)
     route = row.route_id and session.get(AlertRoute, row.route_id)
     state = State(row.state)
@@ -72,6 +75,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
     return EscalationView(
         state=state,
         sentence=_sentence(row, state, was_paged=bool(pages)),
+        lacks_policy=state is State.NO_POLICY and row.route_id is None,
         policy=policy.name if policy else None,
         reason=_reason(row, route.name if route else None),
         next_step=row.step + 1 if is_running else None,

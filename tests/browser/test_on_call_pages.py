@@ -53,12 +53,16 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     page.get_by_label("Time zone").select_option("Europe/Berlin")
     page.get_by_role("button", name="Create schedule").click()
     users = page.get_by_label("Users in the order of their turns")
+    expect(users).to_have_value(olga.username)
     users.fill("nobody-of-this-name")
     page.get_by_role("button", name="Add rotation").click()
     expect(page.get_by_role("alert")).to_contain_text("there is no member with this user name")
     users.fill(f"{olga.username}, {bob.username}")
     page.get_by_role("button", name="Add rotation").click()
     expect(page.get_by_text("Rotation added.")).to_be_visible()
+    expect(page.get_by_text("Nobody is paged by this schedule yet.")).to_be_visible()
+    # Before the first rotation nobody could be on call: that is no gap.
+    expect(page.locator(".calendar")).not_to_contain_text("Nobody")
     page.get_by_role("link", name="Override", exact=True).click()
     page.get_by_label("Who is on call").select_option(bob.username)
     year = now().year + 1

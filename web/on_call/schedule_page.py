@@ -1,7 +1,7 @@
 """The page of one on-call schedule, which several views render."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
@@ -9,6 +9,8 @@ from flask_login import current_user
 
 from domain.database.list_queries import one_of
 from domain.errors import QueryError
+from domain.escalations.steps import Target, TargetKind
+from domain.escalations.usage import policies_with
 from domain.on_call import overrides, swaps
 from domain.on_call.changers import Changer
 from domain.on_call.feeds import find_feed
@@ -74,12 +76,18 @@ def asked_grid(given: Mapping[str, str], schedule: ScheduleView) -> Grid:
     return Grid.around(day, CalendarView(view), schedule.time_zone)
 
 
+def _shifts(schedule: ScheduleView, grid: Grid, moment: datetime) -> Sequence[Shift]:
+    """Return the shifts to show; before the first rotation nobody could be on call: no gap."""
+    within = Period(max(grid.period.start, schedule.created_at), grid.period.end)
+    found = shifts_of(schedule.id, within, session=db.session(), now=moment)
+    begins_late = bool(found) and found[0].is_gap and found[0].start == schedule.created_at
+    return found[1:] if begins_late and found[0].end <= moment else found
+
+
 def schedule_page(project: ProjectView, schedule: ScheduleView, grid: Grid) -> ResponseReturnValue:
     """Render the page of a schedule."""
     session, moment = db.session(), now()
-    # Before it was created nobody could be on call: that is no gap.
-    within = Period(max(grid.period.start, schedule.created_at), grid.period.end)
-    shifts = shifts_of(schedule.id, within, session=session, now=moment)
+    shifts = _shifts(schedule, grid, moment)
     ids = {user_id for each in schedule.rotations for user_id in each.user_ids}
     able = set(names_to_choose(project))
     named = people(ids, session=session)
@@ -90,6 +98,9 @@ def schedule_page(project: ProjectView, schedule: ScheduleView, grid: Grid) -> R
         schedules=schedules_now([schedule], session=session, now=moment),
         grid=grid,
         weeks=grid.weeks(shifts, now=moment),
+        policies=policies_with(
+            Target(TargetKind.SCHEDULE, schedule.id), project.id, session=session
+        ),
         gaps=[each for each in shifts if each.is_gap and each.end > moment],
         people=named,
         absent=[each for each in named.values() if each.username not in able],

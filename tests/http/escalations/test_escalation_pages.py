@@ -29,9 +29,10 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     browser, at = signed_in(gatebell, alice(gatebell)), f"{gatebell.url}/{path}/-/on_call/policies"
     assert "Alerts of this project page nobody." in words(browser.get(at))
     page = browser.get(f"{at}/new")
-    people = dict(re.findall(r'<option value="(user:\d+)">@([^<]+)<', page.text))
+    people = dict(re.findall(r'<option value="(user:\d+)"(?: selected)?>@([^<]+)<', page.text))
     ids = {name: value for value, name in people.items()}
     me = alice(gatebell).username
+    assert f'value="{ids[me]}" selected>' in page.text, "the first policy pages who creates it"
     first = {"name": "Night", "steps-0-after": "0s", "steps-0-targets-0": ids[me]}
     page = submit(browser, page, form_with(page, "name"), **first, do="add_step")
     assert page.status_code == 200
@@ -48,7 +49,10 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     assert answer.status_code == 302, words(answer)
     (made,) = call.done("GET", "/escalation_policies")
     assert made["summary"].startswith(f"Immediately: @{me}. After 10 min: @{bob.username}.")
+    assert made["default"] is True, "the first policy pages without a further step"
+    call.done("PUT", f"/escalation_policies/{made['id']}", json={"default": False})
     listed = browser.get(at)
+    assert "Policy Night created. It applies to new alerts." in words(listed)
     assert f"After 10 min: @{bob.username}." in words(listed)
     assert "There is no default policy" in words(listed)
 
@@ -81,7 +85,7 @@ def test_what_is_wrong_stands_in_the_form(
     path, call, _ = project_of(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/{path}/-/on_call/policies/new")
-    ids = re.findall(r'<option value="(user:\d+)">', page.text)
+    ids = re.findall(r'<option value="(user:\d+)"', page.text)
     given = {"name": "Night", "steps-0-after": "0s", "steps-0-targets-0": ids[0], **changes}
     answer = submit(browser, page, form_with(page, "name"), do="save", **given)
     assert answer.status_code == 422
@@ -158,7 +162,10 @@ def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -
     endpoint.accepted(title="Disk")
     browser = signed_in(gatebell, alice(gatebell))
     alert = f"{gatebell.url}/{path}/-/alerts/1"
-    assert "This project has no escalation policy" in words(browser.get(alert))
+    shown = words(browser.get(alert))
+    assert "This project has no escalation policy" in shown
+    assert "Set up paging" in shown
+    assert "New alerts of this project page nobody." in words(browser.get(f"{gatebell.url}/{path}"))
     body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
     call.done("POST", "/escalation_policies", status=201, json=body)
     assert "opened before the project had an escalation policy" in words(browser.get(alert))
