@@ -3,7 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.notifications.shared import add, say_result
+from blueprints.notifications.shared import add, empty_form, say_result
 from domain.accounts.roles import Role
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError
@@ -15,6 +15,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.notifications import contacts as shared
 from web.pages.list_query import list_query
+from web.services import settings
 
 channels = PageBlueprint(
     "channels", __name__, url_prefix="/<names:project_path>/-/settings/channels"
@@ -64,10 +65,14 @@ def delete(project: ProjectView, channel_id: int) -> ResponseReturnValue:
 
 
 def _show_page(project: ProjectView, form: ContactForm | None = None) -> ResponseReturnValue:
-    form = form or ContactForm(formdata=None)
+    form = form or empty_form()
     found = list_contacts(Owner(project_id=project.id), session=db.session())
     page = render_template(
-        "notifications/channels.html", project=project, contacts=found, form=form
+        "notifications/channels.html",
+        project=project,
+        contacts=found,
+        form=form,
+        sends_mail=bool(settings().mail_url),
     )
     return page, 422 if form.errors else 200
 

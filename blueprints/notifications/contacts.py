@@ -3,7 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.notifications.shared import add, say_result
+from blueprints.notifications.shared import add, empty_form, say_result, waits_for_mail
 from domain.database.paging import LARGEST_ID
 from domain.errors import DomainError, InvalidError
 from domain.notifications.contacts import Owner, list_contacts
@@ -17,6 +17,7 @@ from web.pages.list_query import list_query
 from web.services import settings
 
 contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")
+_NO_MAIL = "this service sends no e-mail until its administrator sets MAIL_URL."
 _ONE = f"/<int(max={LARGEST_ID}):contact_id>"
 
 
@@ -35,7 +36,10 @@ def create() -> ResponseReturnValue:
     form = ContactForm()
     if not (form.validate_on_submit() and add(form, _owner(), is_confirmed=False)):
         return _show_page(form=form)
-    flash("Contact added. A code is on its way: enter it below.")
+    if waits_for_mail(form):
+        flash(f"Contact added. No code was sent: {_NO_MAIL}", "warning")
+    else:
+        flash("Contact added. A code is on its way: enter it below.")
     return _back()
 
 
@@ -107,7 +111,7 @@ def _show_page(
 ) -> ResponseReturnValue:
     user, session = get_current_user(), db.session()
     present = preferences_of(user.id, session=session)
-    form = form or ContactForm(formdata=None)
+    form = form or empty_form()
     shown = preferences or PagingPreferencesForm.of(present, user.user.time_zone)
     page = render_template(
         "notifications/contacts.html",

@@ -74,6 +74,18 @@ def press(
     return browser.get(page.url)
 
 
+def test_without_a_mail_server_the_page_promises_no_code(gatebell: LiveGatebell) -> None:
+    browser = open_browser(gatebell, make_user(gatebell))
+    page = browser.get(f"{gatebell.url}{PAGE}")
+    assert "This service sends no e-mail yet: its administrator has to set MAIL_URL." in page.text
+    form = form_with(page, "address")
+    answer = press(browser, page, "/contacts", type="email", address="a2@pager.example")
+    assert "Contact added. No code was sent: this service sends no e-mail" in answer.text
+    # A URL is no e-mail address, whatever is selected above it.
+    submit(browser, page, form, type="email", address="ntfys://gatebell-of-nobody")
+    assert "ntfys://" in browser.get(page.url).text
+
+
 @pytest.mark.both_databases
 def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
     gatebell, address = post.gatebell, "a1@pager.example"
