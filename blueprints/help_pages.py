@@ -36,7 +36,7 @@ def index() -> ResponseReturnValue:
 def guide(name: str) -> ResponseReturnValue:
     """Show a guide, with the values of an application or integration of the reader's."""
     document = _existing(f"guides/{name}")
-    reader = asking_reader()
+    reader = asking_reader(document)
     return render_template(
         "help/document.html",
         document=document,

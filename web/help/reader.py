@@ -1,5 +1,6 @@
 """The values of the application, integration or project that the reader of a guide has chosen."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from web.services import settings
 
 #: So many are offered.
 _MOST_OFFERED = 5
+_SCOPES = re.compile(r"^- \*\*Scopes\*\*: ([^.]*)\.", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,19 +35,23 @@ class Reader:
     url: str | None = None
     #: Whether the query names something that is not there, or that the reader may not see.
     is_refused: bool = False
+    #: Scopes that the guide asks for and the application is not registered for, and where to add
+    #: them.
+    missing_scopes: tuple[str, ...] = ()
+    edit_url: str | None = None
 
 
-def asking_reader() -> Reader:
-    """Return the reader, with the values of what the query names if they may see them."""
+def asking_reader(document: Document) -> Reader:
+    """Return the reader of a guide, with values of what the query names if they may see them."""
     query = list_query("application", "project", "integration")
     values = Values(base_url=settings().base_url)
     try:
-        return _of_query(query, values)
+        return _of_query(query, values, document)
     except (ForbiddenError, NotFoundError):
         return Reader(values=values, is_refused=True)
 
 
-def _of_query(query: Mapping[str, str], values: Values) -> Reader:
+def _of_query(query: Mapping[str, str], values: Values, document: Document) -> Reader:
     """Return the reader; raise ForbiddenError or NotFoundError if they may not see the values."""
     application_id = row_id(query, "application")
     integration_id = row_id(query, "integration")
@@ -53,7 +59,7 @@ def _of_query(query: Mapping[str, str], values: Values) -> Reader:
     if not project_path.isprintable():  # no path, and nothing to ask a database for
         raise NotFoundError
     if application_id is not None:
-        return _of_application(application_id, values)
+        return _of_application(application_id, values, document)
     if integration_id is not None:
         return _of_integration(project_path, integration_id, values)
     if project_path:
@@ -61,10 +67,11 @@ def _of_query(query: Mapping[str, str], values: Values) -> Reader:
     return Reader(values=values)
 
 
-def _of_application(application_id: int, values: Values) -> Reader:
+def _of_application(application_id: int, values: Values, document: Document) -> Reader:
     application = _application(application_id)
     is_own = application.is_owned_by(viewer().user_id or 0)
-    page = "applications.show" if is_own else "admin.applications.show"
+    pages = "applications" if is_own else "admin.applications"
+    asked = _scopes_of(document)
     return Reader(
         values=replace(
             values,
@@ -72,8 +79,16 @@ def _of_application(application_id: int, values: Values) -> Reader:
             redirect_uri=next(iter(application.redirect_uris), None),
         ),
         name=application.name,
-        url=url_for(page, application_id=application.id),
+        url=url_for(f"{pages}.show", application_id=application.id),
+        missing_scopes=tuple(each for each in asked if each not in application.scopes),
+        edit_url=url_for(f"{pages}.edit", application_id=application.id),
     )
+
+
+def _scopes_of(document: Document) -> tuple[str, ...]:
+    """Return the scopes that a guide tells to register."""
+    line = _SCOPES.search(document.text)
+    return tuple(re.findall(r"`([a-z_]+)`", line[1])) if line else ()
 
 
 def _application(application_id: int) -> ApplicationView:

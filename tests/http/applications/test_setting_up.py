@@ -68,6 +68,17 @@ def reasons_of(gatebell: LiveGatebell, client: ClientCredentials, token: str) ->
     return [each["reason"] for each in answer.json()]
 
 
+@pytest.mark.parametrize(("scope", "is_told"), [("read_user openid", False), ("read_api", True)])
+def test_administrators_are_told_how_far_access_reaches_if_it_reaches_far(
+    gatebell: LiveGatebell, scope: str, *, is_told: bool
+) -> None:
+    admin = make_user(gatebell, admin=True)
+    client = make_application(gatebell, admin, scopes=scope)
+    page = ask(open_browser(gatebell, admin), gatebell, client, scope=scope)
+    assert "It will be able to" in words(page)
+    assert ("You are an administrator." in words(page)) is is_told
+
+
 @pytest.mark.both_databases
 def test_the_page_waits_for_the_first_authorization_and_says_who_it_was(
     gatebell: LiveGatebell,
@@ -75,6 +86,8 @@ def test_the_page_waits_for_the_first_authorization_and_says_who_it_was(
     owner, user = make_user(gatebell, name="owner"), make_user(gatebell)
     client = make_application(gatebell, owner, scopes="read_user")
     assert "Waiting for the first authorization" in setup_of(gatebell, client, owner)
+
+    assert "Guides with this Application ID filled in" in setup_of(gatebell, client, owner)
 
     browser = open_browser(gatebell, user)
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]

@@ -67,6 +67,11 @@ def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveG
     assert f"client_id=&#34;{client.client_id}&#34;" in own
     assert f"authorize_redirect(&#34;{client.redirect_uri}&#34;)" in own
     assert client.secret not in own
+    assert "Requests for them are refused" in " ".join(own.split())
+    assert f"/-/user_settings/applications/{client.id}/edit" in own
+    suiting = make_application(gatebell, bob(gatebell), scopes="openid profile email")
+    suits = url.replace(f"={client.id}", f"={suiting.id}")
+    assert "are refused until" not in signed_in(gatebell, bob(gatebell)).get(suits).text
     offer = f"/help/guides/web-application?application={client.id}"
     plain = f"{gatebell.url}/help/guides/web-application"
     assert offer in signed_in(gatebell, bob(gatebell)).get(plain).text
