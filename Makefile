@@ -97,7 +97,7 @@ clean: ## Remove the environment and caches; what is in instance/ stays
 
 # The stamps are newer than the requirements that they were made from.
 $(VENV)/runtime: requirements.txt | $(PY)
-	@echo "Installing what the service runs on."
+	@echo "Installing what the service runs on (once; a minute or a few)."
 	@$(PIP) --require-hashes -r requirements.txt
 	@touch $@
 

@@ -4,6 +4,7 @@ import json
 import logging
 import logging.config
 import re
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -93,13 +94,20 @@ def _given(record: logging.LogRecord) -> dict[str, Any]:
     return {name: value for name, value in vars(record).items() if name not in _USUAL}
 
 
+def logs_json(settings: Settings) -> bool:
+    """Return whether lines are JSON: a program reads them, unless standard error is a terminal."""
+    if settings.log_format == "auto":
+        return not sys.stderr.isatty()
+    return settings.log_format == "json"
+
+
 def logging_configuration(settings: Settings) -> dict[str, Any]:
     """Return the configuration for dictConfig; all lines go to standard error."""
-    formatter = JsonFormatter if settings.log_format == "json" else TextFormatter
+    is_json = logs_json(settings)
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"line": {"()": formatter}},
+        "formatters": {"line": {"()": JsonFormatter if is_json else TextFormatter}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"level": settings.log_level, "handlers": ["stderr"]},
         "loggers": {
@@ -107,8 +115,9 @@ def logging_configuration(settings: Settings) -> dict[str, Any]:
             "authlib": {"level": "INFO"},
             # Its debug lines hold requests.
             "gunicorn.error": {"level": "INFO", "propagate": True, "handlers": []},
-            # It logs a line for each poll of the queue.
-            "huey": {"level": "INFO"},
+            # Its debug lines are one for each poll of the queue; to people, its start and the jobs
+            # of each minute say nothing either.
+            "huey": {"level": "INFO" if is_json else "WARNING"},
             "alembic": {"level": "WARNING"},
             # A pool of SQLAlchemy's, which quietens its own alone.
             "web.database.counted_pool": {"level": "WARNING"},

@@ -12,7 +12,7 @@ from flask import Flask, Response, g, request
 
 from domain.clock import system_clock
 from domain.randomness import random_hex
-from web.logging import json_line
+from web.logging import json_line, logs_json
 from web.metrics import count_request
 from web.settings.reader import Settings
 
@@ -27,7 +27,7 @@ def log_requests(app: Flask, settings: Settings) -> None:
     that this one sees the final response.
     """
     app.before_request(_begin)
-    app.after_request(partial(_end, write=_write_json if settings.log_format == "json" else _write))
+    app.after_request(partial(_end, write=_write_json if logs_json(settings) else _write))
 
 
 def _begin() -> None:

@@ -159,7 +159,11 @@ class ServerSettings:
         kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
         "Lowest level that is logged.",
     )
-    log_format: str = fixed("json", kinds.one_of("json", "text"), "Format of log lines.")
+    log_format: str = fixed(
+        "auto",
+        kinds.one_of("auto", "json", "text"),
+        "Format of log lines; auto is text on a terminal and JSON elsewhere.",
+    )
     metrics_token: str = secret(
         "",
         kinds.line_of_text(1_000),

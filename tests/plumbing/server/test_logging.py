@@ -5,7 +5,8 @@ import logging
 
 import pytest
 
-from web.logging import JsonFormatter, TextFormatter, without_secrets
+from web.logging import JsonFormatter, TextFormatter, logs_json, without_secrets
+from web.settings.reader import read_settings
 
 
 def record(message: str, **extra: object) -> logging.LogRecord:
@@ -62,3 +63,15 @@ def test_a_secret_in_a_traceback_is_hidden() -> None:
     line = JsonFormatter().format(record("it failed", exc_info=raised))
     assert "ValueError" in line
     assert "0123456789" not in line
+
+
+@pytest.mark.parametrize(
+    ("chosen", "on_terminal", "is_json"),
+    [("auto", True, False), ("auto", False, True), ("json", True, True), ("text", False, False)],
+)
+def test_lines_are_for_people_on_a_terminal_and_for_programs_elsewhere(
+    chosen: str, *, on_terminal: bool, is_json: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: on_terminal)
+    settings = read_settings({"BASE_URL": "http://localhost", "LOG_FORMAT": chosen})
+    assert logs_json(settings) is is_json
