@@ -9,6 +9,7 @@ from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group_for
 from domain.projects.changes import created
 from domain.projects.creation import create_group, make_owner
+from domain.projects.overview import my_projects
 from domain.projects.paths import parent
 from domain.projects.views import GroupView
 from forms.group import GroupForm
@@ -40,6 +41,9 @@ def new() -> ResponseReturnValue:
         return _new_page(form)
     make_owner(group, get_current_user().id, session=db.session(), now=now())
     record_event(created(group))
+    if not above and not my_projects(viewer(), most=1, session=db.session()).projects:
+        flash(f"Group {group.path} created. Create its first project next.")
+        return redirect(url_for("projects.new", group=group.path))
     flash(f"Group {group.path} created.")
     return redirect(url_for("projects.show_namespace", full_path=group.path))
 

@@ -69,7 +69,7 @@ def new() -> ResponseReturnValue:
     make_owner(project, get_current_user().id, session=db.session(), now=now())
     record_event(created(project))
     flash(f"Project {project.path} created. Connect a monitoring system next.")
-    return redirect(url_for("integrations.index", project_path=project.path))
+    return redirect(url_for("integrations.new", project_path=project.path))
 
 
 def _new_form() -> ProjectForm:

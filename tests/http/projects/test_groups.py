@@ -16,7 +16,8 @@ def test_who_makes_a_group_owns_it(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, person)
     page = browser.get(f"{gatebell.url}/groups/new")
     path = unique("Crew")
-    assert submit(browser, page, form_with(page, "path"), path=f"/{path}/").status_code == 302
+    made = submit(browser, page, form_with(page, "path"), path=f"/{path}/")
+    assert made.headers["Location"] == f"/projects/new?group={path}", "who has none creates one"
     members = browser.get(f"{gatebell.url}/groups/{path}/-/members")
     assert f"@{person.username}" in members.text
     below = submit(browser, page, form_with(page, "path"), path=f"{path.lower()}/below")
