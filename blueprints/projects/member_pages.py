@@ -103,7 +103,7 @@ class MemberPages:
 
     def _check_may_manage(self) -> None:
         if not self.holder.can_maintain:
-            message = f"You need the role Maintainer in {self.namespace.path}."
+            message = f"You need the Maintainer role in {self.namespace.path}."
             raise ForbiddenError(message)
 
     def _give(self, member_id: int, custom: MemberRoleView | None) -> None:

@@ -226,7 +226,7 @@ def get_project_for(
     project = get_project(path, viewer, session=session)
     has_role = project.role is not None and project.role >= at_least
     if not has_role and ability not in project.abilities:
-        message = f"You need the role {at_least.label} in {project.path}."
+        message = f"You need the {at_least.label} role in {project.path}."
         raise ForbiddenError(message)
     return project
 
@@ -292,7 +292,7 @@ def get_group_for(
     group = get_group(path, viewer, session=session)
     has_role = group.role is not None and group.role >= at_least
     if not has_role and ability not in group.abilities:
-        message = f"You need the role {at_least.label} in {group.path}."
+        message = f"You need the {at_least.label} role in {group.path}."
         raise ForbiddenError(message)
     return group
 

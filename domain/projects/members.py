@@ -207,7 +207,7 @@ def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
     lock_namespace(namespace, session=session)
     role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
-        message = f"You need the role Maintainer in {namespace.path}."
+        message = f"You need the Maintainer role in {namespace.path}."
         raise ForbiddenError(message)
     return role
 

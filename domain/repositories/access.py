@@ -43,7 +43,7 @@ def may_read(project: ProjectView) -> bool:
 def check_may_read(project: ProjectView) -> None:
     """Raise ForbiddenError if a viewer who sees the project may not see its files."""
     if not may_read(project):
-        message = f"You need the role {LEAST_READER.label} in {project.path} to read its files."
+        message = f"You need the {LEAST_READER.label} role in {project.path} to read its files."
         raise ForbiddenError(message)
 
 
@@ -59,7 +59,7 @@ def may_push(project: ProjectView) -> bool:
 def check_may_push(project: ProjectView) -> None:
     """Raise ForbiddenError if the viewer may not push; the place for what makes it read-only."""
     if project.role is None or project.role < LEAST_WRITER:
-        message = f"You need the role {LEAST_WRITER.label} in {project.path} to push."
+        message = f"You need the {LEAST_WRITER.label} role in {project.path} to push."
         raise ForbiddenError(message)
     if project.is_archived:
         message = f"{project.path} is archived: its repository is read-only."

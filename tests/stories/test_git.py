@@ -149,7 +149,7 @@ def test_anybody_clones_a_public_project_and_only_members_push_to_it(
     reader = GitClient(gatebell=gatebell, home=tmp_path / "reader", token=token)
     copy = reader.clone(project)
     told = reader.push(copy, project)
-    assert "remote: You need the role Developer" in told.said
+    assert "remote: You need the Developer role" in told.said
     assert "403" in told.said
 
 

@@ -138,7 +138,7 @@ CHANGES: dict[str, tuple[Change, int, int]] = {
 def test_a_role_that_changes_counts_from_the_next_command_on(team: Team) -> None:
     assert team.push().status == 0
     give_role(team.gatebell, team.project, team.developer, Role.REPORTER)
-    assert "remote: You need the role Developer in" in team.push().said
+    assert "remote: You need the Developer role in" in team.push().said
     assert team.fetch().status == 0
     take_role(team.gatebell, team.project, team.developer)
     for refused in (team.push(), team.fetch()):

@@ -9,7 +9,8 @@ from http import HTTPStatus
 from typing import Any
 
 from authlib.oauth2.rfc6749 import OAuth2Error
-from flask import Flask, Response, g, make_response, render_template, request
+from flask import Flask, Response, g, make_response, request
+from flask_wtf.csrf import CSRFError
 from gunicorn.http.errors import ParseException
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -58,9 +59,9 @@ from domain.repositories.errors import (
 )
 from web.http.endpoints import ErrorFormat, error_format
 from web.http.error_bodies import as_sentence, for_event, for_registry, written_json
+from web.http.error_pages import EXPIRED_FORM, UNKNOWN_QUERY, as_page
 from web.http.moved import moved_answer
 from web.http.oauth_errors import advice, explained
-from web.http.public_urls import with_base_path
 from web.http.routes import existing_methods, is_read_of_receiver
 from web.http.transactions import roll_back
 from web.services import settings
@@ -136,22 +137,6 @@ _OAUTH_CODES = {
     503: "temporarily_unavailable",
 }
 
-_SENTENCES = {
-    400: ("Bad request", "Go back, reload the page and try again."),
-    403: ("Access denied", "Ask a maintainer or owner for a higher role."),
-    404: ("Page not found", "Page not found, or you do not have access."),
-    405: ("Method not allowed", "Open the page from a link instead."),
-    408: ("Request timeout", "Check your connection, then try again."),
-    413: ("Request too large", "Send a smaller request."),
-    429: ("Too many requests", "Wait a few minutes, then try again."),
-    500: (
-        "Internal server error",
-        "Nothing was changed. Try again; if the error persists, contact an administrator.",
-    ),
-    503: ("Service unavailable", "Try again in a moment; nothing was changed."),
-}
-_UNKNOWN_QUERY = ("Invalid list parameters", "Correct the URL, or start again.")
-
 
 def status_of(error: Exception) -> int:
     """Return the HTTP status of an error, or None if it is not the caller's fault."""
@@ -184,7 +169,7 @@ def _answer_known(error: Exception) -> Response:
         # What the API says of parameters.
         return written_json({"error": str(error), **_details_of(error)}, 400, headers)
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
-        return _page(400, str(error), headers, words=_UNKNOWN_QUERY)
+        return as_page(400, str(error), headers, words=UNKNOWN_QUERY)
     # Docker's registry knows no 422.
     is_registry = is_of_parameter and error_format() is ErrorFormat.REGISTRY
     status = 400 if is_registry else status_of(error)
@@ -300,6 +285,8 @@ def _answer_http(error: HTTPException) -> Response:
     if status in {408, 413}:  # the rest of the body is not read
         kept["Connection"] = "close"
     is_page = error_format() is ErrorFormat.PAGE
+    if is_page and isinstance(error, CSRFError):
+        return as_page(status, None, kept, words=EXPIRED_FORM)
     text = error.description if status == HTTPStatus.BAD_REQUEST and is_page else None
     return _answer(status, text, kept)
 
@@ -341,7 +328,7 @@ def _answer(
 ) -> Response:
     said = error_format()
     if said is ErrorFormat.PAGE:
-        return _page(status, sentence, headers)
+        return as_page(status, sentence, headers)
     if said is ErrorFormat.EVENTS:
         return for_event(status, sentence, headers, extra or {})
     if (render := _RENDERERS.get(said)) is not None:
@@ -373,28 +360,3 @@ def _explained(body: Mapping[str, Any]) -> Mapping[str, Any]:
 def _message(status: int, sentence: str | None) -> str:
     known = f"{status} {HTTP_STATUS_CODES.get(status, 'Error')}"
     return f"{known}: {sentence}" if sentence else known
-
-
-def _page(
-    status: int,
-    sentence: str | None,
-    headers: Mapping[str, str],
-    *,
-    words: tuple[str, str] | None = None,
-) -> Response:
-    usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
-    title, advice = words or _SENTENCES.get(status, _SENTENCES[usual])
-    if sentence and status == HTTPStatus.NOT_FOUND:
-        advice = ""  # what is missing says it already
-    html = render_template(
-        "errors/page.html",
-        status=status,
-        title=title,
-        message=sentence,
-        advice=advice,
-        plain_list=with_base_path(request.path) if words is _UNKNOWN_QUERY else None,
-        request_id=g.get("request_id", ""),
-    )
-    response = make_response(html, status)
-    response.headers.update(headers)
-    return response

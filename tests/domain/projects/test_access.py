@@ -142,7 +142,7 @@ def test_a_role_that_is_too_low_is_refused_with_the_one_it_needs(session: Sessio
     give("acme/shop", "bob", Role.DEVELOPER, session)
     found = get_project_for("acme/shop", bob, at_least=Role.DEVELOPER, session=session)
     assert (found.can_develop, found.can_maintain) == (True, False)
-    with pytest.raises(ForbiddenError, match="need the role Maintainer"):
+    with pytest.raises(ForbiddenError, match="need the Maintainer role"):
         get_project_for("acme/shop", bob, at_least=Role.MAINTAINER, session=session)
 
 

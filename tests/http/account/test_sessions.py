@@ -170,6 +170,7 @@ def test_a_form_without_its_token_does_nothing(gatebell: LiveGatebell) -> None:
     browser = sign_in(gatebell, person)
     out = browser.post(f"{gatebell.url}/users/sign_out", allow_redirects=False)
     assert out.status_code == 400
+    assert "This form has expired" in out.text
     assert is_signed_in(gatebell, browser)
     assert browser.get(f"{gatebell.url}/users/sign_out").status_code == 405
 

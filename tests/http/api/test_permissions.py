@@ -49,7 +49,7 @@ VARIABLE = re.compile(r"<(?P<converter>\w+)(?:\((?P<first>\w+)[^)]*\))?:(?P<name
 REFUSALS = (
     ("401", "401"),
     ("insufficient_scope", "scope"),
-    ("You need the role", "role"),
+    (" role in ", "role"),
     ("Only administrators of the instance", "administrators"),
     ("Project not found", "unseen"),
     ("Group not found", "unseen"),

@@ -42,7 +42,7 @@ def test_developers_only_send_test_alerts(gatebell: LiveGatebell) -> None:
     for page in PAGES:
         _, answer = opened(gatebell, endpoint, page, Role.DEVELOPER)
         assert answer.status_code == 403, page
-        assert "need the role Maintainer" in answer.text
+        assert "need the Maintainer role" in answer.text
     for page in FOR_DEVELOPERS:
         _, answer = opened(gatebell, endpoint, page, Role.DEVELOPER)
         assert answer.status_code == 200

@@ -93,7 +93,7 @@ def test_a_guest_leaves_through_the_api_and_removes_nobody(
     script, members, own = numbers(gatebell, person, path)
     refused = script.send("DELETE", f"{members}/{numbers(gatebell, other, path)[2]}")
     assert refused.status_code == 403
-    assert "You need the role Maintainer" in refused.text
+    assert "You need the Maintainer role" in refused.text
     assert script.send("DELETE", f"{members}/{own}").status_code == 204
     assert script.send("GET", members).status_code == 404
     assert member_id(gatebell, path, other)
