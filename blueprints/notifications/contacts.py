@@ -98,7 +98,7 @@ def change_preferences() -> ResponseReturnValue:
     except DomainError as error:
         form.object_to(getattr(error, "field", ""), str(error))
         return _show_page(preferences=form)
-    flash("Saved.")
+    flash("Preferences saved.")
     return _back()
 
 
