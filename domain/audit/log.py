@@ -95,7 +95,9 @@ class EventView:
         """The actor in words, also if it was not an account."""
         by = self.details.get("by")
         unknown = {"command": "an operator (command line)", "application": "the application"}
-        return self.actor_name or unknown.get(str(by), "unknown")
+        # Rules and alerts open and close incidents.
+        other = "the service" if self.kind.startswith("incident.") else "unknown"
+        return self.actor_name or unknown.get(str(by), other)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -133,7 +135,8 @@ def _fact(name: str, value: object) -> str:
     text = _text(value)
     if name != "methods":
         return text
-    return ", ".join(_METHODS[each] for each in text.split() if each in _METHODS) or text
+    methods = text.replace(",", " ").split()
+    return ", ".join(_METHODS[each] for each in methods if each in _METHODS) or text
 
 
 def _text(value: object) -> str:

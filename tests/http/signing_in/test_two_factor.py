@@ -57,6 +57,8 @@ def test_a_right_password_alone_opens_nothing(
     assert_signed_in(give_code(browser, page, code_of(app)))
     assert is_signed_in(gatebell, browser)
     assert methods_of(gatebell, charlie) == "pwd otp mfa"
+    activity = browser.get(f"{gatebell.url}/-/user_settings/activity")
+    assert "methods: <bdi>password, code</bdi>" in activity.text
 
 
 def test_a_password_is_enough_for_who_has_no_second_factor(
