@@ -39,7 +39,7 @@ _SIGNED_IN = (
     (
         "Applications",
         "applications.index",
-        ("applications.", "authorized_applications.", "access_tokens."),
+        ("applications.", "authorized_applications."),
     ),
 )
 

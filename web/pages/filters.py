@@ -100,12 +100,14 @@ def machine_time(moment: datetime) -> str:
 
 
 def file_size(size: int) -> str:
-    """Return a size in bytes for people: `340 bytes`, `1.2 KiB`, `1.0 MiB`."""
+    """Return a size in bytes for people: `340 bytes`, `1.2 KiB`, `1.0 MiB`, `5.0 GiB`."""
     if size < _KIBI:
         return pluralize(size, "byte")
     if size < _KIBI * _KIBI:
         return f"{size / _KIBI:.1f} KiB"
-    return f"{size / _KIBI / _KIBI:.1f} MiB"
+    if size < _KIBI**3:
+        return f"{size / _KIBI**2:.1f} MiB"
+    return f"{size / _KIBI**3:.1f} GiB"
 
 
 def milliseconds(duration: int | None) -> str:
