@@ -1,9 +1,15 @@
 """What the API of Grafana OnCall returns, as plans."""
 
-from collections.abc import Mapping
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, time, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -16,6 +22,7 @@ from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.restrictions import Restriction
 
 EXPORT = Path(__file__).parents[2] / "payloads" / "exports" / "grafana_oncall" / "export.json"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "moving-from-other-tools.md"
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
@@ -77,6 +84,43 @@ def test_lists_in_files_of_their_own_are_read_as_well() -> None:
     ]
     plan = read_grafana_oncall(documents, now=NOW)
     assert [each.username for each in plan.users] == ["alice", "bob"]
+
+
+class _OnCall(BaseHTTPRequestHandler):
+    """The API with pages of two entities; a page behind the last one is not found."""
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        entities = json.loads(EXPORT.read_text())[Path(url.path).name]["results"]
+        end = 2 * int(parse_qs(url.query)["page"][0])
+        found = entities[end - 2 : end]
+        is_known = self.headers["Authorization"] == "key" and bool(found or end == 2)
+        self.send_response(200 if is_known else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps({"results": found}).encode())
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def on_call_url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _OnCall) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_commands_of_the_document_export_everything(
+    on_call_url: str, tmp_path: Path, plan: ImportPlan
+) -> None:
+    found = re.search(r"```sh\n(mkdir .*?)gatebell import", DOCUMENT.read_text(), re.DOTALL)
+    assert found is not None
+    environment = {"PATH": "/usr/bin:/bin", "ONCALL_URL": on_call_url, "ONCALL_API_KEY": "key"}
+    subprocess.run(["/bin/bash", "-c", found[1]], cwd=tmp_path, env=environment, check=True)
+    exported = read_grafana_oncall(read_documents(tmp_path / "export"), now=NOW)
+    assert (exported.users, exported.schedules) == (plan.users, plan.schedules)
+    assert (exported.policies, exported.integrations) == (plan.policies, plan.integrations)
 
 
 def shift(**given: Any) -> Mapping[str, Any]:
