@@ -42,7 +42,7 @@ class DeliverySelection(StrEnum):
 _LABELS = {
     DeliverySelection.ALL: "All",
     DeliverySelection.ACCEPTED: "Accepted",
-    DeliverySelection.REFUSED: "Refused",
+    DeliverySelection.REFUSED: "Rejected",
     DeliverySelection.WARNINGS: "With warnings",
     DeliverySelection.TESTS: "Tests",
 }
