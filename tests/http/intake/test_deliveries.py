@@ -54,7 +54,7 @@ def shown(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> list[str]:
     """Return the outcomes of the deliveries that the log lists with these filters."""
     _, page = opened(gatebell, endpoint, f"{{id}}/deliveries?{query}")
     assert page.status_code == 200, page.text
-    return re.findall(r"(?:Accepted|Refused) · (\d+)", page.text)
+    return re.findall(r"(?:Accepted|Rejected) · (\d+)", page.text)
 
 
 @pytest.mark.both_databases

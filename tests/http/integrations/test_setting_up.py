@@ -36,14 +36,14 @@ def test_it_waits_for_the_first_delivery_and_tells_that_it_came(gatebell: LiveGa
 
     endpoint.post(b"{}", Authorization="Bearer wrong", User_Agent="Alertmanager/0.27.0")
     refused = setup_of(gatebell, endpoint)
-    assert "The last delivery was refused just now." in refused
+    assert "The last delivery was rejected just now." in refused
     assert "401 to Alertmanager: The authorization key is wrong. In alertmanager.yml," in refused
 
     endpoint.accepted(title="Here")
     assert "Deliveries arrive. The last one was accepted just now." in setup_of(gatebell, endpoint)
     page = words(opened(gatebell, endpoint, "{id}/credentials")[1])
     assert "Accepted · 200" in page
-    assert "Refused · 401" in page
+    assert "Rejected · 401" in page
 
 
 @pytest.mark.parametrize(
