@@ -67,7 +67,9 @@ class _Walk:
             self.steps.append(ImportedStep(after=self.after, schedules=schedules))
         elif users := step.persons_to_notify or step.persons_to_notify_next_each_time:
             if step.persons_to_notify_next_each_time and len(users) > 1:
-                self.notes.append(f"Step {number} paged one user in turn; here it pages all.")
+                self.notes.append(
+                    f"Step {number} paged one user after the other; here it pages all of them."
+                )
             self.steps.append(ImportedStep(after=self.after, users=users))
         else:
             reason = _NOT_TAKEN.get(step.type, f"Unsupported step: {step.type or '(none)'}.")

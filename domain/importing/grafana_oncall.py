@@ -150,7 +150,7 @@ def _leave_out_routes(
     for route in routes:
         if not route.is_the_last_route:
             reason = (
-                "Routes by regular expressions and templates are not taken over: add a route with "
+                "Routes by regular expressions and templates are not imported: add a route with "
                 "conditions on severity, environment, service and labels."
             )
             name = f"{names.get(route.integration_id, '')}: {route.routing_regex}"
@@ -163,7 +163,7 @@ def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration
         left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
         return None
     is_metrics = found.type in _ALERTMANAGER
-    note = f"Was of the type {found.type}: map the fields of its payload if it has others."
+    note = f"It had the type {found.type}: add a mapping if its payload has other fields."
     return ImportedIntegration(
         team=found.team_id or None,
         name=found.name or found.type,

@@ -80,12 +80,13 @@ def schedule_of(
 ) -> ImportedSchedule | None:
     """Return a schedule with the shifts that can be taken over; None if it is a calendar's."""
     if found.type == "ical":
-        reason = f"It follows the calendar at {found.ical_url_primary[:200]}: enter its rotations."
+        calendar = found.ical_url_primary[:200]
+        reason = f"It follows the calendar at {calendar}: add its rotations manually."
         left_out.append(LeftOut(kind="schedule", name=found.name, reason=reason))
         return None
     notes = list[str]()
     if found.ical_url_overrides:
-        notes.append("Its overrides were a calendar's: enter those that are ahead.")
+        notes.append("Its overrides came from a calendar: add current and future ones manually.")
     place = _zone(found.time_zone, notes)
     rotations, overrides = list[ImportedRotation](), list[ImportedOverride]()
     for key in found.shifts:
@@ -132,7 +133,7 @@ def _overrides(shift: Shift, place: str, now: datetime) -> Iterator[ImportedOver
     if end <= now:
         return
     if len(users) > 1:
-        raise InvalidError("An override here has one user: enter it.")
+        raise InvalidError("An override has one user here: add one for each user.")
     for user in users:
         yield ImportedOverride(user=user, starts_at=start, ends_at=end)
 
@@ -148,7 +149,7 @@ def _rotations(
     if shift.time_zone and shift.time_zone != place:
         notes.append(f"{name} was in {shift.time_zone}; here it follows the clocks of {place}.")
     if shift.until is not None:
-        notes.append(f"{name} ends on {shift.until:%Y-%m-%d}; here it goes on: remove it then.")
+        notes.append(f"{name} ends on {shift.until:%Y-%m-%d}; here it continues: remove it then.")
     restrictions = _restrictions(shift, unit, start, length)
     turns = _turns(shift)
     for place_in_turn in range(max(map(len, turns))):
@@ -168,13 +169,15 @@ def _checked(shift: Shift, place: str, now: datetime) -> tuple[Unit, timedelta]:
     if shift.until is not None and shift.until.replace(tzinfo=zone(place)) <= now:
         raise InvalidError("It is over.")
     if unit is None or shift.by_month or shift.by_monthday:
-        raise InvalidError("Shifts that recur by month, or never, are not taken over: enter it.")
+        raise InvalidError(
+            "Shifts that recur by month, or never, are not imported: add rotations manually."
+        )
     if length <= timedelta():
         raise InvalidError("It has no length.")
     turn = _LENGTHS[unit] * (shift.interval or 1)
     has_gaps = length < turn
     if has_gaps and (unit is Unit.HOURS or (shift.interval or 1) > 1):
-        raise InvalidError("Times that recur with gaps of hours or weeks are not taken over.")
+        raise InvalidError("Shifts with gaps of hours or weeks are not imported.")
     if length > turn:
         raise InvalidError("Its turns overlap.")
     return unit, length
@@ -201,7 +204,7 @@ def _restrictions(
     if unit is Unit.WEEKS and not days:
         return merged(week_time(since_monday(start.weekday(), start.time()), length))
     if length > _DAY:
-        raise InvalidError("A shift of some weekdays lasts longer than a day: enter it.")
+        raise InvalidError("A shift of some weekdays lasts longer than a day: add it manually.")
     return (daily_time(start.time(), length, days or EVERY_DAY),)
 
 

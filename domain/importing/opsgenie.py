@@ -173,7 +173,7 @@ def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[
                 found.add(notify.id)
                 continue
             reason = (
-                "Routing rules are not taken over: add a route with conditions on severity, "
+                "Routing rules are not imported: add a route with conditions on severity, "
                 "environment, service and labels."
             )
             if rule.isDefault:
@@ -203,4 +203,4 @@ def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration
 
 
 def _note(kind: str) -> str:
-    return f"Was of the type {kind or 'API'}: map the fields of its payload if it has others."
+    return f"It had the type {kind or 'API'}: add a mapping if its payload has other fields."

@@ -62,7 +62,7 @@ def policy_of(
     repeat = found.repeat or _Repeat()
     count = repeat.count or 0
     if count > _MOST_REPEATS:
-        notes.append(f"It was repeated {count} times; here {_MOST_REPEATS} times.")
+        notes.append(f"It was repeated {count} times; here it is repeated {_MOST_REPEATS} times.")
     if repeat.closeAlertAfterAll:
         notes.append("It closed the alert in the end; here the alert stays open.")
     wait = repeat.waitInterval or 0

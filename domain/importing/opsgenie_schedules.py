@@ -111,7 +111,7 @@ def schedule_of(file: ScheduleFile, left_out: list[LeftOut], *, now: datetime) -
                 LeftOut(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
             )
     if found.enabled is False:
-        notes.append("It was off; here it is on.")
+        notes.append("It was disabled; here it is active.")
     return ImportedSchedule(
         key=found.id,
         team=found.ownerTeam.id if found.ownerTeam else None,
@@ -141,7 +141,7 @@ def _rotation(
     if found.endDate is not None and _aware(found.endDate, place) <= now:
         raise InvalidError("It is over.")
     if found.endDate is not None:
-        notes.append(f"{name} ended on {found.endDate:%Y-%m-%d}; here it goes on: remove it then.")
+        notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}; here it continues: remove it then.")
     starts_at = _aware(found.startDate, place).astimezone(zone(place)).replace(tzinfo=None)
     at = starts_at.time().replace(second=0, microsecond=0)
     return ImportedRotation(
@@ -205,9 +205,11 @@ def _overrides(file: ScheduleFile, notes: list[str], now: datetime) -> list[Impo
         if end <= now:
             continue
         if each.user is None or each.user.type not in {"user", ""}:
-            notes.append(f"The override from {start:%Y-%m-%d %H:%M} is not of a user: left out.")
+            notes.append(
+                f"The override from {start:%Y-%m-%d %H:%M} is not for a user, so it is left out."
+            )
             continue
         if each.rotations:
-            notes.append(f"The override from {start:%Y-%m-%d %H:%M} is of all rotations here.")
+            notes.append(f"The override from {start:%Y-%m-%d %H:%M} replaces all rotations here.")
         taken.append(ImportedOverride(user=each.user.id, starts_at=start, ends_at=end))
     return taken

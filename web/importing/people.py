@@ -67,12 +67,14 @@ class People:
         by_name = find_user(user.username, session=session) if user.username else None
         if by_name is not None:
             if user.email:
-                entry.notes.append(f"Found by user name: the account has not {user.email}.")
+                entry.notes.append(
+                    f"Found by user name: the account has another e-mail address than {user.email}."
+                )
             return by_name
         if self.options.creates_users:
             return self._create(user, entry)
         entry.outcome = Outcome.LEFT_OUT
-        entry.notes.append("There is no account with this e-mail address: use --create-users.")
+        entry.notes.append("No account has this e-mail address: use --create-users.")
         return None
 
     def _create(self, user: ImportedUser, entry: Entry) -> UserView | None:
