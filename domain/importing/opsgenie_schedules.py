@@ -165,7 +165,7 @@ def _participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, .
         if each.type in {"user", ""}:
             users.append(each.id)
         elif each.type == "none":
-            raise InvalidError("It has turns of nobody, which rotations here do not have.")
+            raise InvalidError("It has turns without a user, which rotations here cannot have.")
         else:
             notes.append(f"{name}: the {each.type} {each.shown} has no turn here.")
     if not users:
