@@ -1,12 +1,11 @@
-"""Forms for on-call schedules, rotations, overrides and swaps."""
+"""Forms for on-call schedules and their rotations."""
 
 from collections.abc import Sequence
-from datetime import datetime, time
-from typing import Any, cast
+from datetime import time
+from typing import Any
 
 from wtforms import (
     DateField,
-    DateTimeLocalField,
     IntegerField,
     RadioField,
     SelectField,
@@ -19,7 +18,6 @@ from wtforms.validators import InputRequired, Length, NumberRange, Optional, Val
 
 from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.notation import WEEKDAYS, parse_restriction, written_time
-from domain.on_call.overrides import NewOverride
 from domain.on_call.plans import RotationPlan
 from domain.on_call.restrictions import Restriction
 from domain.on_call.rotations import HIGHEST_LAYER, NewRotation
@@ -28,17 +26,13 @@ from domain.on_call.schedules import (
     LONGEST_NAME,
     NewSchedule,
     ScheduleEdit,
-    ScheduleView,
 )
-from domain.on_call.shown import Shift
-from domain.on_call.swaps import NewSwap
-from domain.time_zones import instant, zone, zone_names
+from domain.time_zones import zone_names
 from forms.base import Form, without_edges
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _LONGEST_TEXT = 2000
 _NINE = time(9)
-_MINUTES = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 
 
 class ScheduleForm(Form):
@@ -207,90 +201,3 @@ def _lines(text: str | None) -> list[str]:
 def _line(each: Restriction) -> str:
     days = ",".join(WEEKDAYS[day] for day in each.weekdays)
     return f"{days} {written_time(each.start)}-{written_time(each.end)}"
-
-
-class OverrideForm(Form):
-    """A user, and when they are on call instead of everybody else."""
-
-    user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
-    starts_at = DateTimeLocalField(
-        "From",
-        format=_MINUTES,
-        validators=[InputRequired("Enter when it starts.")],
-    )
-    ends_at = DateTimeLocalField(
-        "Until",
-        format=_MINUTES,
-        validators=[InputRequired("Enter when it ends.")],
-    )
-
-    def __init__(self, *args: Any, schedule: ScheduleView, names: Sequence[str], **kw: Any) -> None:
-        """Offer the users who can be on call."""
-        super().__init__(*args, **kw)
-        self._zone = zone(schedule.time_zone)
-        self.user.choices = [(name, name) for name in names]
-
-    @property
-    def override(self) -> NewOverride:
-        """The posted override; its times are those of the schedule's wall clock."""
-        return NewOverride(
-            username=self.user.data,
-            starts_at=self._moment(self.starts_at),
-            ends_at=self._moment(self.ends_at),
-        )
-
-    def _moment(self, field: DateTimeLocalField) -> datetime:
-        return instant(cast("datetime", field.data), self._zone)
-
-
-class SwapForm(Form):
-    """Two shifts of two users."""
-
-    shift = SelectField("Shift", validators=[InputRequired("Choose a shift.")])
-    other_shift = SelectField("For this shift", validators=[InputRequired("Choose a shift.")])
-
-    def __init__(
-        self,
-        *args: Any,
-        schedule: ScheduleView,
-        shifts: Sequence[Shift],
-        own: str | None,
-        **kw: Any,
-    ) -> None:
-        """Offer shifts: first one of `own`, unless that is None, and one of somebody else."""
-        super().__init__(*args, **kw)
-        self._shifts = {
-            f"{duty.person.username}@{shift.start:%Y%m%dT%H%M%S}": (shift, duty.person.username)
-            for shift in shifts
-            for duty in shift.duties
-        }
-        place = zone(schedule.time_zone)
-        choices = [
-            (key, f"{name}: {_local(shift.start, place)} to {_local(shift.end, place)}")
-            for key, (shift, name) in self._shifts.items()
-        ]
-        mine = [each for each in choices if own is None or self._shifts[each[0]][1] == own]
-        self.shift.choices, self.other_shift.choices = mine, choices
-        if mine and not self.other_shift.data:
-            first = self._shifts[mine[0][0]][1]
-            others = (key for key, (_, name) in self._shifts.items() if name != first)
-            self.other_shift.data = next(others, None)
-
-    @property
-    def swap(self) -> NewSwap:
-        """The posted swap."""
-        shift, username = self._shifts[self.shift.data]
-        other, other_username = self._shifts[self.other_shift.data]
-        return NewSwap(
-            username=username,
-            starts_at=shift.start,
-            ends_at=shift.end,
-            other_username=other_username,
-            other_starts_at=other.start,
-            other_ends_at=other.end,
-        )
-
-
-def _local(moment: datetime, place: Any) -> str:
-    local = moment.astimezone(place)
-    return f"{local:%a} {local.day} {local:%b} {local:%H:%M}"

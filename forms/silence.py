@@ -107,10 +107,10 @@ class FlapSettingsForm(Form):
     """How alerts that open again and again are treated."""
 
     enabled = BooleanField("Hold back pages of flapping alerts")
-    openings = _number("Openings", "openings")
-    within_minutes = _number("Within minutes", "within_minutes")
-    hold_minutes = _number("Page again when open for minutes", "hold_minutes")
-    reopen_minutes = _number("Reopen window in minutes", "reopen_minutes")
+    openings = _number("Times an alert can open", "openings")
+    within_minutes = _number("Within (minutes)", "within_minutes")
+    hold_minutes = _number("Page again if open for (minutes)", "hold_minutes")
+    reopen_minutes = _number("Reopen window (minutes)", "reopen_minutes")
 
     @classmethod
     def of(cls, settings: FlapSettings) -> "FlapSettingsForm":

@@ -10,7 +10,7 @@ from domain.errors import DomainError, ForbiddenError, InvalidError
 from domain.on_call import notices, overrides, swaps
 from domain.on_call.schedules import ScheduleView, get_schedule
 from domain.projects.views import ProjectView
-from forms.on_call import OverrideForm, SwapForm
+from forms.on_call_change import OverrideForm, SwapForm
 from web.access.marks import project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -32,7 +32,7 @@ def new_override(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     """Put one user on call for a time, instead of everybody else."""
     schedule = get_schedule(project.id, schedule_id, session=db.session())
     names = names_to_choose(project)
-    form = OverrideForm(schedule=schedule, names=names, user=current_user.username)
+    form = OverrideForm(schedule=schedule, names=names, user=current_user.username, now=now())
     if form.validate_on_submit() and _override(project, schedule, form):
         flash("Override saved.")
         return _to_schedule(project, schedule_id)

@@ -19,12 +19,14 @@ const parts = ({ React }) => ({
   components: {
     PageLayout: ({ getComponent, specSelectors }) => {
       const show = (name) => React.createElement(getComponent(name, true), { key: name });
-      const isLoaded = specSelectors.loadingStatus() === "success";
+      const status = specSelectors.loadingStatus();
+      const isLoaded = status === "success";
       const shown = isLoaded ? ["AuthorizeBtnContainer", "FilterContainer", "operations"] : [];
       return React.createElement(
         "div",
         { className: "swagger-ui" },
         ["SvgAssets", "errors", ...shown].map(show),
+        !isLoaded && status !== "failed" && React.createElement("p", null, "Loading the operations…"),
       );
     },
   },

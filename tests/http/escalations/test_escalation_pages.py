@@ -90,6 +90,7 @@ def test_what_is_wrong_stands_in_the_form(
     answer = submit(browser, page, form_with(page, "name"), do="save", **given)
     assert answer.status_code == 422
     assert problem in words(answer)
+    assert "{" not in words(answer), "no value of the program is shown"
     assert call.done("GET", "/escalation_policies") == []
 
 

@@ -1,0 +1,117 @@
+"""Forms for overrides and swaps of an on-call schedule."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from wtforms import DateTimeLocalField, SelectField
+from wtforms.validators import InputRequired
+
+from domain.on_call.overrides import NewOverride
+from domain.on_call.schedules import ScheduleView
+from domain.on_call.shown import Shift
+from domain.on_call.swaps import NewSwap
+from domain.time_zones import instant, zone
+from forms.base import Form
+
+_MINUTES = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
+
+
+class OverrideForm(Form):
+    """A user, and when they are on call instead of everybody else."""
+
+    user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
+    starts_at = DateTimeLocalField(
+        "From",
+        format=_MINUTES,
+        validators=[InputRequired("Enter when it starts.")],
+    )
+    ends_at = DateTimeLocalField(
+        "Until",
+        format=_MINUTES,
+        validators=[InputRequired("Enter when it ends.")],
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        schedule: ScheduleView,
+        names: Sequence[str],
+        now: datetime,
+        **kw: Any,
+    ) -> None:
+        """Offer the users who can be on call, from now on: most overrides begin immediately."""
+        super().__init__(*args, **kw)
+        self._zone = zone(schedule.time_zone)
+        self.user.choices = [(name, name) for name in names]
+        if not self.is_submitted():
+            self.starts_at.data = now.astimezone(self._zone)
+
+    @property
+    def override(self) -> NewOverride:
+        """The posted override; its times are those of the schedule's wall clock."""
+        return NewOverride(
+            username=self.user.data,
+            starts_at=self._moment(self.starts_at),
+            ends_at=self._moment(self.ends_at),
+        )
+
+    def _moment(self, field: DateTimeLocalField) -> datetime:
+        return instant(cast("datetime", field.data), self._zone)
+
+
+class SwapForm(Form):
+    """Two shifts of two users."""
+
+    shift = SelectField("Shift", validators=[InputRequired("Choose a shift.")])
+    other_shift = SelectField("For this shift", validators=[InputRequired("Choose a shift.")])
+
+    def __init__(
+        self,
+        *args: Any,
+        schedule: ScheduleView,
+        shifts: Sequence[Shift],
+        own: str | None,
+        **kw: Any,
+    ) -> None:
+        """Offer shifts: first one of `own`, unless that is None, and one of somebody else."""
+        super().__init__(*args, **kw)
+        self._shifts = {
+            f"{duty.person.username}@{shift.start:%Y%m%dT%H%M%S}": (shift, duty.person.username)
+            for shift in shifts
+            for duty in shift.duties
+        }
+        place = zone(schedule.time_zone)
+        choices = [
+            (key, f"{name}: {_from_to(shift.start.astimezone(place), shift.end.astimezone(place))}")
+            for key, (shift, name) in self._shifts.items()
+        ]
+        mine = [each for each in choices if own is None or self._shifts[each[0]][1] == own]
+        self.shift.choices, self.other_shift.choices = mine, choices
+        if mine and not self.other_shift.data:
+            first = self._shifts[mine[0][0]][1]
+            others = (key for key, (_, name) in self._shifts.items() if name != first)
+            self.other_shift.data = next(others, None)
+
+    @property
+    def swap(self) -> NewSwap:
+        """The posted swap."""
+        shift, username = self._shifts[self.shift.data]
+        other, other_username = self._shifts[self.other_shift.data]
+        return NewSwap(
+            username=username,
+            starts_at=shift.start,
+            ends_at=shift.end,
+            other_username=other_username,
+            other_starts_at=other.start,
+            other_ends_at=other.end,
+        )
+
+
+def _from_to(start: datetime, end: datetime) -> str:
+    is_same_day = start.date() == end.date()
+    return f"{_written(start)} to {f'{end:%H:%M}' if is_same_day else _written(end)}"
+
+
+def _written(local: datetime) -> str:
+    return f"{local:%a} {local.day} {local:%b} {local:%H:%M}"
