@@ -75,7 +75,7 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         name="profile",
         title="Read your name when you sign in",
-        description="Read your user name, display name, picture and profile URL.",
+        description="Read your user name, display name, picture, time zone and profile URL.",
     ),
     Scope(
         name="email",

@@ -7,7 +7,7 @@ from sqlalchemy import Date, bindparam, func, or_, select, true
 from sqlalchemy.orm import aliased
 
 from domain.accounts.profiles import PROFILE, Profile, profile_in, profile_path
-from domain.database.statements import KeptConnection
+from domain.database.statements import KeptConnection, Row
 from domain.oauth.openid.avatars import avatar_path
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.presented_tokens.bearer import Bearer
@@ -16,7 +16,7 @@ from models import Group, Member, User
 #: The claims of each scope (section 5.4), in the order in which they are shown.
 CLAIMS = {
     "openid": ("sub", "groups"),
-    "profile": ("name", "nickname", "preferred_username", "profile", "picture"),
+    "profile": ("name", "nickname", "preferred_username", "profile", "picture", "zoneinfo"),
     "email": ("email", "email_verified"),
 }
 
@@ -45,9 +45,11 @@ _GROUPS = (
     .order_by(Group.path)
 )
 _OF_USER = _GROUPS.order_by(None).subquery()
-#: A user, with a row for each of their groups, or one without any.
+#: The time zone of those who chose none: it says nothing of where they are.
+_UNCHOSEN_ZONE = "UTC"
+#: A user with their time zone, with a row for each of their groups, or one without any.
 _PERSON = (
-    select(*PROFILE, _OF_USER.c.path)
+    select(*PROFILE, User.time_zone, _OF_USER.c.path)
     .outerjoin(_OF_USER, true())
     .where(User.id == bindparam("user_id"))
     .order_by(_OF_USER.c.path)
@@ -59,9 +61,8 @@ def userinfo(
 ) -> dict[str, object]:
     """Return the claims that the token's scopes allow; raise InsufficientScopeError."""
     bearer.require("openid")
-    parameters = {"user_id": bearer.user_id, "today": today}
-    groups = [path for (path,) in connection.all(_GROUPS, parameters)]
-    return _opened(bearer.scopes, _claims(bearer.profile, groups, issuer))
+    rows = connection.look_up(_PERSON, {"user_id": bearer.user_id, "today": today})
+    return _opened(bearer.scopes, _claims(bearer.profile, rows, issuer))
 
 
 def claims_of(
@@ -73,28 +74,37 @@ def claims_of(
     `MOST_GROUP_CHARACTERS` has no `groups` there at all: a part would look like the whole.
     """
     rows = connection.look_up(_PERSON, {"user_id": user_id, "today": today})
-    groups = [path for *_, path in rows if path is not None]
-    claims = _opened(scopes, _claims(profile_in(rows[0]), groups, issuer))
-    if sum(map(len, groups)) > MOST_GROUP_CHARACTERS:
+    claims = _opened(scopes, _claims(profile_in(rows[0]), rows, issuer))
+    if sum(map(len, _groups_in(rows))) > MOST_GROUP_CHARACTERS:
         claims.pop("groups", None)
     return claims
 
 
 def _opened(scopes: Sequence[str], known: dict[str, object]) -> dict[str, object]:
-    return {
-        name: known[name] for scope, names in CLAIMS.items() if scope in scopes for name in names
-    }
+    """Return the claims of the scopes, without those of which nothing is known."""
+    opened = (name for scope, names in CLAIMS.items() if scope in scopes for name in names)
+    return {name: known[name] for name in opened if known[name] is not None}
 
 
-def _claims(profile: Profile, groups: list[str], issuer: str) -> dict[str, object]:
+def _groups_in(rows: Sequence[Row]) -> list[str]:
+    return [path for *_, path in rows if path is not None]
+
+
+def _zone_in(rows: Sequence[Row]) -> str | None:
+    zone = rows[0][len(PROFILE)] if rows else _UNCHOSEN_ZONE
+    return None if zone == _UNCHOSEN_ZONE else zone
+
+
+def _claims(profile: Profile, rows: Sequence[Row], issuer: str) -> dict[str, object]:
     return {
         "sub": subject(profile.id),
-        "groups": groups,
+        "groups": _groups_in(rows),
         "name": profile.name,
         "nickname": profile.username,
         "preferred_username": profile.username,
         "profile": f"{issuer}{profile_path(profile.username)}",
         "picture": f"{issuer}{avatar_path(profile.name or profile.username, profile.id)}",
+        "zoneinfo": _zone_in(rows),
         "email": profile.email,
         # E-mail addresses are not verified: users can change them
         # themselves, and could impersonate others at an application that trusts them.

@@ -2,11 +2,13 @@
 
 import pytest
 import requests
+from sqlalchemy import update
 
 from domain.accounts.roles import Role
 from domain.accounts.users import get_user
 from domain.projects import creation
 from domain.projects.members import OPERATOR, add_member, get_namespace
+from models import User
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -27,7 +29,7 @@ from tests.support.oauth.oauth_wire import (
     revoke,
     server_application,
 )
-from tests.support.oauth.openid_wire import SCOPES, openid_application, userinfo
+from tests.support.oauth.openid_wire import SCOPES, checked, openid_application, userinfo
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -68,6 +70,12 @@ def test_each_scope_opens_its_claims(gatebell: LiveGatebell) -> None:
         "email": person.email,
         "email_verified": False,
     }
+    with database_of(gatebell) as session:
+        changed = update(User).where(User.username == person.username)
+        session.execute(changed.values(time_zone="Europe/Berlin"))
+    tokens = tokens_of(gatebell, person, SCOPES)
+    assert userinfo(gatebell, tokens.access).json()["zoneinfo"] == "Europe/Berlin"
+    assert checked(gatebell, tokens.answer["id_token"]).claims["zoneinfo"] == "Europe/Berlin"
     drawn = machine(gatebell).get(picture)
     assert drawn.headers["Content-Type"].startswith("image/svg+xml")
     assert ">C</text>" in drawn.text
