@@ -17,7 +17,9 @@ _WITHOUT: Mapping[str, frozenset[str]] = {
     # They are never deleted; closing is a change of the status.
     "incidents": frozenset({"delete"}),
     # Not created, but given to people and projects.
-    "members": frozenset({"show", "create", "delete"}),
+    "members": frozenset({"create", "delete"}),
+    # They are what senders posted: sent again, one is a new delivery. They go with their time.
+    "deliveries": frozenset({"create", "change", "delete"}),
     # What they are is fixed: another value is another token.
     "tokens": frozenset({"change", "delete"}),
     # An address that changes has to be confirmed anew, so it is another one.
@@ -28,7 +30,15 @@ _WITHOUT: Mapping[str, frozenset[str]] = {
 }
 _KINDS = (
     *("alert-routes", "alerts", "applications", "audit-streams", "channels", "contacts"),
-    *("escalations", "groups", "heartbeats", "incidents", "integrations", "maintenance-windows"),
+    *(
+        "deliveries",
+        "escalations",
+        "groups",
+        "heartbeats",
+        "incidents",
+        "integrations",
+        "maintenance-windows",
+    ),
     *("members", "projects", "schedules", "silences", "tokens", "users", "webhooks"),
 )
 _VERBS = frozenset({"list", "show", "create", "change", "delete"})
@@ -65,6 +75,10 @@ def test_groups_projects_members_and_users_are_listed_and_shown(app: Flask) -> N
     assert (member["username"], member["role"], member["inherited_from"]) == (
         "alice", "Owner", "acme",
     )  # fmt: skip
+    assert operate(app, "members", "show", "acme/shop", "alice") == member
+    operate(app, "users", "create", "bob", "--email", "bob@people.example")
+    refused = app.test_cli_runner().invoke(args=["members", "show", "acme/shop", "bob"])
+    assert json.loads(refused.stderr) == {"error": "bob is not a member of acme/shop."}
     assert operate(app, "users", "show", "alice")["email"] == "alice@people.example"
 
 
@@ -115,6 +129,47 @@ def test_integrations_get_a_new_key_and_alerts_a_new_status(app: Flask) -> None:
     refused = app.test_cli_runner().invoke(args=["alerts", "show", "acme/shop", "1"])
     assert "not found" in json.loads(refused.stderr)["error"]
     assert operate(app, "integrations", "delete", *of_it)["deleted"] is True
+
+
+def test_refused_deliveries_are_replayed_once_their_cause_is_gone(app: Flask) -> None:
+    made(app)
+    words = ("create", "acme/shop", "--type", "http", "--name", "Nagios")
+    endpoint = operate(app, "integrations", *words)
+    of_it = ("acme/shop", str(endpoint["id"]))
+
+    def post(title: str) -> int:
+        return app.test_client().post(
+            endpoint["url"].removeprefix("http://localhost"),
+            json={"title": title},
+            headers={"Authorization": f"Bearer {endpoint['key']}"},
+        ).status_code  # fmt: skip
+
+    operate(app, "integrations", "change", *of_it, "--inactive")
+    assert [post("One"), post("Two")] == [403, 403]
+
+    def fails(*words: str) -> str:
+        done = app.test_cli_runner().invoke(args=["deliveries", *words])
+        assert done.exit_code == 1
+        error: str = json.loads(done.stderr)["error"]
+        return error
+
+    assert "is off" in fails("replay", *of_it, "--last", "1h")
+    operate(app, "integrations", "change", *of_it, "--active")
+    assert fails("replay", *of_it) == "Give either --last or --since."
+    assert "is not a time" in fails("replay", *of_it, "--since", "yesterday")
+    since = ("--since", "2020-01-01", "--until", "2020-01-02T00:00:00+01:00")
+    nothing: dict[str, list[int]] = {"replayed": [], "still_refused": []}
+    assert operate(app, "deliveries", "replay", *of_it, *since) == nothing
+    done = operate(app, "deliveries", "replay", *of_it, "--last", "1h")
+    assert (len(done["replayed"]), done["still_refused"]) == (2, [])
+    assert operate(app, "deliveries", "replay", *of_it, "--last", "1h") == nothing
+    assert operate(app, "alerts", "show", "acme/shop", "1")["title"] == "One"
+
+    refused = operate(app, "deliveries", "list", *of_it, "--show", "refused")["deliveries"]
+    assert [each["replayed_as"] for each in refused] == done["replayed"][::-1]
+    again = operate(app, "deliveries", "resend", *of_it, str(done["replayed"][0]))
+    assert ([each["iid"] for each in again["alerts"]], again["grouped"]) == ([1], 1)
+    assert operate(app, "deliveries", "show", *of_it, str(again["id"])) == again
 
 
 def test_what_pages_people_is_changed_and_the_rest_stays(app: Flask) -> None:

@@ -23,6 +23,7 @@ _COMMANDS = {
     "channels": ("contacts:channels", "Channels: chat rooms and lists that projects page."),
     "completion": ("completion:completion", "Print the completion script for a shell."),
     "contacts": ("contacts:contacts", "Contacts: addresses at which people are paged."),
+    "deliveries": ("deliveries:deliveries", "What senders posted to alert integrations."),
     "doctor": ("doctor:doctor", "Check the installation for problems."),
     "escalations": (
         "escalations:escalations",

@@ -57,7 +57,7 @@ def list_alerts_command(*, project: str, **given: Any) -> dict[str, Any]:
     page = list_alerts(wanted, part, session=db.session())
     return {
         "alerts": [
-            Alert.of(row, _url(found, row.iid)).model_dump(mode="json") for row in page.items
+            Alert.of(row, alert_url(found, row.iid)).model_dump(mode="json") for row in page.items
         ],
         "next_cursor": page.next_before,
     }
@@ -100,8 +100,9 @@ def delete_alert_command(*, project: str, iid: int) -> dict[str, Any]:
 
 def _shown(project: ProjectView, iid: int) -> dict[str, Any]:
     found = get_alert(project.id, iid, session=db.session(), reading=reading())
-    return AlertDetail.of_detail(found, _url(project, iid)).model_dump(mode="json")
+    return AlertDetail.of_detail(found, alert_url(project, iid)).model_dump(mode="json")
 
 
-def _url(project: ProjectView, iid: int) -> str:
+def alert_url(project: ProjectView, iid: int) -> str:
+    """Return the address of an alert's page."""
     return f"{settings().base_url}/{quote(project.path)}/-/alerts/{iid}"

@@ -4,12 +4,14 @@ from typing import Any
 
 import click
 
+from domain.accounts.users import get_user
 from domain.clock import written
 from domain.database.paging import ListPart
+from domain.errors import NotFoundError
 from domain.projects.access import follow_to_project, get_group
 from domain.projects.former_paths import list_former_paths
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups, list_projects
-from domain.projects.member_lists import MemberFilter, list_members
+from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
 from domain.projects.members import OPERATOR, get_namespace
 from domain.projects.views import GroupView, MemberView, ProjectView
 from web.commands.transaction import one_transaction
@@ -103,6 +105,21 @@ def list_members_command(*, namespace: str, search: str, page: int) -> dict[str,
     return {"members": [_member(each) for each in found.items], "total": found.total}
 
 
+@click.command("show")
+@click.argument("namespace", metavar="PROJECT-OR-GROUP")
+@click.argument("user")
+@one_transaction
+def show_member_command(*, namespace: str, user: str) -> dict[str, Any]:
+    """Show the member USER, direct or inherited, with the highest role."""
+    session = db.session()
+    place, account = get_namespace(namespace, session=session), get_user(user, session=session)
+    found = find_member_of_all(place, account.id, session=session, today=now().date())
+    if found is None:
+        message = f"{account.username} is not a member of {place.path}."
+        raise NotFoundError(message)
+    return _member(found)
+
+
 def _group(group: GroupView) -> dict[str, Any]:
     return {
         "id": group.id,
@@ -137,4 +154,4 @@ def _member(member: MemberView) -> dict[str, Any]:
 #: Of `gatebell groups`, `gatebell projects` and `gatebell members`.
 GROUP_LISTS = (list_groups_command, show_group_command)
 PROJECT_LISTS = (list_projects_command, show_project_command)
-MEMBER_LISTS = (list_members_command,)
+MEMBER_LISTS = (list_members_command, show_member_command)

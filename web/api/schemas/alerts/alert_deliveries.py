@@ -17,7 +17,7 @@ from web.api.schemas.alerts.alert_mappings import ReadAlert
 from web.api.schemas.alerts.json_texts import JsonText
 from web.api.schemas.base import Body, GivenTime, KeysetQuery, Resource, Time, one_of
 
-_SELECTIONS = {
+SELECTIONS = {
     "all": DeliverySelection.ALL,
     "accepted": DeliverySelection.ACCEPTED,
     "refused": DeliverySelection.REFUSED,
@@ -38,7 +38,7 @@ class DeliveryQuery(KeysetQuery):
     def of_integration(self, integration_id: int) -> DeliveryFilter:
         """Return the filter on the deliveries of an integration."""
         return DeliveryFilter(
-            integration_id=integration_id, show=_SELECTIONS[self.show], status_code=self.status
+            integration_id=integration_id, show=SELECTIONS[self.show], status_code=self.status
         )
 
 
