@@ -10,6 +10,7 @@ from blueprints.api_v4.alerts.alert_integrations import alert_integrations
 from blueprints.api_v4.alerts.alert_lists import alert_lists
 from blueprints.api_v4.alerts.alert_mappings import alert_mappings
 from blueprints.api_v4.alerts.alert_mutes import alert_mutes
+from blueprints.api_v4.alerts.alert_recognition import alert_recognition
 from blueprints.api_v4.alerts.alert_routes import alert_routes
 from blueprints.api_v4.alerts.alerts import alerts
 from blueprints.api_v4.alerts.flap_settings import flap_settings
@@ -108,6 +109,7 @@ api_v4.register_blueprint(releases)
 api_v4.register_blueprint(runners)
 api_v4.register_blueprint(alert_integrations)
 api_v4.register_blueprint(alert_integration_keys)
+api_v4.register_blueprint(alert_recognition)
 api_v4.register_blueprint(alert_mappings)
 api_v4.register_blueprint(alert_deliveries)
 api_v4.register_blueprint(notification_channels)

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 from flask import Flask
 
+from tests.support.alerts.senders import PAYLOADS
 from tests.support.service.commands import operate
 from web.commands import gatebell
 
@@ -129,6 +131,16 @@ def test_integrations_get_a_new_key_and_alerts_a_new_status(app: Flask) -> None:
     refused = app.test_cli_runner().invoke(args=["alerts", "show", "acme/shop", "1"])
     assert "not found" in json.loads(refused.stderr)["error"]
     assert operate(app, "integrations", "delete", *of_it)["deleted"] is True
+
+
+def test_the_tool_of_a_payload_is_recognized(app: Flask) -> None:
+    sample = (PAYLOADS / "tools" / "uptime_kuma_down.json").read_bytes()
+    ask = partial(app.test_cli_runner().invoke, args=["integrations", "recognize", "-"])
+    found = json.loads(ask(input=sample).stdout)
+    assert (found["tool"], found["alert"]["title"]) == ("Uptime Kuma", "Shop")
+    for wrong, said in ((b"{", "not JSON"), (b"\xff", "not UTF-8"), (b" " * 2**17, "64 KiB")):
+        refused = ask(input=wrong)
+        assert (refused.exit_code, said in refused.stderr) == (1, True), refused.stderr
 
 
 def test_refused_deliveries_are_replayed_once_their_cause_is_gone(app: Flask) -> None:

@@ -245,6 +245,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_integration_keys.index": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integration_keys.rotate": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integration_keys.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    # It proposes, and stores nothing.
+    "alert_recognition.recognize": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_mappings.show": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_mappings.change": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_mappings.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),

@@ -1,6 +1,6 @@
 """Commands about the integrations that receive alerts."""
 
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 from flask.cli import AppGroup
@@ -14,18 +14,23 @@ from domain.alerts.integrations.integrations import (
     IntegrationView,
 )
 from domain.alerts.integrations.keys import keys_of, reset_key
+from domain.alerts.integrations.recognition import recognize
 from domain.audit.events import Event, EventKind
 from domain.clock import written
 from domain.database.paging import LARGEST_ID
+from domain.errors import InvalidError
 from domain.grace_period import GracePeriod
 from web.alerts.integration_audit import record_change
 from web.alerts.integration_context import integration_context, integration_of
+from web.api.schemas.alerts.alert_recognition import AlertRecognition
 from web.commands.operator import project_at
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit_events import record_event
-from web.services import now, services
+from web.services import now, reading, services
 
+#: In bytes: more than a sample can have, so that one of these is refused and not cut.
+_LONGEST_FILE = 1024 * 1024
 _PLACEHOLDERS = {IntegrationType.PROMETHEUS.value: PLACEHOLDER_API_URL}
 integrations = AppGroup("integrations", help="Alert integrations of projects.")
 _ID = click.argument("integration_id", metavar="ID", type=click.IntRange(1, LARGEST_ID))
@@ -139,6 +144,21 @@ def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dic
     record_change(f"key replaced; the old one is accepted for: {overlap}", place, integration)
     keys = keys_of(integration.id, session=session, keyring=keyring, now=moment)
     return {"id": integration.id, "url": integration.url, "key": keys.clear}
+
+
+@integrations.command("recognize")
+@click.argument("file", type=click.File("rb"))
+@one_transaction
+def recognize_payload_command(*, file: BinaryIO) -> dict[str, Any]:
+    """Say which tool posts what is in FILE (- for standard input), and propose a mapping."""
+    body = file.read(_LONGEST_FILE)
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        message = "The payload is not UTF-8."
+        raise InvalidError(message, field="sample") from error
+    found = recognize(text, now=now(), reading=reading())
+    return AlertRecognition.of(found).model_dump(mode="json")
 
 
 @integrations.command("delete")

@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from domain.accounts.roles import Role
 from domain.alerts.reading.incoming import Severity
+from tests.http.api.test_projects_api import made, path_of, script_of
+from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.integration_pages import address, opened, words
 from tests.support.alerts.senders import PAYLOADS, Endpoint, connect
 from tests.support.database.stored import alerts_of, deliveries_of, integrations_of
@@ -47,6 +50,36 @@ def test_a_pasted_payload_makes_an_integration_that_reads_it(gatebell: LiveGateb
     kuma.post(pasted("uptime_kuma_up").encode())
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.status == "resolved"
+
+
+def test_a_script_asks_which_tool_it_is_and_saves_the_answer(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    script = script_of(gatebell, person_for(gatebell, Role.MAINTAINER))
+    give_role(gatebell, endpoint.project, person_for(gatebell, Role.MAINTAINER), Role.MAINTAINER)
+    url = f"{path_of(endpoint.project)}/alert_management_integrations"
+    text = {"sample": pasted("uptime_kuma_down")}
+    found = made(script.send("POST", f"{url}/recognize", json=text), 200)
+    assert (found["tool"], found["type"], found["never_resolves"]) == ("Uptime Kuma", "http", None)
+    assert (found["alert"]["title"], found["alert"]["severity"]) == ("Shop", "critical")
+    array = {"sample": [json.loads(text["sample"])]}
+    assert made(script.send("POST", f"{url}/recognize", json=array), 200)["tool"] == "Uptime Kuma"
+    mapping = {name: found[name] for name in ("sample", "mapping", "rules")}
+    saved = made(script.send("PUT", f"{url}/{endpoint.id}/mapping", json=mapping), 200)
+    assert (saved["mapping"], saved["rules"]) == (found["mapping"], found["rules"])
+    endpoint.post(pasted("uptime_kuma_down").encode())
+    endpoint.post(pasted("uptime_kuma_up").encode())
+    (alert,) = alerts_of(gatebell, endpoint.project)
+    assert (alert.title, alert.status) == ("Shop", "resolved")
+
+    unknown = {"sample": {"summary": "Disk full", "prio": "high"}}
+    guessed = made(script.send("POST", f"{url}/recognize", json=unknown), 200)
+    assert (guessed["tool"], guessed["alert"]["title"]) == (None, "Disk full")
+    for wrong in ("{", '"text"', "[]", 7):
+        assert script.send("POST", f"{url}/recognize", json={"sample": wrong}).status_code == 400
+    developer = person_for(gatebell, Role.DEVELOPER)
+    give_role(gatebell, endpoint.project, developer, Role.DEVELOPER)
+    refused = script_of(gatebell, developer).send("POST", f"{url}/recognize", json=unknown)
+    assert refused.status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         ("previous_key_expires_at", "key_id"),
     ),
     ("api_v4.alert_integration_keys.delete", "DELETE", f"{INTEGRATIONS_AT}/1/keys/{{id}}", TOKEN),
+    ("api_v4.alert_recognition.recognize", "POST", f"{INTEGRATIONS_AT}/recognize", ("sample",)),
     ("api_v4.alert_mappings.show", "GET", f"{INTEGRATIONS_AT}/{{id}}/mapping", TOKEN),
     (
         "api_v4.alert_mappings.change",
