@@ -13,6 +13,7 @@ from demo.machine import DemoError
 from demo.monitor import Monitor
 from demo.service import LOG, check_port, environment_of, prepare, running
 from demo.telephones import telephones
+from demo.television import Television
 from web.database.start_checks import CannotStartError
 from web.settings.reader import Settings, SettingsError, read_settings
 
@@ -29,6 +30,7 @@ def main() -> None:
         with telephones(port=memory.telephones, is_loud=True), running(settings, environment) as it:
             _introduce(settings, memory)
             Thread(target=Monitor(memory.places).run, args=(Event(),), daemon=True).start()
+            _turn_television_on(settings, memory)
             it.wait()
             _say(f"The service has ended; {settings.instance_path / LOG} says why.")
     except KeyboardInterrupt:
@@ -42,6 +44,14 @@ def _prepared(settings: Settings) -> Memory:
     memory = prepare(settings, say=_say)
     _say(f"Ready after {monotonic() - begun:.0f} seconds.")
     return memory
+
+
+def _turn_television_on(settings: Settings, memory: Memory) -> None:
+    if memory.television_id:
+        television = Television(
+            base_url=settings.base_url, client_id=memory.television_id, say=_say
+        )
+        Thread(target=television.run, args=(Event(),), daemon=True).start()
 
 
 def _introduce(settings: Settings, memory: Memory) -> None:

@@ -1,4 +1,7 @@
-"""Applications in several states: trusted, approved by some, with a renewed secret, and unused."""
+"""Applications in several states: trusted, approved by some, with a renewed secret, and unused.
+
+One registered itself, and one is on a television, which somebody connected by its code.
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +11,9 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from demo.fortnight import Diary
 from demo.machine import DemoError, Machine
@@ -22,6 +27,10 @@ _DAY = timedelta(days=1)
 _CALLBACK = "http://127.0.0.1:9000/callback"
 _INPUT = re.compile(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"')
 _FORM = re.compile(r"<form[^>]*>.*?</form>", re.DOTALL)
+_TELEVISION = "Mozilla/5.0 (SMART-TV; Linux; Tizen 8.0) AppleWebKit/537.36 TV Safari/537.36"
+_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+#: Applications that register themselves have to use PKCE; real ones make one for each request.
+_VERIFIER = "the-same-for-every-request-of-the-demonstration"
 _FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
 
@@ -40,6 +49,9 @@ class Applications:
         self._create("Quarterly reports", "olivia", "read_api")
         trusted = ("--instance-wide", "--trusted")
         self.sign_in = self._create("Intranet", "grace", "openid profile email", *trusted)
+        for_good = ("--public", "--refresh-for-devices")
+        self.television = self._create("Hallway television", "chen", "read_user", *for_good)
+        self.terminal = self._register_itself("Terminal notes", "chen")
 
     def plan(self, diary: Diary, end: datetime) -> None:
         """Plan who approves what, and the renewal of a secret."""
@@ -51,9 +63,12 @@ class Applications:
             (8, "rita", self.wallboard),
             (6, "olivia", self.sign_in),
             (1, "alice", self.sign_in),
+            (7, "alice", self.terminal),
         ):
             diary.at(end - days * _DAY, partial(self.use, who, application))
         diary.at(end - 5 * _DAY, self._renew)
+        for days, who, decision in ((10, "alice", "approve"), (4, "bob", "deny")):
+            diary.at(end - days * _DAY, partial(self._connect, who, decision))
 
     def _create(self, name: str, owner: str, scopes: str, *more: str) -> Mapping[str, Any]:
         given = ("--owner", owner, "--redirect-uri", _CALLBACK, "--scopes", scopes)
@@ -61,6 +76,44 @@ class Applications:
             "applications", "create", name, *given, *more
         )
         return {**made, "scopes": scopes}
+
+    def _register_itself(self, name: str, whose: str) -> Mapping[str, Any]:
+        """Let an application register itself with somebody's token."""
+        metadata = {
+            "client_name": name,
+            "redirect_uris": [_CALLBACK],
+            "scope": "read_user",
+            "token_endpoint_auth_method": "client_secret_post",
+        }
+        headers = {"Authorization": f"Bearer {self.places.tokens[whose]}"}
+        answer = self.machine.browser().post("/oauth/register", json=metadata, headers=headers)
+        if answer.status_code != 201:  # noqa: PLR2004 - registered
+            message = f"{name} could not register itself: {answer.text}"
+            raise DemoError(message)
+        made = answer.get_json()
+        return {
+            "application_id": made["client_id"],
+            "secret": made["client_secret"],
+            "scopes": made["scope"],
+        }
+
+    def _connect(self, who: str, decision: str) -> None:
+        """Let somebody type the code of the television, and decide."""
+        device, client = self.machine.browser(), {"client_id": self.television["application_id"]}
+        device.environ_base["HTTP_USER_AGENT"] = _TELEVISION
+        scope = {"scope": self.television["scopes"]}
+        codes = device.post("/oauth/authorize_device", data={**client, **scope}).get_json()
+        browser = self.machine.browser()
+        browser.environ_base["HTTP_USER_AGENT"] = _FIREFOX
+        self._sign_in(browser, who)
+        action, form = _form_with(browser.get("/oauth/device").text, 'name="user_code"')
+        page = browser.post(action, data={**form, "user_code": codes["user_code"]}).text
+        action, form = _form_with(page, 'name="decision"')
+        browser.post(action, data={**form, "decision": decision})
+        poll = {"grant_type": _DEVICE_GRANT, "device_code": codes["device_code"], **client}
+        answer = device.post("/oauth/token", data=poll)
+        if decision == "approve":
+            self._look_up(answer, self.television)
 
     def _renew(self) -> None:
         """Renew the secret of the wallboard; the old one, which it still has, ends a day later."""
@@ -85,6 +138,8 @@ class Applications:
             "redirect_uri": _CALLBACK,
             "scope": application["scopes"],
             "state": "demo",
+            "code_challenge": create_s256_code_challenge(_VERIFIER),
+            "code_challenge_method": "S256",
         }
         answer = browser.get(f"/oauth/authorize?{urlencode(query)}")
         if answer.status_code == 200:  # noqa: PLR2004 - it asks
@@ -106,10 +161,14 @@ class Applications:
             "grant_type": "authorization_code",
             "code": code,
             "redirect_uri": _CALLBACK,
+            "code_verifier": _VERIFIER,
             "client_id": application["application_id"],
             "client_secret": application["secret"],
         }
-        answer = browser.post("/oauth/token", data=fields)
+        self._look_up(browser.post("/oauth/token", data=fields), application)
+
+    def _look_up(self, answer: TestResponse, application: Mapping[str, Any]) -> None:
+        """Fetch the user with the token of an answer."""
         if answer.status_code != 200:  # noqa: PLR2004 - a token
             message = f"{application['application_id']} got no token: {answer.text}"
             raise DemoError(message)

@@ -34,6 +34,8 @@ class Memory:
     #: The client id of an application that some have approved.
     application_id: str
     places: Places
+    #: The client id of an application for devices; empty if an earlier version furnished.
+    television_id: str = ""
 
     @classmethod
     def read(cls, settings: Settings) -> Self | None:

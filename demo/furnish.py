@@ -49,5 +49,6 @@ def furnish(
         password=password,
         telephones=telephones,
         application_id=applications.board["application_id"],
+        television_id=applications.television["application_id"],
         places=places,
     )

@@ -35,6 +35,8 @@ def environment_of(given: Mapping[str, str]) -> dict[str, str]:
         "PORT": port,
         # Pages and webhooks arrive there.
         "OUTGOING_PRIVATE_ADDRESSES": "127.0.0.0/8",
+        # An application registers itself.
+        "DYNAMIC_CLIENT_REGISTRATION": "true",
     }
     return {"BASE_URL": f"http://127.0.0.1:{port}", **given, **own}
 
@@ -64,6 +66,7 @@ def _unlimited(settings: Settings) -> Settings:
         "SECRET_KEY": settings.secret_key,
         "BASE_URL": settings.base_url,
         "OUTGOING_PRIVATE_ADDRESSES": settings.outgoing_private_addresses,
+        "DYNAMIC_CLIENT_REGISTRATION": "true",
         "ALERT_RATE_LIMIT": _MANY,
         "API_RATE_LIMIT": _MANY,
         "HEARTBEAT_RATE_LIMIT": _MANY,

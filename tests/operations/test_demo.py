@@ -15,7 +15,17 @@ from demo.folder import Memory, NotEmptyError, check_is_empty
 from demo.furnish import furnish
 from demo.telephones import telephones
 from domain.clock import system_clock
-from models import Alert, Delivery, Escalation, Heartbeat, Incident, PageMessage, WebhookDelivery
+from models import (
+    Alert,
+    Application,
+    Delivery,
+    DeviceAuthorization,
+    Escalation,
+    Heartbeat,
+    Incident,
+    PageMessage,
+    WebhookDelivery,
+)
 from tests.support.service.commands import operate
 from web.database.engine import open_engine
 from web.settings.reader import Settings
@@ -36,6 +46,7 @@ def test_the_demonstration_has_something_on_every_page(
     settings = replace(
         settings,
         outgoing_private_addresses="127.0.0.0/8",
+        dynamic_client_registration=True,
         alert_rate_limit="1000000/minute",
         api_rate_limit="1000000/minute",
         heartbeat_rate_limit="1000000/minute",
@@ -75,6 +86,13 @@ def assert_it_is_believable(settings: Settings) -> None:
         assert words(PageMessage.outcome) >= {"sent"}
         assert words(WebhookDelivery.state) == {"delivered"}
         assert {"held", "no_policy", "stopped"} <= words(Escalation.state)
+        devices = select(
+            func.count(DeviceAuthorization.redeemed_at), func.count(DeviceAuthorization.denied_at)
+        )
+        assert session.execute(devices).one() == (1, 1)
+        applications = session.scalars(select(Application)).all()
+        itself = [each.name for each in applications if each.client_metadata is not None]
+        assert itself == ["Terminal notes"]
         assert words(Heartbeat.state) >= {"up", "new"}
         newest = session.scalar(select(func.max(Alert.created_at)))
         assert newest is not None

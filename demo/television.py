@@ -1,0 +1,65 @@
+"""A television that waits for somebody to connect it: it shows a code, and asks for its token."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_TIMEOUT_SECONDS = 10
+#: Errors of a device whose user has not decided yet (RFC 8628 section 3.5).
+_WAITING = frozenset({"authorization_pending", "slow_down"})
+#: Longer than the pause between two polls, so that it is never told to slow down.
+_A_SECOND = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Television:
+    """Shows a new code when the one before has expired, until one is approved."""
+
+    base_url: str
+    client_id: str
+    say: Callable[[str], None]
+
+    def run(self, is_stopped: Event) -> None:
+        """Wait for somebody; a service that is away is tried again."""
+        while not is_stopped.is_set():
+            with suppress(URLError, OSError):
+                if self._wait(self._ask(), is_stopped):
+                    self.say("  television: connected")
+                    return
+            is_stopped.wait(_TIMEOUT_SECONDS)
+
+    def _ask(self) -> Mapping[str, Any]:
+        codes = self._post("authorize_device", client_id=self.client_id, scope="read_user")
+        if "user_code" in codes:
+            self.say(f"  television: enter {codes['user_code']} at {codes['verification_uri']}")
+        return codes
+
+    def _wait(self, codes: Mapping[str, Any], is_stopped: Event) -> bool:
+        """Poll until there is a decision, and return whether it was to approve."""
+        while "device_code" in codes and not is_stopped.wait(codes["interval"] + _A_SECOND):
+            asked = {"grant_type": _DEVICE_GRANT, "device_code": codes["device_code"]}
+            answer = self._post("token", client_id=self.client_id, **asked)
+            if answer.get("error") not in _WAITING:
+                return "access_token" in answer
+        return False
+
+    def _post(self, endpoint: str, **fields: str) -> Mapping[str, Any]:
+        """Return the JSON of an endpoint, also of an error."""
+        url, body = f"{self.base_url}/oauth/{endpoint}", urlencode(fields).encode()
+        request = Request(url, data=body, method="POST")  # noqa: S310 - our own
+        try:
+            with urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - our own
+                text = answer.read()
+        except HTTPError as error:
+            text = error.read()
+        with suppress(ValueError):
+            found = json.loads(text)
+            return found if isinstance(found, dict) else {}
+        return {}
