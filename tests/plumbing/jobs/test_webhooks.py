@@ -87,13 +87,16 @@ def test_an_endpoint_gets_the_events_that_it_chose_and_whose_alerts_meet_its_con
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     webhooks.add(receiver.url, "alert.resolved", conditions={"labels": 'team="db"'})
-    webhooks.send("One", team="db")
+    webhooks.send("One", team="db", **{f"z{number}": "x" * 1_001 for number in range(70)})
     webhooks.send("Two", team="web")
+    webhooks.send("Over when it came", team="db", status="resolved")
     for iid in (1, 2):
         webhooks.set_status(iid, "resolved")
     webhooks.deliver()
     webhooks.deliver()
     assert told(receiver) == [("alert.resolved", "One")]
+    labels = alert_of(receiver.received[0])["labels"]
+    assert (len(labels), max(map(len, labels.values()))) == (64, 1_000)
 
 
 def test_a_project_without_webhooks_for_alerts_stores_no_changes(webhooks: Webhooks) -> None:
