@@ -154,6 +154,7 @@ def test_a_public_application_is_asked_about_each_time(
     page = ask(browser, gatebell, phone, **PKCE)
     assert is_question(page)
     assert "Read your profile" in shown_words(page)
+    assert "You authorized the same access before. You are asked each time" in shown_words(page)
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
