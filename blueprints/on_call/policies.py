@@ -10,6 +10,7 @@ from domain.accounts.roles import Role
 from domain.errors import ConflictError, InvalidError
 from domain.escalations import policies as domain
 from domain.escalations.policies import PolicyEdit, PolicyView
+from domain.escalations.recipients import read_recipients
 from domain.escalations.targets import Choices, choices
 from domain.projects.views import ProjectView
 from forms.escalation_policy import EscalationPolicyForm, form_for
@@ -24,7 +25,7 @@ from web.alerts.escalations import (
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query
-from web.services import now
+from web.services import now, settings
 
 escalation_policies = PageBlueprint(
     "escalation_policies", __name__, url_prefix="/<names:project_path>/-/on_call/policies"
@@ -51,7 +52,14 @@ def index(project: ProjectView) -> ResponseReturnValue:
     """List escalation policies, each in words."""
     list_query()
     found = domain.all_policies(project.id, session=db.session())
-    return render_template("escalations/policies.html", project=project, policies=found)
+    recipients = read_recipients(
+        {(project.id, True): [policy.plan for policy in found]},
+        sends_mail=bool(settings().mail_url),
+        session=db.session(),
+        now=now(),
+    )
+    gaps = {policy.id: recipients.gaps_of(project.id, policy.plan) for policy in found}
+    return render_template("escalations/policies.html", project=project, policies=found, gaps=gaps)
 
 
 @escalation_policies.route("/new", methods=["GET", "POST"])

@@ -64,6 +64,22 @@ class Recipients:
             self._add_user(user_id, reaches.get(user_id, Reach.INACTIVE), found)
         return found
 
+    def gaps_of(self, project_id: int, plan: Plan) -> Mapping[str, int | None]:
+        """Return whom a plan would not reach now and why, as phrases, with the user in question.
+
+        Quiet hours are nobody's omission, and do not count.
+        """
+        found: dict[str, int | None] = {}
+        for step in plan.steps:
+            reached = self.of(project_id, step, is_critical=True)
+            found.update(dict.fromkeys(reached.gaps))
+            found.update(
+                (f"@{person.name} {reach.value}", person.id)
+                for person, reach in reached.unreached.items()
+                if reach is not Reach.QUIET
+            )
+        return found
+
     def _add_channel(self, target: Target, found: Reached) -> None:
         if target not in self.names:
             found.gaps.append("a channel was deleted")

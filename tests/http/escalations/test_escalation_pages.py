@@ -53,6 +53,7 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     call.done("PUT", f"/escalation_policies/{made['id']}", json={"default": False})
     listed = browser.get(at)
     assert "Policy Night created. It applies to new alerts." in words(listed)
+    assert f"A page would not reach everybody now: @{me} has no confirmed contact;" in words(listed)
     assert f"After 10 min: @{bob.username}." in words(listed)
     assert "There is no default policy" in words(listed)
 
