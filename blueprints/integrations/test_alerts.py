@@ -35,7 +35,7 @@ _MOST_REASONS = 5
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert and explain its result; a dry run stores nothing."""
     integration = integration_of(project, integration_id)
-    form = TestAlertForm(payload=example_body(receiving_type(integration), now=now()))
+    form = TestAlertForm(payload=_example(integration))
     if not form.validate_on_submit():
         return _page(project, integration, form)
     do = dry_run if request.form.get("do") == "dry_run" else send_test
@@ -45,6 +45,12 @@ def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         form.object_to("payload", " ".join([str(error), *parse_warnings_on(error)[:_MOST_REASONS]]))
         return _page(project, integration, form)
     return _page(project, integration, form, result)
+
+
+def _example(integration: IntegrationView) -> str:
+    """Return a payload that the integration reads: the sample of its mapping, if it has one."""
+    sample = integration.sample if integration.has_mapping else None
+    return sample or example_body(receiving_type(integration), now=now())
 
 
 def _page(

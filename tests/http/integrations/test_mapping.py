@@ -133,8 +133,11 @@ def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGate
     endpoint = connect(gatebell)
     Editor(gatebell, endpoint).save()
     browser, page = opened(gatebell, endpoint, "{id}/test")
+    form = form_with(page, "payload")
+    # What the page offers is the sample, which the mapping reads.
+    assert json.loads(form.value("payload")) == SAMPLE
     payload = json.dumps({**SAMPLE, "runbook": "https://r.example"})
-    result = submit(browser, page, form_with(page, "payload"), payload=payload)
+    result = submit(browser, page, form, payload=payload)
     assert "Fingerprint source the id field" in words(result.text)
     shown = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     assert "severity is “High”" in words(shown.text)
