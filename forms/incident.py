@@ -3,7 +3,7 @@
 from typing import Any
 
 from wtforms import BooleanField, SelectField, SelectMultipleField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, Length
 
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.matching.conditions import Conditions, conditions_from
@@ -21,7 +21,7 @@ class IncidentForm(Form):
         "Title",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a title, such as Checkout is down."),
+            DataRequired("Enter a title, such as Checkout is down."),
             Length(max=LONGEST_TITLE, message="A title may have at most 255 characters."),
         ],
     )
@@ -45,7 +45,7 @@ class IncidentRuleForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name, such as Production."),
+            DataRequired("Enter a name, such as Production."),
             Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
         ],
     )

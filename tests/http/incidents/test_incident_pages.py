@@ -46,6 +46,11 @@ def test_a_developer_opens_an_incident_from_an_alert_and_closes_it(
     pages = Pages(endpoint, Role.DEVELOPER, gatebell)
     me = person_for(gatebell, Role.DEVELOPER).username
 
+    page = pages.browser.get(f"{pages.at}/incidents/new")
+    wrong = submit(pages.browser, page, form_to(page, "/incidents/new"), title=" ", description="x")
+    assert "Enter a title, such as Checkout is down." in wrong.text
+    assert form_to(wrong, "/incidents/new").value("description") == "x"
+
     shown = pages.do("/alerts/1", "/-/incidents", alert="1")
     assert "Incident #1 created." in shown
     assert "<strong>Service:</strong> checkout" in shown
