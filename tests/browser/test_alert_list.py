@@ -175,7 +175,7 @@ def test_the_first_screen_is_full_of_alerts(
     gatebell: LiveGatebell, page: Page, plain_page: Page, endpoint: Endpoint
 ) -> None:
     have_signed_in(plain_page, gatebell, alice(gatebell))
-    for number in range(15):
+    for number in range(19):
         title = f"Disk {number} is full: 97 % of 2 TB are taken, and nothing is left for the logs"
         endpoint.accepted(title=title, service="storage", hosts=["db-1.example", "db-2.example"])
     for path in (f"/{endpoint.project}/-/alerts", "/-/alerts"):
