@@ -119,7 +119,8 @@ def _flash_replays(result: Replays) -> None:
     done, still = len(result.replayed), len(result.still_refused)
     told = f"{pluralize(done, 'delivery was', 'deliveries were')} replayed"
     told += f", {still} are still rejected" if still else ""
-    flash(f"{told}. Others are left: replay again to go on." if result.next_after else f"{told}.")
+    told += ". Others are left: replay again to go on." if result.next_after else "."
+    flash(told, "warning" if still and not done else "message")
 
 
 @deliveries.post("/<int:delivery_id>/send_again")

@@ -49,7 +49,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
         form.object_to(error.field, str(error))
         return _new_page(form, project)
     record_change("created", project, created)
-    flash("Integration saved.")
+    flash("Integration added.")
     return redirect(_first_page(created, project))
 
 

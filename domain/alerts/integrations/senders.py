@@ -161,8 +161,8 @@ def _has_all(start: bytes, marks: Sequence[bytes]) -> bool:
 #: What to change when a request is refused, by the status code; `Sender` completes some.
 _ADVICE: Mapping[int, str] = {
     400: (
-        "The body is not the JSON that this integration reads. Look at it in the delivery: a "
-        "template of the sender may be wrong, or quotes may be missing."
+        "Look at the body in the delivery: a template of the sender may be wrong, or quotes may be "
+        "missing."
     ),
     403: "The request was correct, but this integration does not accept deliveries now.",
     408: "The body did not arrive in time. Check the network or the proxy between the two.",

@@ -37,7 +37,7 @@ def test_it_waits_for_the_first_delivery_and_tells_that_it_came(gatebell: LiveGa
     endpoint.post(b"{}", Authorization="Bearer wrong", User_Agent="Alertmanager/0.27.0")
     refused = setup_of(gatebell, endpoint)
     assert "The last delivery was rejected just now." in refused
-    assert "401 to Alertmanager: The authorization key is wrong. In alertmanager.yml," in refused
+    assert "401 (Alertmanager): The authorization key is wrong. In alertmanager.yml," in refused
 
     endpoint.accepted(title="Here")
     assert "Deliveries arrive. The last one was accepted just now." in setup_of(gatebell, endpoint)
@@ -49,7 +49,7 @@ def test_it_waits_for_the_first_delivery_and_tells_that_it_came(gatebell: LiveGa
 @pytest.mark.parametrize(
     ("agent", "headers", "body", "advice"),
     [
-        ("curl/8.5.0", {"Authorization": ""}, b"{}", "401 to curl: The authorization key is"),
+        ("curl/8.5.0", {"Authorization": ""}, b"{}", "401 (curl): The authorization key is"),
         ("curl/8.5.0", {"Content-Type": "text/plain"}, b"{}", "Add --header 'Content-Type: app"),
         ("Grafana", {"Authorization": "Bearer x"}, b"{}", "In Grafana, edit the contact point"),
         ("x", {"Authorization": "{key}"}, b"{}", "The Authorization header has no key"),
