@@ -22,7 +22,7 @@ _SPELLINGS = {
     "url": "URL",
 }  # fmt: skip
 #: Suffixes of names that repeat the unit.
-_UNITS = frozenset({"seconds", "ms", "bytes", "days"})
+_UNITS = frozenset({"seconds", "ms", "bytes", "kib", "days"})
 _EXACT_UNITS = (86_400, 3_600, 60)
 
 
