@@ -69,7 +69,9 @@ def register_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     check(keyring, session=session)
     is_first = session.scalar(select(SecretKeyUse.fingerprint).limit(1)) is None
     if is_first and not _opens_something(keyring, session=session):
-        message = "SECRET_KEY is not the right one for this database: it opens nothing in it."
+        message = (
+            "SECRET_KEY is not the right one for this database: it cannot decrypt anything in it."
+        )
         raise WrongSecretKeyError(f"{message} {_ADVICE}")
     record_use(keyring, session=session, now=now)
 

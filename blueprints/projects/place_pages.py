@@ -137,7 +137,7 @@ class PlacePages:
             raise InvalidError(message, field="to")
         group = get_group_for(path, viewer(), at_least=Role.MAINTAINER, session=db.session())
         if group.path == parent(self.place.path):
-            message = f"The {self.place.resource_type} is in {group.path} already."
+            message = f"The {self.place.resource_type} is already in {group.path}."
             raise InvalidError(message, field="to")
         return group.path
 

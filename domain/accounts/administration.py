@@ -261,7 +261,9 @@ def _refuse_oneself(user_id: int, by: int | None, sentence: str) -> None:
 
 def _refuse_bot(user: User) -> None:
     if user.kind == BOT:
-        message = "This is the bot of an access token: it has no password and administers nothing."
+        message = (
+            "This is the bot of an access token: it has no password and cannot be an administrator."
+        )
         raise ConflictError(message)
 
 

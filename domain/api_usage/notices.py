@@ -146,10 +146,10 @@ def _message(
         subject=f"Release {first.release} on {day} will break some of your API calls",
         text=(
             f"Hello {to.name},\n\n"
-            "Tokens or applications that you look after make API calls that will stop working,\n"
-            "or work differently:\n\n"
+            "Tokens or applications that you own or maintain make API calls that will stop\n"
+            "working, or work differently:\n\n"
             f"{parts}\n\n"
-            "See what calls what, how often, and what else may be affected:\n"
+            "See all calls that are affected or may be affected, and how often they are made:\n"
             f"{sign.base_url}/-/user_settings/api_changes\n\n"
             f"-- \n{sign.instance_name}, {sign.base_url}\n"
             "You receive this message once for each change, because you own the token or\n"

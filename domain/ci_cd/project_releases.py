@@ -131,7 +131,7 @@ def create_release(
         with session.begin_nested():
             session.add(row)
     except IntegrityError as error:
-        message = f"The tag {details.tag_name} has a release already."
+        message = f"The tag {details.tag_name} already has a release."
         raise ConflictError(message, field="tag_name") from error
     for link in details.links:
         _add_link(row.id, link, session=session)
@@ -241,7 +241,7 @@ def _store_link(row: ReleaseLink, *, session: Session) -> None:
 
 
 def _taken() -> ConflictError:
-    message = "The release has a link with this name or URL already."
+    message = "The release already has a link with this name or URL."
     return ConflictError(message, field="name")
 
 

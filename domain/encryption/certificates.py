@@ -64,7 +64,7 @@ def check_server_certificate(
     _check_time(leaf, now)
     key = load_private_key(key_pem)
     if _encoded(leaf.public_key()) != _encoded(key.public_key()):
-        raise RefusedCertificateError("The private key is not that of the certificate.")
+        raise RefusedCertificateError("The private key does not belong to the certificate.")
     expires_at = leaf.not_valid_after_utc
     life = expires_at - leaf.not_valid_before_utc
     return ServerCertificate(

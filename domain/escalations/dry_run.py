@@ -109,7 +109,7 @@ def period(since: datetime | None, until: datetime | None, *, now: datetime) -> 
         message = "This time is too long ago."
         raise InvalidError(message, field="until") from error
     if start >= end:
-        message = "The beginning must be before the end, and in the past."
+        message = "The start must be before the end, and in the past."
         raise InvalidError(message, field="since")
     if end - start > LONGEST_PERIOD:
         message = f"A dry run covers at most {LONGEST_PERIOD.days} days."

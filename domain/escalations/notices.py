@@ -66,9 +66,9 @@ def _text(username: str, alerts: Sequence[AlertInBrief], *, base_url: str) -> st
         lines.append(f"and {len(alerts) - _MOST_NAMED} more")
     return (
         f"Hello {username},\n\n"
-        "all steps of an escalation policy ran for these alerts without reaching anybody: "
+        "All steps of an escalation policy ran for these alerts without reaching anybody: "
         "nobody was on call, or nobody had a confirmed contact. The activity of each alert has the "
         "reasons.\n\n" + "\n\n".join(lines) + "\n\n"
         f"Policies: {base_url}/{path}/-/on_call/policies\n\n"
-        "You get at most one of these messages in an hour for a project.\n"
+        "You get at most one such message an hour for each project.\n"
     )

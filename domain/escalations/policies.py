@@ -253,7 +253,7 @@ def _store(row: EscalationPolicy, *, session: Session) -> None:
         with session.begin_nested():
             session.add(row)
     except IntegrityError as error:
-        message = f"This project has a policy with the name {name} already."
+        message = f"This project already has a policy with the name {name}."
         raise ConflictError(message, field="name") from error
 
 

@@ -127,7 +127,7 @@ class _Stepping:
         row = self._row
         if row.held_since is None:
             return
-        self._note(f"Paging goes on. It was held back: {row.held_by}.")
+        self._note(f"Paging continues. It was held back: {row.held_by}.")
         self._go_to(held_for(self._progress, self._now - row.held_since))
         row.state = State.RUNNING.value
         row.held_since = row.held_by = row.held_until = None

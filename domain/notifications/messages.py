@@ -205,7 +205,7 @@ def test_content(contact: Contact, policy: PagingPolicy) -> Content:
     """Return the test message of a contact."""
     return Content(
         subject=f"Test message from {policy.instance_name}",
-        text=f"Messages to “{_one_line(contact.label)}” arrive." + _signature(policy),
+        text=f"Messages to “{_one_line(contact.label)}” are delivered." + _signature(policy),
     )
 
 
@@ -225,7 +225,7 @@ def code_content(
         subject=f"{code} is your code for {policy.instance_name}",
         text=(
             f"Enter this code to receive alerts here: {code}\n\n"
-            "If you did not ask for it, ignore this message." + _signature(policy)
+            "If you did not request it, ignore this message." + _signature(policy)
         ),
     )
 

@@ -141,7 +141,9 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
         proof = find_proof(request, target, now=context.now)
         is_bound = client is not None and client.application.require_dpop
         if proof is None and is_bound and self.ISSUES_TOKENS:
-            raise InvalidProofError("Tokens of this application are bound to a key: prove it.")
+            raise InvalidProofError(
+                "Tokens of this application are bound to a key: send a DPoP proof."
+            )
         return proof
 
 

@@ -73,7 +73,7 @@ ERRORS: tuple[ErrorHelp, ...] = (
     ErrorHelp(
         code="unsupported_response_type",
         meaning="The only supported response_type is code.",
-        remedies=("Use the authorization code flow with PKCE in place of the implicit flow.",),
+        remedies=("Use the authorization code flow with PKCE instead of the implicit flow.",),
     ),
     ErrorHelp(
         code="invalid_scope",
@@ -119,7 +119,7 @@ ERRORS: tuple[ErrorHelp, ...] = (
     ),
     ErrorHelp(
         code="invalid_dpop_proof",
-        meaning="The DPoP proof is missing, malformed, too old or was used already.",
+        meaning="The DPoP proof is missing, malformed, too old or has already been used.",
         remedies=(
             (
                 "Create a new proof for each request, with the method and URL of that request "

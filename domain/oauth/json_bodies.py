@@ -26,7 +26,7 @@ def parameters_in(body: bytes) -> dict[str, list[str]]:
         raise InvalidRequestError("The body is not JSON in UTF-8.") from None
     is_object = body.lstrip(b" \t\r\n").startswith(b"{")  # its pairs are a list by now
     if not is_object or not isinstance(members, list):
-        raise InvalidRequestError("The body must be a JSON object of texts.")
+        raise InvalidRequestError("The body must be a JSON object whose values are strings.")
     found: dict[str, list[str]] = {}
     for name, value in members:
         if name in found:
@@ -38,7 +38,7 @@ def parameters_in(body: bytes) -> dict[str, list[str]]:
 def _text(name: str, value: object) -> str:
     if isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value):
         return value
-    raise InvalidRequestError(f"The parameter {_shown(name)} must be a text.")
+    raise InvalidRequestError(f"The parameter {_shown(name)} must be a string.")
 
 
 def _shown(name: str) -> str:

@@ -56,7 +56,7 @@ def tell_of_swap(swap: SwapView, change: ShiftChange, *, session: Session, now: 
         made = (
             f"{by} swapped shifts with you"
             if other.id == change.by_id
-            else f"{by} swapped shifts of you and {_name(other)}"
+            else f"{by} swapped your shift with that of {_name(other)}"
         )
         return (
             f"{made}:\n\n"
@@ -66,7 +66,7 @@ def tell_of_swap(swap: SwapView, change: ShiftChange, *, session: Session, now: 
 
     notice = _Notice(
         key=_swap_key(swap, "made"),
-        subject="Shifts of yours were swapped",
+        subject="Your on-call shifts were swapped",
         told=(swap.person, swap.other_person),
         text=text,
     )
@@ -81,13 +81,13 @@ def tell_of_undone_swap(
     def text(person: PersonOnCall, by: str) -> str:
         own, other, others = _sides(person, swap, change)
         return (
-            f"{by} undid the swap of shifts between you and {_name(other)}. From now on, each of "
-            f"you has their own again:\n\n- Yours is {own}.\n- That of {_name(other)} is {others}."
+            f"{by} undid the swap of shifts between you and {_name(other)}. The original shifts "
+            f"apply again:\n\n- You are on call {own}.\n- {_name(other)} is on call {others}."
         )
 
     notice = _Notice(
         key=_swap_key(swap, "undone"),
-        subject="A swap of your shifts was undone",
+        subject="A swap of your on-call shifts was undone",
         told=(swap.person, swap.other_person),
         text=text,
     )
@@ -133,10 +133,10 @@ def tell_of_ended_override(
     return _tell_overridden(
         override,
         change,
-        what=("ended", "An override of yours was removed"),
+        what=("ended", "Your on-call override was removed"),
         text=lambda _, by: (
-            f"{by} removed the override that put you on call {when}. From now on, the "
-            "rotations and swaps say who is on call."
+            f"{by} removed the override that put you on call {when}. The rotations and swaps "
+            "of the schedule apply again."
         ),
         session=session,
         now=now,
@@ -192,10 +192,10 @@ def _framed(text: str, person: PersonOnCall, change: ShiftChange) -> str:
     return (
         f"Hello {_name(person)},\n\n{text}\n\n"
         f"Schedule: {change.schedule.name} of {change.project_path}\n"
-        f"Times are those of {change.schedule.time_zone}.\n"
+        f"Times are in the time zone {change.schedule.time_zone}.\n"
         f"{url}\n\n"
         f"-- \n{change.instance_name}, {change.base_url}\n"
-        "You receive this message because somebody else changed when you are on call.\n"
+        "You receive this message because somebody else changed your on-call shifts.\n"
     )
 
 

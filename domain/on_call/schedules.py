@@ -244,7 +244,7 @@ def _store(row: OnCallSchedule, *, session: Session) -> None:
 
 
 def _taken(name: str) -> ConflictError:
-    message = f"The project has an on-call schedule named {name} already."
+    message = f"The project already has an on-call schedule named {name}."
     return ConflictError(message, field="name")
 
 

@@ -129,7 +129,7 @@ def create_swap(
         (second, theirs, _SECOND[0], new.other_username),
     ):
         if not _is_on_call(schedule_id, user_id, during, session=session, now=now):
-            message = f"{name} is not on call by the rotations during all of this time."
+            message = f"{name} is not on call in the rotations for this whole period."
             raise InvalidError(message, field=field)
     row = OnCallSwap(
         schedule_id=schedule_id,

@@ -93,14 +93,14 @@ def _settle_applications(
     mine = Application.owner_id == user.id
     if heir is not None:
         if heir.id == user.id or find_active_user(heir.id, session=session) is None:
-            message = "The applications have to go to somebody else who can sign in."
+            message = "The new owner of the applications must be another user who can sign in."
             raise ConflictError(message, field="heir")
         handed_on = session.scalars(
             update(Application).where(mine).values(owner_id=heir.id).returning(Application.id)
         ).all()
         return len(handed_on), 0
     if session.scalar(select(Application.id).where(mine, Application.is_instance_wide).limit(1)):
-        message = "Instance-wide applications are among theirs: choose who takes them over."
+        message = "Some of their applications are instance-wide: choose a new owner."
         raise ConflictError(message, field="heir")
     gone = session.scalars(delete(Application).where(mine).returning(Application.id)).all()
     return 0, len(gone)

@@ -76,10 +76,10 @@ def create_member_role(
         message = f"name must be one line of 1 to {LONGEST_NAME} characters."
         raise InvalidError(message, field="name")
     if len(details.description) > LONGEST_DESCRIPTION:
-        message = f"description can have {LONGEST_DESCRIPTION} characters at most."
+        message = f"description can have at most {LONGEST_DESCRIPTION} characters."
         raise InvalidError(message, field="description")
     if details.base > HIGHEST_BASE:
-        message = f"base_access_level can be {int(HIGHEST_BASE)} at most."
+        message = f"base_access_level can be at most {int(HIGHEST_BASE)}."
         raise InvalidError(message, field="base_access_level")
     insert = insert_into(MemberRole, session=session).values(
         name=name,
@@ -91,7 +91,7 @@ def create_member_role(
     )
     added = session.execute(insert.on_conflict_do_nothing().returning(MemberRole.id)).first()
     if added is None:
-        message = f"There is a member role “{name}” already."
+        message = f"A member role “{name}” already exists."
         raise ConflictError(message, field="name")
     return get_member_role(added.id, session=session)
 

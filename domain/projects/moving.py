@@ -42,7 +42,7 @@ def transfer_project(
     _one_at_a_time(session)
     project = _get(Project, project_id, session=session)
     if fold(parent(project.path) or "") == fold(group_path):
-        message = f"The project is in {group_path} already."
+        message = f"The project is already in {group_path}."
         raise InvalidError(message, field="namespace")
     segment = _last(project.path)
     return _move_project(project_id, group_path, segment, session=session, now=now)
@@ -73,7 +73,7 @@ def transfer_group(
     path = _get(Group, group_id, session=session).path
     if fold(parent(path) or "") == fold(parent_path or ""):
         there = f"in {parent_path}" if parent_path else "at the top level"
-        message = f"The group is {there} already."
+        message = f"The group is already {there}."
         raise InvalidError(message, field="group_id")
     if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
         message = "A group cannot be moved into itself."
@@ -199,7 +199,7 @@ def _check_lengths(
 
 def _check_segment(segment: str) -> None:
     if "/" in segment:
-        message = "path is one name; the group that it is in is changed by a transfer."
+        message = "path must be a single name; use a transfer to change the group."
         raise InvalidError(message, field="path")
 
 

@@ -57,7 +57,7 @@ def _notices(stream: StreamView, sign: StreamNoticeSettings, now: datetime) -> I
             subject="Audit events cannot be delivered",
             lines=(
                 f"No audit event could be delivered to {stream.shown_url}",
-                f"since {since}. The last error: {stream.last_error}.",
+                f"since {since}. Last error: {stream.last_error}.",
                 f"{stream.backlog} events are waiting. They are sent when the destination accepts",
                 f"them again, and given up {sign.keep_days} days after they happened.",
             ),
@@ -69,8 +69,8 @@ def _notices(stream: StreamView, sign: StreamNoticeSettings, now: datetime) -> I
             key=f"audit stream {stream.id} dropped on {dropped_at.date().isoformat()}",
             subject="Audit events were given up",
             lines=(
-                f"Events for {stream.shown_url} waited too long and will not be sent,",
-                f"{stream.dropped} so far. Those that are stored are still in the audit log.",
+                f"Events for {stream.shown_url} waited too long and will not be sent:",
+                f"{stream.dropped} so far. Stored events remain in the audit log.",
             ),
             stream=stream,
         )

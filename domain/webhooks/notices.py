@@ -51,7 +51,7 @@ def _notice(endpoint: EndpointView, sign: WebhookNoticeSettings) -> _Notice | No
         why = (
             "It answered 410 Gone."
             if gone
-            else f"It accepted nothing for {sign.pause_after_days} days. The last error: {error}."
+            else f"It accepted nothing for {sign.pause_after_days} days. Last error: {error}."
         )
         return _Notice(
             key=f"webhook {endpoint.id} paused at {endpoint.paused_at.isoformat()}",
@@ -59,7 +59,7 @@ def _notice(endpoint: EndpointView, sign: WebhookNoticeSettings) -> _Notice | No
             lines=(
                 f"The webhook to {url} was paused.",
                 why,
-                "It gets nothing until it is resumed.",
+                "Nothing is sent to it until somebody resumes it.",
             ),
         )
     if endpoint.state is DestinationState.FAILING and endpoint.failing_since is not None:
@@ -67,9 +67,9 @@ def _notice(endpoint: EndpointView, sign: WebhookNoticeSettings) -> _Notice | No
             key=f"webhook {endpoint.id} failing since {endpoint.failing_since.isoformat()}",
             subject="A webhook cannot be delivered",
             lines=(
-                f"Nothing could be delivered to {url} for a day. The last error: {error}.",
+                f"Nothing could be delivered to {url} for a day. Last error: {error}.",
                 f"{endpoint.backlog} deliveries are waiting; each is given up after three days.",
-                f"After {sign.pause_after_days} days without a success the webhook is paused.",
+                f"After {sign.pause_after_days} days without a success, the webhook is paused.",
             ),
         )
     return None

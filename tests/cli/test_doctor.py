@@ -102,7 +102,7 @@ def test_mail_leaves_or_the_reason_is_said(
     with running_mail_server(mailbox) as port:
         app = make_app(replace(settings, mail_url=f"smtp://127.0.0.1:{port}"))
         assert operate(app, "mail", "test", "alice@acme.example")["sent_to"] == "alice@acme.example"
-        assert mailbox.messages[0]["Subject"] == "Test message of Gatebell"
+        assert mailbox.messages[0]["Subject"] == "Test message from Gatebell"
         assert diagnosis(app)[1]["mail"][0] == "ok"
         mailbox.recipient_answers.append("550 no such mailbox")
         done = app.test_cli_runner().invoke(args=["mail", "test", "bob@acme.example"])

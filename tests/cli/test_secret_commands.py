@@ -101,7 +101,7 @@ def test_a_database_from_before_is_known_by_what_the_key_opens(host: Make) -> No
         db.session.execute(delete(SecretKeyUse))
         db.session.commit()
     refused = host(LOST).test_cli_runner().invoke(args=["groups", "create", "other"])
-    assert "opens nothing in it" in json.loads(refused.stderr)["error"]
+    assert "cannot decrypt anything in it" in json.loads(refused.stderr)["error"]
     operate(host(OLD), "groups", "create", "other")
 
 

@@ -132,7 +132,7 @@ def test_a_silence_holds_pages_back_until_its_end(shop: Escalated, mailbox: Mail
     shop.end_silence(silence)
     shop.pass_time(minutes=1)
     assert shop.paged(muted) == [("alice", 1, 1)]
-    assert shop.said(muted)[1] == "Paging goes on. It was held back: silence deploy."
+    assert shop.said(muted)[1] == "Paging continues. It was held back: silence deploy."
     # No time passed for the steps meanwhile.
     shop.pass_time(minutes=9)
     assert shop.paged(muted) == [("alice", 1, 1)]

@@ -288,7 +288,7 @@ def test_who_did_not_arrange_a_swap_is_told_by_mail(
     (told,) = mails(night)
     assert (told.recipient, told.subject) == (
         "bob@people.example",
-        "Shifts of yours were swapped: Primary of acme/shop",
+        "Your on-call shifts were swapped: Primary of acme/shop",
     )
     assert "alice swapped shifts with you:" in told.text
     theirs = "from Mon 2026-12-07 09:00 until Tue 2026-12-08 09:00"

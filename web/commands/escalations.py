@@ -155,7 +155,7 @@ def create_route_command(
 ) -> dict[str, Any]:
     """Create a route in PROJECT. The first route that fits an alert decides."""
     if (policy is None) is not nobody:
-        message = "Give either --policy or --nobody."
+        message = "Use either --policy or --nobody."
         raise click.UsageError(message)
     place = _project(project)
     draft = RouteDraft(
@@ -213,7 +213,7 @@ def change_route_command(
 ) -> dict[str, Any]:
     """Change the route ID of PROJECT; what is not given stays."""
     if policy is not None and nobody:
-        message = "Say either --policy or --nobody."
+        message = "Use either --policy or --nobody."
         raise click.UsageError(message)
     place = _project(project)
     present = route_store.get_route(place.id, route, session=db.session())

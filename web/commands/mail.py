@@ -24,7 +24,7 @@ mail = AppGroup("mail", help="E-mail that the worker sends.")
 @click.argument("address")
 @one_transaction
 def test_command(*, address: str) -> dict[str, Any]:
-    """Send a test message to ADDRESS at once, and print what the mail server said."""
+    """Send a test message to ADDRESS, and print the answer of the mail server."""
     settings = settings_now(session=db.session())
     # No lock is held while the server takes its time.
     db.session.rollback()
@@ -45,7 +45,7 @@ def test_command(*, address: str) -> dict[str, Any]:
 @mail.command("status")
 @one_transaction
 def status_command() -> dict[str, Any]:
-    """Print how many messages wait, since when, and how many were given up."""
+    """Print how many messages are waiting, since when, and how many were given up."""
     state = queue_state(session=db.session())
     oldest = state.oldest_at
     return {
@@ -58,14 +58,14 @@ def status_command() -> dict[str, Any]:
 
 def _message(address: str, instance_name: str, base_url: str) -> Message:
     text = (
-        f"This is a test message of {instance_name} at {base_url}.\n\n"
+        f"This is a test message from {instance_name} at {base_url}.\n\n"
         "If you read this, e-mail works.\n"
     )
     return Message(
         id=0,
         key=random_hex(16),
         recipient=address,
-        subject=f"Test message of {instance_name}",
+        subject=f"Test message from {instance_name}",
         text=text,
         created_at=now(),
         tries=1,

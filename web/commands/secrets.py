@@ -36,7 +36,7 @@ def reencrypt_command() -> dict[str, Any]:
     session, keyring = db.session(), services().keyring
     seen = rotation(keyring, session=session, now=now())
     if ignorant := seen.hosts_without(keyring.fingerprints[0]):
-        message = f"These do not know SECRET_KEY yet, and could not read it: {', '.join(ignorant)}."
+        message = f"These hosts do not have the new SECRET_KEY yet: {', '.join(ignorant)}."
         raise ConflictError(message)
     done = reencrypt(keyring, session=session)
     return {"reencrypted": done, "unreadable": dict(seen.unreadable)}

@@ -200,7 +200,7 @@ def create_window_command(
 
 def _recurrence(repeat: str | None, rule: str | None) -> Recurrence | None:
     if rule and repeat:
-        message = "Give --repeat or --rule, not both."
+        message = "Use --repeat or --rule, not both."
         raise InvalidError(message, field="rule")
     if rule:
         return parse_rule(rule)

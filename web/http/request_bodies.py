@@ -112,10 +112,10 @@ def _gunzipped(body: bytes, most: int, encoding: str) -> bytes:
         # GzipFile, because a loop with zlib would copy the rest of the body once for each member.
         return GzipFile(fileobj=BytesIO(body)).read(most)
     except EOFError as error:
-        message = f"The {encoding} body ended before its time."
+        message = f"The {encoding} body is incomplete."
         raise UnreadableBody(message) from error
     except (BadGzipFile, zlib.error) as error:
-        message = f"The body is not {encoding}, or something follows it that is not."
+        message = f"The body is not {encoding}, or is followed by other data."
         raise UnreadableBody(message) from error
 
 
@@ -128,10 +128,10 @@ def _inflated(body: bytes, most: int, encoding: str) -> bytes:
         message = f"The body is not {encoding}."
         raise UnreadableBody(message) from error
     if len(unpacked) < most and not unpacker.eof:
-        message = f"The {encoding} body ended before its time."
+        message = f"The {encoding} body is incomplete."
         raise UnreadableBody(message)
     if unpacker.unused_data:
-        message = f"Something follows the {encoding} body."
+        message = f"There is other data after the {encoding} body."
         raise UnreadableBody(message)
     return unpacked
 

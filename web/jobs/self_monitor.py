@@ -106,7 +106,7 @@ class SelfMonitor(Loop):
     ) -> timedelta | None:
         alert_id = self._open(target)
         if alert_id is None:
-            message = "The alert was answered with success, and is not there."
+            message = "The alert was accepted, but it does not exist."
             raise SelfMonitorError(message)
         limit = timedelta(seconds=settings.self_monitor_deadline_seconds)
         while True:
@@ -131,7 +131,7 @@ class SelfMonitor(Loop):
         except SelfMonitorError as error:
             return replace(found, problem=found.problem or str(error))
         if self._open(target):
-            message = "The resolution was answered with success, and the alert is still open."
+            message = "The resolution was accepted, but the alert is still open."
             return replace(found, problem=found.problem or message)
         with Session(self.engine) as session, session.begin():
             synthetic.remove_earlier(target.project_id, session=session)

@@ -71,7 +71,7 @@ def asked_grid(given: Mapping[str, str], schedule: ScheduleView) -> Grid:
         message = "day must be a date like 2027-05-31."
         raise QueryError(message, field="day") from error
     if not FIRST <= day <= LAST:
-        message = f"day must lie between {FIRST} and {LAST}."
+        message = f"day must be between {FIRST} and {LAST}."
         raise QueryError(message, field="day")
     return Grid.around(day, CalendarView(view), schedule.time_zone)
 

@@ -61,7 +61,7 @@ def _gunzipped(raw: Iterator[bytes]) -> Iterator[bytes]:
     except zlib.error as error:
         raise GitBodyError("The body is not gzip, as its Content-Encoding says.") from error
     if not unpacker.eof:
-        raise GitBodyError("The gzip body ended before its time.")
+        raise GitBodyError("The gzip body is incomplete.")
 
 
 def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:

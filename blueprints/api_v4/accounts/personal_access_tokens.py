@@ -78,7 +78,7 @@ def rotate_self(bearer: Bearer, body: RotationBody) -> NewAccessToken:
 def rotate(bearer: Bearer, token_id: int, body: RotationBody) -> NewAccessToken:
     """Rotate another token; only with a personal access token."""
     if bearer.personal_token_id is None:
-        message = "Rotating a personal access token needs a personal access token, or its page."
+        message = "Only a personal access token, or its page, can rotate a personal access token."
         raise ForbiddenError(message)
     check_may_rotate(token_id, bearer, session=db.session())
     return _rotated(token_id, bearer, body)
@@ -117,7 +117,7 @@ def _owner_id(bearer: Bearer) -> int | None:
 
 def _own_id(bearer: Bearer) -> int:
     if bearer.personal_token_id is None:
-        message = "This is an OAuth token; /oauth/token/info tells about it."
+        message = "This is an OAuth token: use /oauth/token/info instead."
         raise NotFoundError(message)
     return bearer.personal_token_id
 

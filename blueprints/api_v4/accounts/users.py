@@ -112,7 +112,7 @@ def show(viewer: Viewer, user_id: int) -> User:
 def create(body: AccountBody) -> Account:
     """Create a user, with the given password or one that only this response contains."""
     if (body.password is None) != body.force_random_password:
-        message = "Give a password, or force_random_password=true."
+        message = "Send a password, or force_random_password=true."
         raise InvalidError(message, field="password")
     release_locks(db.session())  # to hash a password takes a while
     return _created(body) if body.password is None else _created_with(body.password, body)

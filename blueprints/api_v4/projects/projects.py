@@ -155,7 +155,7 @@ def present_projects(found: Listed[ProjectDetails], query: ProjectQuery) -> Foun
 def checked_segment(path: str) -> str:
     """Return the last part of a path, or raise InvalidError for more than that."""
     if "/" in path:
-        message = "path is one name; the group that it is in has a parameter of its own."
+        message = "path must be a single name; the group has its own parameter."
         raise InvalidError(message, field="path")
     return path
 
@@ -168,7 +168,7 @@ def present_path(path: str, moved: Changes) -> str:
 def _segment_of(name: str) -> str:
     path = as_segment(name)
     if not path:
-        message = "path is missing, and no path can be made of the name."
+        message = "path is missing, and cannot be derived from the name."
         raise InvalidError(message, field="path")
     return path
 

@@ -99,7 +99,7 @@ def undo(batch_id: int, by: Actor, *, session: Session, now: datetime) -> BatchV
     batch = own_batch(batch_id, by.id, session=session, is_locked=True)
     view = view_of(batch, session=session, now=now)
     if not view.can_be_undone:
-        message = "This change was undone already, is under way, or is older than a day."
+        message = "This change has already been undone, is in progress, or is older than a day."
         raise InvalidError(message)
     batch.state = BatchState.UNDOING.value
     _undo_slice(batch, by, session=session, now=now)

@@ -60,7 +60,7 @@ def _fits_one(patterns: Sequence[str], value: str | None) -> bool:
 def conditions_from(json: Mapping[str, object]) -> Conditions:
     """Read conditions from JSON, in which every member is optional; raise InvalidError.
 
-    The first three are arrays of strings. `labels` is a text of matchers, an array of such texts,
+    The first three are arrays of strings. `labels` is a text of matchers, an array of such strings,
     or an object of names and the values that they must equal. Other members are ignored.
     """
     return Conditions(
@@ -135,7 +135,7 @@ def _equal(name: object, value: object, field: str) -> Matcher:
 
 def _no_matchers(field: str) -> InvalidError:
     message = (
-        f'{field} must be a text of matchers such as team="db", an array of such texts, or an '
+        f'{field} must be a string of matchers such as team="db", an array of such strings, or an '
         "object of names and values, all of them strings."
     )
     return InvalidError(message, field=field)

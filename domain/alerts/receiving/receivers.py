@@ -255,7 +255,7 @@ def find_metrics_receiver(
 def _receiver(row: Row | None, now: datetime) -> Receiver:
     found = FoundIntegration._make(row) if row is not None else None
     if found is None or found.type == IntegrationType.EXTERNAL:
-        message = "No alert integration answers at this address."
+        message = "There is no alert integration at this URL."
         raise UnknownReceiverError(message)
     return Receiver(
         integration_id=found.id,

@@ -83,7 +83,7 @@ def _read(payload: Mapping[str, object]) -> _Request:
         message = f"A request to confirm a subscription lacks {', '.join(missing)}."
         raise RefusedSubscriptionError(message)
     if members["Type"] != CONFIRMATION:
-        message = "The type of the body is not the one of its header."
+        message = "The type in the body does not match the header."
         raise RefusedSubscriptionError(message)
     return _Request(
         members=members,
@@ -114,7 +114,7 @@ def _fetched(get: Get, url: OutgoingUrl, what: str) -> bytes:
 def _check_signature(asked: _Request, certificate: bytes) -> None:
     algorithm = _HASHES.get(asked.members["SignatureVersion"])
     if algorithm is None:
-        message = "The version of the signature is not known: it is neither 1 nor 2."
+        message = "The version of the signature is unknown: it must be 1 or 2."
         raise RefusedSubscriptionError(message)
     message = "The signature of the request is wrong, so nothing is confirmed."
     try:

@@ -67,7 +67,7 @@ def create_stream(url: str, *, session: Session, keyring: Keyring, now: datetime
     """Create a destination, which gets all events from now on."""
     parse_outgoing_url(url)
     if (session.scalar(select(func.count(AuditStream.id))) or 0) >= MOST_STREAMS:
-        raise ConflictError(f"There are {MOST_STREAMS} destinations already: remove one first.")
+        raise ConflictError(f"There are {MOST_STREAMS} destinations already. Delete one first.")
     secret = new_secret()
     row = AuditStream(url=url, secret_ciphertext=keyring.encrypt(secret), created_at=now)
     session.add(row)

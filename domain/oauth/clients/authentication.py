@@ -104,9 +104,13 @@ def presented_client(request: ProtocolRequest) -> PresentedClient:
         return PresentedClient(client_id, secret, method)
     basic_id, basic_secret = basic
     if secret and basic_secret:
-        raise InvalidRequestError("Client credentials are given both as Basic and in the body.")
+        raise InvalidRequestError(
+            "Client credentials are in the Authorization header and in the body."
+        )
     if client_id is not None and client_id != basic_id:
-        raise InvalidRequestError("The client_id of the body is not the one of the header.")
+        raise InvalidRequestError(
+            "The client_id in the body does not match the Authorization header."
+        )
     if basic_secret:
         return PresentedClient(basic_id, basic_secret, Method.BASIC)
     # Clients of public applications send Basic with an empty password: that counts as none.

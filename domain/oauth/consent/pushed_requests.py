@@ -49,7 +49,7 @@ class InvalidRequestUriError(InvalidRequestError):
 
     error = "invalid_request_uri"
     description = (
-        "The request_uri is unknown, was used already, is too old, or belongs to another "
+        "The request_uri is unknown, has already been used, is too old, or belongs to another "
         "application. Start again from the application."
     )
 

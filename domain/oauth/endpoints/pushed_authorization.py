@@ -42,7 +42,7 @@ def _authorization_request(asked: ClientRequest[None]) -> ProtocolRequest:
     """Return the authorization request, bound to the key that is proved (RFC 9449, 10.1)."""
     named, thumbprint = asked.request.value("dpop_jkt"), asked.key_thumbprint
     if thumbprint is not None and named not in {None, thumbprint}:
-        raise InvalidProofError("The DPoP proof is not of the key that dpop_jkt names.")
+        raise InvalidProofError("The key of the DPoP proof does not match dpop_jkt.")
     # With Basic authentication, client_id is not in the body.
     known = {"client_id": asked.get_client().get_client_id(), "dpop_jkt": thumbprint or named}
     lists = {**asked.request.payload.datalist, **{k: [v] for k, v in known.items() if v}}

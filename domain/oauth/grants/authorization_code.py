@@ -37,10 +37,10 @@ from models import Authorization
 #: The same for all of these, since a thief of a code must learn no more.
 UNKNOWN_CODE = "The authorization code is unknown, or was issued to another client."
 EXPIRED_CODE = "The authorization code has expired. Send the browser for a new one."
-USED_CODE = "The authorization code was used already, and what it gave is revoked."
-LOST_CODE = "The authorization code was used already."
-OTHER_URI = "The redirect_uri is not the one of the authorization request."
-OTHER_KEY = "The code needs a DPoP proof of the key that dpop_jkt named."
+USED_CODE = "The authorization code has already been used, and its tokens are revoked."
+LOST_CODE = "The authorization code has already been used."
+OTHER_URI = "The redirect_uri does not match the authorization request."
+OTHER_KEY = "The authorization code needs a DPoP proof with the key of dpop_jkt."
 #: Numbers have one spelling, without leading zeros.
 _SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})

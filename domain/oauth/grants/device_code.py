@@ -23,9 +23,9 @@ from models import DeviceAuthorization
 
 #: The same for all of these, since a thief of a code must learn no more.
 UNKNOWN_CODE = "The device code is unknown, or was issued to another client."
-REDEEMED_CODE = "The device code was redeemed already."
+REDEEMED_CODE = "The device code has already been redeemed."
 WITHDRAWN_CODE = "The approval of the device was withdrawn."
-LOST_CODE = "The device code was redeemed already, or its approval was withdrawn."
+LOST_CODE = "The device code has already been redeemed, or its approval was withdrawn."
 #: So long a poll may be on its way.
 _ON_THE_WAY = timedelta(seconds=1)
 _NONE = timedelta(0)

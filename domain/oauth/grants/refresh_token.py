@@ -25,10 +25,12 @@ from models import AccessToken
 #: The same for all of these, since a thief of a token must learn no more.
 UNKNOWN = "The refresh token is unknown, or was issued to another client."
 REVOKED = "The refresh token was revoked."
-USED = "The refresh token was used already."
-OTHER_KEY = "The refresh token is bound to a key: prove it by DPoP."
-OTHER_URI = "The redirect_uri is not that of the authorization request."
-STOLEN = "The refresh token was used already, so every token of the same consent is revoked now."
+USED = "The refresh token has already been used."
+OTHER_KEY = "The refresh token is bound to a key: send a DPoP proof."
+OTHER_URI = "The redirect_uri does not match the authorization request."
+STOLEN = (
+    "The refresh token has already been used, so all tokens of the same authorization are revoked."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -132,7 +132,9 @@ def _messages(
 class _Wording:
     """The wording for personal tokens and for those of a project or group."""
 
+    #: Before and after the name of the token.
     what: str
+    of_whom: str
     page: str
     reason: str
 
@@ -140,6 +142,7 @@ class _Wording:
     def of_person(cls, sign: NoticeSettings) -> "_Wording":
         return cls(
             what="Your personal access token",
+            of_whom="",
             page=f"{sign.base_url}/-/user_settings/access_tokens",
             reason="You receive this message because the token is yours.",
         )
@@ -148,7 +151,8 @@ class _Wording:
     def of_namespace(cls, path: str, sign: NoticeSettings, *, is_group: bool) -> "_Wording":
         page = f"groups/{path}/-/access_tokens" if is_group else f"{path}/-/settings/access_tokens"
         return cls(
-            what=f"The access token of {path} named",
+            what="The access token",
+            of_whom=f" of {path}",
             page=f"{sign.base_url}/{page}",
             reason=f"You receive this message because you are a maintainer of {path}.",
         )
@@ -173,7 +177,7 @@ def _message(
         subject=f"The access token “{token.name}” expires {when}",
         text=(
             f"Hello {to.name},\n\n"
-            f"{words.what} “{token.name}” expires on {day}, at {clock}.\n"
+            f"{words.what} “{token.name}”{words.of_whom} expires on {day}, at {clock}.\n"
             f"Everything that uses it loses access then. {use}\n\n"
             "Rotate it before then to get a new token with the same lifetime:\n"
             f"{words.page}\n\n"

@@ -178,7 +178,7 @@ def rotate_token(
         .execution_options(synchronize_session=False)
     )
     if claimed is None:
-        message = "This token is revoked or expired already; create a new one."
+        message = "This token is revoked or has expired. Create a new one."
         raise InvalidError(message)
     details = TokenDetails(
         name=old.name,

@@ -59,7 +59,7 @@ class InvalidProofError(OAuth2Error):
 class UsedProofError(InvalidProofError):
     """The proof was already used (section 11.1)."""
 
-    description = "The DPoP proof was used already."
+    description = "The DPoP proof has already been used."
 
 
 class _ProofRegistry(JWSRegistry):

@@ -58,7 +58,7 @@ def check_bound(
             raise KeyNotProvedError("The access token is not bound to a key.")
         return
     if not presented.is_with_proof:
-        raise KeyNotProvedError("The access token is bound to a key: show it with the scheme DPoP.")
+        raise KeyNotProvedError("The access token is bound to a key: send it with the scheme DPoP.")
     try:
         proof = _proof_of(bearer, presented, now)
         if not connection.all(

@@ -108,7 +108,7 @@ def _grant_types(asked: list[str] | None, *, has_devices: bool) -> list[str]:
         wanted.discard(DeviceCodeGrant.GRANT_TYPE)
     found = [name for name in GRANT_TYPES if name in wanted]
     if found == ["refresh_token"]:
-        raise InvalidClientMetadataError("None of the grant_types is available to such a client.")
+        raise InvalidClientMetadataError("None of the grant_types is available to this client.")
     return found
 
 

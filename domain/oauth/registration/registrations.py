@@ -148,13 +148,13 @@ def _check_identity(
 ) -> None:
     """Check the client's own client_id and client_secret in a replacement."""
     if body.get("client_id") != application.uid:
-        raise InvalidRequestError("client_id must be the one of this registration.")
+        raise InvalidRequestError("client_id does not match this registration.")
     for name in _OURS:
         if name in body:
             raise InvalidRequestError(f"{name} cannot be set by clients.")
     secret = body.get("client_secret")
     if secret is not None and not _is_secret_of(application, secret, context):
-        raise InvalidClientMetadataError("client_secret is not the one of this registration.")
+        raise InvalidClientMetadataError("client_secret does not match this registration.")
 
 
 def _is_secret_of(application: Application, secret: object, context: OAuthContext) -> bool:

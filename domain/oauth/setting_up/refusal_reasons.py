@@ -92,7 +92,7 @@ TEXTS: Mapping[str, ReasonText] = {
     ),
     RefusalReason.EXPIRED_CODE: ReasonText(
         title="Expired authorization code",
-        advice=f"A code lives for at most ten minutes. {_ONCE}",
+        advice=f"A code is valid for at most ten minutes. {_ONCE}",
     ),
     RefusalReason.USED_CODE: ReasonText(
         title="Authorization code used twice",
@@ -162,7 +162,7 @@ TEXTS: Mapping[str, ReasonText] = {
     RefusalReason.WRONG_PASSWORD: ReasonText(
         title="Wrong user name or password",
         advice=(
-            "An account with two-factor authentication cannot be used with a password alone: use "
+            "An account with two-factor authentication needs more than a password: use "
             "the authorization code or device flow."
         ),
     ),
@@ -187,7 +187,7 @@ TEXTS: Mapping[str, ReasonText] = {
     ),
     RefusalReason.PROOF: ReasonText(
         title="DPoP proof refused",
-        advice="Make a new proof for each request, with the URL and the clock of this instance.",
+        advice="Create a new proof for each request, with its URL and the correct time.",
     ),
     RefusalReason.UNREGISTERED_REDIRECT_URI: ReasonText(
         title="Redirect URI not registered",
@@ -198,7 +198,7 @@ TEXTS: Mapping[str, ReasonText] = {
     ),
     RefusalReason.RESPONSE_TYPE: ReasonText(
         title="Unsupported response type",
-        advice="Send response_type=code, with PKCE in place of the implicit flow.",
+        advice="Send response_type=code, with PKCE instead of the implicit flow.",
     ),
     RefusalReason.MISSING_CHALLENGE: ReasonText(
         title="No code challenge",

@@ -174,7 +174,7 @@ def test_a_token_that_died_meanwhile_is_not_rotated(gatebell: LiveGatebell) -> N
 
     assert answer.status_code == 302
     after = browser.get(gatebell.url + PAGE)
-    assert "revoked or expired already" in after.text
+    assert "revoked or has expired" in after.text
     assert "No active tokens" in after.text
 
 

@@ -268,7 +268,7 @@ def test_a_test_alert_that_is_none_says_why(gatebell: LiveGatebell) -> None:
         ("", 400, "The body is empty"),
         ("{", 400, "not JSON"),
         ("NaN", 400, "NaN"),
-        (3, 400, "must be a text"),
+        (3, 400, "must be a string"),
         ({"title": "x"}, 400, "Missing or malformed attributes"),
         (deep, 400, "nested too deep"),
         ("x" * (1024 * 1024 + 1), 413, ""),

@@ -141,7 +141,7 @@ def test_a_note_that_is_none_says_why(gatebell: LiveGatebell) -> None:
     for body, words in (
         ({}, "Enter a note"),
         ({"body": " \n "}, "Enter a note"),
-        ({"body": 3}, "must be a text"),
+        ({"body": 3}, "must be a string"),
         ({"body": "\x00"}, "must not contain a NUL"),
         ({"body": "x" * 10_001}, "at most 10,000 characters"),
     ):

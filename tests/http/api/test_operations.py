@@ -42,8 +42,8 @@ def test_a_client_that_has_the_response_is_told_so_without_it(gatebell: LiveGate
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (5, "name must be a text"),
-        (["production"], "name must be a text"),
+        (5, "name must be a string"),
+        (["production"], "name must be a string"),
         ("a\x00b", "name must not contain a NUL character"),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_release_leaves_out_what_comes_after_it(gatebell: LiveGatebell) -> Non
         ({"name": "a.py", "content": "  \n"}, "content is empty"),
         ({"name": "a.py"}, "content is missing"),
         ({"name": "a.py", "content": "x", "release": "next"}, "must be a release such as 18.0"),
-        ({"name": 7, "content": ["x"]}, "content must be a text"),
+        ({"name": 7, "content": ["x"]}, "content must be a string"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_words(

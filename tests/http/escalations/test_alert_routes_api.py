@@ -131,7 +131,7 @@ def test_a_dry_run_says_who_would_have_been_paged(gatebell: LiveGatebell) -> Non
     ("body", "problem"),
     [
         ({"since": "soon"}, "since must be a time"),
-        ({"since": "2999-01-01T00:00:00Z"}, "The beginning must be before the end"),
+        ({"since": "2999-01-01T00:00:00Z"}, "The start must be before the end"),
         ({"since": "2026-01-01T00:00:00Z", "until": "2026-06-01T00:00:00Z"}, "at most 92 days"),
         ({"until": "0001-01-01T00:00:00Z"}, "too long ago"),
     ],

@@ -122,7 +122,7 @@ def test_names_are_unique_and_a_stranger_is_no_target(gatebell: LiveGatebell) ->
     refused = call.refused(
         "POST", "/escalation_policies", status=409, json={**body, "name": "NIGHT"}
     )
-    assert refused.endswith("This project has a policy with the name NIGHT already.")
+    assert refused.endswith("This project already has a policy with the name NIGHT.")
     stranger = person_for(gatebell, None).username
     body = {"name": "Day", "steps": [f"0s user:{stranger}"]}
     assert "is not a member" in call.refused("POST", "/escalation_policies", json=body)
@@ -169,7 +169,7 @@ def test_the_command_line_says_what_is_wrong(gatebell: LiveGatebell) -> None:
     done = gatebell.run_cli("escalations", "create", path, "--name", "N", "--step", "0s user:x")
     assert (done.returncode, "“x” is not a member" in done.stderr) == (1, True)
     done = gatebell.run_cli("alert-routes", "create", path, "--name", "N")
-    assert (done.returncode, "Give either --policy or --nobody." in done.stderr) == (2, True)
+    assert (done.returncode, "Use either --policy or --nobody." in done.stderr) == (2, True)
 
 
 def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -> None:

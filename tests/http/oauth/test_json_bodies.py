@@ -37,13 +37,13 @@ BAD: tuple[tuple[str | bytes, str], ...] = (
     ('"grant_type=password"', "must be a JSON object"),
     ("5", "must be a JSON object"),
     ('{"grant_type": "password", "grant_type": "password"}', "grant_type is given more than once"),
-    ('{"token": 5}', "token must be a text"),
-    ('{"token": true}', "token must be a text"),
-    ('{"token": {"a": "b"}}', "token must be a text"),
-    ('{"token": []}', "token must be a text"),
-    ('{"token": ["a"]}', "token must be a text"),
-    ('{"token": "\\ud800"}', "token must be a text"),
-    ('{"\\"\\u00e9\\ud800": 1}', "??? must be a text"),
+    ('{"token": 5}', "token must be a string"),
+    ('{"token": true}', "token must be a string"),
+    ('{"token": {"a": "b"}}', "token must be a string"),
+    ('{"token": []}', "token must be a string"),
+    ('{"token": ["a"]}', "token must be a string"),
+    ('{"token": "\\ud800"}', "token must be a string"),
+    ('{"\\"\\u00e9\\ud800": 1}', "??? must be a string"),
 )
 
 

@@ -81,7 +81,7 @@ def test_a_code_that_is_no_good_says_why(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     elsewhere = redeem(gatebell, client, new_code(gatebell, client), redirect_uri="https://x.y/")
     assert_refused(elsewhere, "invalid_grant")
-    assert "redirect_uri is not the one of the authorization request" in said(elsewhere)
+    assert "redirect_uri does not match the authorization request" in said(elsewhere)
 
     phone = phone_application(gatebell)
     other = redeem_publicly(
@@ -91,7 +91,7 @@ def test_a_code_that_is_no_good_says_why(gatebell: LiveGatebell) -> None:
 
     code = new_code(gatebell, client)
     pair_in(redeem(gatebell, client, code))
-    assert "used already" in said(redeem(gatebell, client, code))
+    assert "already been used" in said(redeem(gatebell, client, code))
 
     code = new_code(gatebell, client)
     with database_of(gatebell) as session:
@@ -122,9 +122,9 @@ def test_a_refresh_token_that_is_no_good_says_why(gatebell: LiveGatebell) -> Non
     refresh(gatebell, phone, public.refresh, client_secret=None)
     age_refreshes(gatebell, timedelta(minutes=1))
     used = refresh(gatebell, client, kept.refresh)
-    assert said(used) == "The refresh token was used already."
+    assert said(used) == "The refresh token has already been used."
     stolen = refresh(gatebell, phone, public.refresh, client_secret=None)
-    assert "every token of the same consent is revoked" in said(stolen)
+    assert "all tokens of the same authorization are revoked" in said(stolen)
 
 
 def test_a_wrong_way_to_ask_is_told_the_right_one(gatebell: LiveGatebell) -> None:

@@ -59,8 +59,8 @@ LARGE = b"0014command=ls-refs\n0001" + b"0009peel\n" * 9_000_000
 BROKEN: dict[str, tuple[dict[str, Any], int, str]] = {
     "no gzip": (packed(LS_REFS), 400, "The body is not gzip, as its Content-Encoding says."),
     "a wrong checksum": (packed(gzip.compress(LS_REFS)[:-8] + b"x" * 8), 400, "is not gzip"),
-    "cut short": (packed(gzip.compress(LS_REFS)[:-9]), 400, "The gzip body ended before its time."),
-    "nothing": (packed(b""), 400, "The gzip body ended before its time."),
+    "cut short": (packed(gzip.compress(LS_REFS)[:-9]), 400, "The gzip body is incomplete."),
+    "nothing": (packed(b""), 400, "The gzip body is incomplete."),
     "more behind the end": (packed(gzip.compress(LS_REFS) + b"x"), 400, "goes on behind its end"),
     "gzip without end": (packed(gzip.compress(LARGE)), 413, "is larger than 67108864 bytes."),
     **{

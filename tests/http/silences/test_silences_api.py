@@ -119,7 +119,7 @@ def test_matchers_may_be_an_object_and_a_form(developer: ApiCaller) -> None:
 
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({}, "matchers is missing"),
-    ({"matchers": WEB}, "Say when the silence ends"),
+    ({"matchers": WEB}, "Send the end of the silence"),
     ({"matchers": WEB, "duration": "2 hours"}, "not a duration"),
     ({"matchers": WEB, "duration": "999999999w"}, "too"),
     ({"matchers": WEB, "duration": "0s"}, "at least one minute"),

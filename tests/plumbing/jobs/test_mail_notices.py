@@ -141,7 +141,7 @@ def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind:
     assert told == {people[name].email for name in names}
     text = outbox.mailbox.messages[0].get_content()
     page = "acme/shop/-/settings/access_tokens" if kind == "project" else "groups/acme/-/access_tok"
-    assert f"The access token of {path} named “deploy”" in text
+    assert f"The access token “deploy” of {path}" in text
     assert f"http://localhost/{page}" in text
 
 

@@ -370,7 +370,7 @@ _REASONS = (
     ("missing", "is missing"),
     ("extra", "is not a known parameter or field"),
     ("string_unicode", "contains something that is not a character"),
-    ("string", "must be a text"),
+    ("string", "must be a string"),
     ("int", "must be a whole number"),
     ("float", "must be a number"),
     ("bool", "must be true or false"),

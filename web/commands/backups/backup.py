@@ -78,7 +78,7 @@ def backup(
 def _make_empty(directory: Path) -> None:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if next(directory.iterdir(), None) is not None:
-        message = f"{directory} is not empty: give a new directory for each backup."
+        message = f"{directory} is not empty: use a new directory for each backup."
         raise InvalidError(message)
 
 

@@ -78,7 +78,7 @@ class Manifest:
             said = json.loads((directory / NAME).read_text(encoding="utf-8"))
             return cls._of(said)
         except FileNotFoundError:
-            message = f"{directory} has no {NAME}: it is no backup, or one that was not finished."
+            message = f"{directory} has no {NAME}: it is not a backup, or was not completed."
             raise InvalidError(message) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             message = f"{directory / NAME} cannot be read."
@@ -87,7 +87,7 @@ class Manifest:
     @classmethod
     def _of(cls, said: dict[str, Any]) -> "Manifest":
         if said["format"] != _FORMAT:
-            message = f"This backup has format {said['format']}; this release reads {_FORMAT}."
+            message = f"This backup has the format {said['format']}; this release reads {_FORMAT}."
             raise InvalidError(message)
         files = [BackedUpFile(**each) for each in said["files"]]
         return cls(**{**said, "contents": Contents(**said["contents"]), "files": files})

@@ -115,7 +115,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
     if not targets.has_tables(settings):
         return
     if not may_replace:
-        message = "The database is not empty: give --replace to lose what is in it."
+        message = "The database is not empty: use --replace to overwrite it."
         raise ConflictError(message)
     try:
         with Session(db.engine) as session:

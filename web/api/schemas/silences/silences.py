@@ -76,7 +76,7 @@ def end_of(begin: datetime, ends_at: datetime | None, duration: str | None) -> d
     if duration is None:
         return ends_at
     if ends_at is not None:
-        message = "Give ends_at or duration, not both."
+        message = "Send ends_at or duration, not both."
         raise InvalidError(message, field="duration")
     return later(begin, parse_duration(duration, field="duration"), field="duration")
 
@@ -92,7 +92,7 @@ def later(moment: datetime, length: timedelta, *, field: str) -> datetime:
 
 def _needed(end: datetime | None) -> datetime:
     if end is None:
-        message = "Say when the silence ends: ends_at, or duration such as 2h."
+        message = "Send the end of the silence: ends_at, or a duration such as 2h."
         raise InvalidError(message, field="ends_at")
     return end
 
