@@ -35,9 +35,9 @@ _NOT_FROM_HERE = "Only this machine and METRICS_NETWORKS read this without METRI
 @described(Description(name="health.liveness", tag=HEALTH, returns=Liveness))
 @open_to_anyone
 def healthz() -> Response:
-    """Return 200 if this process runs, without further checks.
+    """Return 200 if this process is running, without further checks.
 
-    `gatebell doctor` is also told which IP address its request seemed to have.
+    `gatebell doctor` also gets the IP address that its request seemed to have.
     """
     return jsonify(status="ok", **seen_client(request))
 

@@ -55,7 +55,7 @@ _REFUSALS = (400, 401, 403, 404, 408, 413, 415, 422, 429)
 )
 @checks_its_key
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
-    """Receive at the URL of an integration; the slug is for people only."""
+    """Receive alerts at the URL of an integration; the slug is ignored."""
     if (slug, endpoint_identifier) == ("alerts", "notify"):  # no identifier is so short
         return notify_http(f"{project_path}/alerts/notify")
     return _receive(partial(receivers.find_receiver, project_path, endpoint_identifier))
@@ -75,7 +75,7 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 )
 @checks_its_key
 def notify_http(project_path: str) -> Response:
-    """Receive for the project's oldest HTTP integration."""
+    """Receive alerts for the project's oldest HTTP endpoint."""
     find = partial(receivers.find_oldest_receiver, project_path, IntegrationType.HTTP)
     return _receive(find)
 

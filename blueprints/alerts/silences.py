@@ -189,7 +189,7 @@ def expire(project: ProjectView, silence_id: int) -> ResponseReturnValue:
 @silences.get("/flapping")
 @project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
 def show_flapping(project: ProjectView) -> ResponseReturnValue:
-    """Show how alerts that open again and again are treated."""
+    """Show the settings of flap detection."""
     settings = flapping.get_settings(project.id, session=db.session())
     return _flapping_page(project, FlapSettingsForm.of(settings))
 
@@ -197,7 +197,7 @@ def show_flapping(project: ProjectView) -> ResponseReturnValue:
 @silences.post("/flapping")
 @project_member(at_least=Role.MAINTAINER)
 def change_flapping(project: ProjectView) -> ResponseReturnValue:
-    """Change how alerts that open again and again are treated."""
+    """Change the settings of flap detection."""
     form = FlapSettingsForm()
     if not form.validate():
         return _flapping_page(project, form)

@@ -31,7 +31,7 @@ applications = Blueprint("applications", __name__, url_prefix="/applications")
 @applications.get("")
 @operation("applications.index", query=ApplicationQuery, returns=Application)
 def index(query: ApplicationQuery) -> Found[Application]:
-    """List the applications of the instance, the newest first."""
+    """List the instance-wide applications, newest first."""
     found, total = list_instance_wide(offset=query.offset, limit=query.size, session=db.session())
     return Found(items=[Application.of(each) for each in found], total=total)
 
@@ -39,7 +39,7 @@ def index(query: ApplicationQuery) -> Found[Application]:
 @applications.post("")
 @operation("applications.create", body=ApplicationBody, returns=NewApplication, status=201)
 def create(bearer: Bearer, body: ApplicationBody) -> NewApplication:
-    """Register an application of the instance; only this response contains its secret."""
+    """Create an instance-wide application; only this response contains its secret."""
     registered = domain.register(
         body.details,
         owner_id=bearer.user_id,
@@ -55,7 +55,7 @@ def create(bearer: Bearer, body: ApplicationBody) -> NewApplication:
 @applications.delete("/<int:application_id>")
 @operation("applications.delete")
 def delete(application_id: int) -> None:
-    """Delete an application of the instance with all its tokens."""
+    """Delete an instance-wide application with all its tokens."""
     application = domain.get_instance_wide(application_id, session=db.session())
     _record(EventKind.APPLICATION_REMOVED, application)
     domain.remove(application.id, session=db.session())
@@ -78,7 +78,7 @@ def renew(application_id: int) -> NewApplication:
 def refused_requests(
     bearer: Bearer, application_id: int, query: RefusedRequestQuery
 ) -> Found[RefusedRequest]:
-    """List the refused authorization and token requests of an application, the newest first."""
+    """List the rejected authorization and token requests of an application, newest first."""
     application = _shown_to(bearer, application_id)
     found = list_refusals(
         application.id, session=db.session(), offset=query.offset, limit=query.size

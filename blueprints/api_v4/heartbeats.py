@@ -77,14 +77,14 @@ def pause(project: ProjectView, heartbeat_id: int) -> Heartbeat:
 @heartbeats.post(f"{_ONE}/resume")
 @operation("heartbeats.resume", returns=Heartbeat)
 def resume(project: ProjectView, heartbeat_id: int) -> Heartbeat:
-    """Resume a heartbeat: the next ping is expected as if one had come now."""
+    """Resume a heartbeat: the next ping is expected as if one had arrived now."""
     return _shown(project, actions.resume(project, heartbeat_id))
 
 
 @heartbeats.get(f"{_ONE}/url")
 @operation("heartbeats.url", returns=HeartbeatUrl).but(writes=True)
 def url(project: ProjectView, heartbeat_id: int) -> HeartbeatUrl:
-    """Show the URL of a heartbeat, and record that in the audit log."""
+    """Show the URL of a heartbeat; the audit log records this."""
     found = actions.read_url(project, heartbeat_id)
     return HeartbeatUrl.of(found, actions.ping_url(found.clear))
 
@@ -92,7 +92,7 @@ def url(project: ProjectView, heartbeat_id: int) -> HeartbeatUrl:
 @heartbeats.post(f"{_ONE}/reset_url")
 @operation("heartbeats.reset_url", body=UrlResetBody, returns=HeartbeatUrl, status=201)
 def reset_url(project: ProjectView, heartbeat_id: int, body: UrlResetBody) -> HeartbeatUrl:
-    """Replace the URL of a heartbeat; the old one can stay valid for a time."""
+    """Replace the URL of a heartbeat; the old one can stay valid for some time."""
     made = actions.reset_url(project, heartbeat_id, previous_for=body.previous_for)
     return HeartbeatUrl.of(made, actions.ping_url(made.clear))
 
@@ -100,7 +100,7 @@ def reset_url(project: ProjectView, heartbeat_id: int, body: UrlResetBody) -> He
 @heartbeats.get(f"{_ONE}/pings")
 @operation("heartbeats.pings", query=PagedQuery, returns=HeartbeatPing)
 def pings(project: ProjectView, heartbeat_id: int, query: PagedQuery) -> Found[HeartbeatPing]:
-    """List the pings in the log of a heartbeat, the newest first."""
+    """List the pings in the log of a heartbeat, newest first."""
     actions.get(project, heartbeat_id)
     found = log.list_pings(project.id, heartbeat_id, query.part, session=db.session())
     return Found.of(found, HeartbeatPing.of)

@@ -106,7 +106,7 @@ def tag(project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
 @registry_repositories.delete(_TAG)
 @operation("registry_repositories.delete_tag")
 def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> None:
-    """Delete a tag of a registry repository, at once."""
+    """Delete a tag of a registry repository, immediately."""
     repository = _repository(project, repository_id)
     remove_tag(repository, domain.get_tag(repository, tag_name, session=db.session()))
 

@@ -35,7 +35,7 @@ def _description(name: str) -> Description:
 @described(_description("success"))
 @checks_its_url.but(writes=False)
 def success(key: str) -> Response:
-    """Say that the job has run."""
+    """Report that the job has run."""
     return _answer(key, PingKind.SUCCESS)
 
 
@@ -43,7 +43,7 @@ def success(key: str) -> Response:
 @described(_description("start"))
 @checks_its_url.but(writes=False)
 def start(key: str) -> Response:
-    """Say that the job begins: its duration is measured, and a run without end is noticed."""
+    """Report that the job has started: its duration is measured, and it has to finish in time."""
     return _answer(key, PingKind.START)
 
 
@@ -51,7 +51,7 @@ def start(key: str) -> Response:
 @described(_description("fail"))
 @checks_its_url.but(writes=False)
 def fail(key: str) -> Response:
-    """Say that the job failed, which opens an alert at once."""
+    """Report that the job has failed, which opens an alert immediately."""
     return _answer(key, PingKind.FAIL)
 
 
@@ -59,7 +59,7 @@ def fail(key: str) -> Response:
 @described(_description("log"))
 @checks_its_url.but(writes=False)
 def log(key: str) -> Response:
-    """Add an entry to the log, which says nothing of the job."""
+    """Add an entry to the log, without a report about the job."""
     return _answer(key, PingKind.LOG)
 
 
@@ -67,7 +67,7 @@ def log(key: str) -> Response:
 @described(_description("exit_status"))
 @checks_its_url.but(writes=False)
 def exit_status(key: str, exit_status: int) -> Response:
-    """Say with which exit status the job ended: 0 is a success, others are failures."""
+    """Report the exit status of the job: 0 is a success, all others are failures."""
     kind = PingKind.FAIL if exit_status else PingKind.SUCCESS
     return _answer(key, kind, exit_status)
 

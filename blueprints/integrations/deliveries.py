@@ -126,7 +126,7 @@ def _flash_replays(result: Replays) -> None:
 @deliveries.post("/<int:delivery_id>/send_again")
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
-    """Store the body of a delivery as a new one, read with the present mapping."""
+    """Store the body of a delivery as a new one, read with the current mapping."""
     integration = integration_of(project, integration_id)
     resent = receive_again(integration, delivery_id, sender=get_current_user().username)
     if resent.is_accepted:

@@ -45,7 +45,7 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
                 content_type=HTML,
                 headers=("Location",),
             ),
-            400: Answer(text="The application is not known.", content_type=HTML),
+            400: Answer(text="The application is unknown.", content_type=HTML),
         },
     )
 )
@@ -83,8 +83,7 @@ def consent() -> ResponseReturnValue:
 def consent_by_post() -> ResponseReturnValue:
     """Accept an authorization request by POST (OpenID Connect Core 3.1.2.1).
 
-    It comes from an application's own origin and can hold no token of ours; nothing is done here
-    but to go on to where it is answered.
+    It comes from another origin and has no CSRF token, so it only redirects to GET.
     """
     return redirect(authorization_url(request.form.to_dict(flat=False)), code=303)
 

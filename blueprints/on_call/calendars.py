@@ -77,7 +77,7 @@ def end(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
 )
 @open_to_anyone.but(writes=True)
 def show(token: str) -> Response:
-    """Return the calendar of a secret address: all shifts, or `?shifts=mine`."""
+    """Return the calendar of a secret URL, with all shifts, or with your own by `?shifts=mine`."""
     query = read_query(OnCallCalendarQuery, dict(request.args.lists()))
     opened = feeds.open_feed(token, session=db.session(), keyring=services().keyring, now=now())
     content = calendar_of(opened, only_own=query.shifts == "mine")

@@ -83,7 +83,7 @@ def delete_override(
 @on_call_changes.route("/swaps/new", methods=["GET", "POST"])
 @project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
 def new_swap(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
-    """Exchange two shifts of two users."""
+    """Swap two shifts of two users."""
     schedule = get_schedule(project.id, schedule_id, session=db.session())
     own = None if project.can_maintain else current_user.username
     form = SwapForm(schedule=schedule, shifts=shifts_to_swap(schedule), own=own)
@@ -119,7 +119,7 @@ def _swap(project: ProjectView, schedule: ScheduleView, form: SwapForm) -> bool:
 @on_call_changes.post("/swaps/<int:swap_id>/delete")
 @project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
 def delete_swap(project: ProjectView, schedule_id: int, swap_id: int) -> ResponseReturnValue:
-    """Undo what is left of a swap."""
+    """Undo the remaining part of a swap."""
     schedule = get_schedule(project.id, schedule_id, session=db.session())
     try:
         undone = swaps.undo_swap(

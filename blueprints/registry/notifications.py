@@ -36,7 +36,7 @@ registry_notifications = MachineBlueprint(
 )
 @checks_registry_secret
 def receive() -> Response:
-    """Store what changed in the registry; events of unknown projects are counted only."""
+    """Store events of the registry; events of unknown projects are only counted."""
     check_notification_secret()
     received = read_bounded(LARGEST_BODY)
     check_media_type()

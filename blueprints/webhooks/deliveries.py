@@ -56,7 +56,7 @@ def show(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseRet
 @webhook_deliveries.post(f"{_ONE_DELIVERY}/send_again")
 @project_member(at_least=Role.MAINTAINER)
 def send_again(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
-    """Queue a delivery once more, with the id that it had."""
+    """Queue a delivery again, with the same id."""
     try:
         changes.send_again(project, webhook_id, delivery_id)
     except ConflictError as error:

@@ -44,15 +44,21 @@ class Permission:
 
     @property
     def text(self) -> str:
-        """What is asked for, in words."""
-        who = f"a token with {' or '.join(self.scopes)}"
+        """What is required, in words."""
+        is_any = self.scopes == _ANY
+        if is_any and self.is_open:
+            return "no token"
+        token = f"a token with {'any scope' if is_any else _scopes_in_words(self.scopes)}"
         if self.is_for_administrators:
-            return f"{who}, of an administrator"
+            return f"{token}, of an administrator"
         if self.least is not None:
-            return f"{who}, of a member of {self.place.value}, {self.least.label} or higher"
-        if not self.is_open:
-            return who
-        return "anyone" if self.scopes == _ANY else f"{who}; public ones without a token"
+            return f"{token}, and the {self.least.label} role or higher in {self.place.value}"
+        return f"{token}, except for what is public" if self.is_open else token
+
+
+def _scopes_in_words(scopes: tuple[str, ...]) -> str:
+    *first, last = scopes
+    return f"the scope {', '.join(first)} or {last}" if first else f"the scope {last}"
 
 
 _READ = ("api", "read_api", "read")

@@ -99,7 +99,7 @@ def test_command(*, stream_id: int) -> dict[str, Any]:
 @click.argument("stream_id", type=int)
 @one_transaction
 def delete_command(*, stream_id: int) -> dict[str, Any]:
-    """Remove a destination; events that wait for it are never sent."""
+    """Delete a destination; events that are waiting for it are never sent."""
     removed = streams.remove(stream_id)
     return {"id": removed.id, "url": removed.url, "undelivered": removed.backlog}
 

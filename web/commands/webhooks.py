@@ -139,7 +139,7 @@ def test_command(*, project: str, webhook_id: int) -> dict[str, Any]:
 @click.argument("webhook_id", type=int)
 @one_transaction
 def delete_command(*, project: str, webhook_id: int) -> dict[str, Any]:
-    """Delete a webhook; what waits for it is never sent."""
+    """Delete a webhook; waiting deliveries are never sent."""
     removed = changes.remove(_project(project), webhook_id)
     return {"id": removed.id, "url": removed.url, "undelivered": removed.backlog}
 

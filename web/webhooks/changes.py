@@ -100,7 +100,7 @@ def remove(project: ProjectView, webhook_id: int) -> EndpointView:
 
 
 def send_again(project: ProjectView, webhook_id: int, delivery_id: int) -> EndpointView:
-    """Queue a delivery once more, with the id that it had."""
+    """Queue a delivery again, with the same id."""
     endpoint = get(project, webhook_id)
     log.send_again(webhook_id, delivery_id, session=db.session(), now=now())
     return endpoint

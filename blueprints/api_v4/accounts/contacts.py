@@ -35,7 +35,7 @@ def index(viewer: Viewer, query: ContactQuery) -> Found[Contact]:
 @contacts.post("")
 @operation("contacts.create", body=ContactBody, returns=Contact, status=201)
 def create(viewer: Viewer, body: ContactBody) -> Contact:
-    """Create a contact, which is sent a code to confirm it."""
+    """Create a contact and send it a confirmation code."""
     address = shared.checked_address(body.type, body.address)
     made = shared.create(_owner(viewer), address, body.label, is_confirmed=False)
     return Contact.of(made)
@@ -67,14 +67,14 @@ def send_code(viewer: Viewer, contact_id: int) -> Contact:
 @contacts.post(f"{_ONE}/test")
 @operation("contacts.send_test", returns=ContactTest)
 def send_test(viewer: Viewer, contact_id: int) -> ContactTest:
-    """Send a test message, and return what came of it."""
+    """Send a test message, and return the result."""
     return ContactTest.of(shared.send_test(contact_id, _owner(viewer)))
 
 
 @contacts.delete(_ONE)
 @operation("contacts.delete")
 def delete(viewer: Viewer, contact_id: int) -> None:
-    """Delete a contact with the messages that wait for it."""
+    """Delete a contact with its waiting messages."""
     shared.delete(contact_id, _owner(viewer))
 
 

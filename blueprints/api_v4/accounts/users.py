@@ -110,7 +110,7 @@ def show(viewer: Viewer, user_id: int) -> User:
 @users.post("/users")
 @operation("users.create", body=AccountBody, returns=NewAccount | Account, status=201)
 def create(body: AccountBody) -> Account:
-    """Create a user, with the given password or one that only this response contains."""
+    """Create a user, with a given password or a generated one that only this response contains."""
     if (body.password is None) != body.force_random_password:
         message = "Send a password, or force_random_password=true."
         raise InvalidError(message, field="password")
@@ -197,7 +197,7 @@ def export(bearer: Bearer, user_id: int) -> Response:
 @users.delete("/users/<int:user_id>")
 @operation("users.delete", body=ErasureBody)
 def delete(bearer: Bearer, user_id: int, body: ErasureBody) -> None:
-    """Erase a person; what others need of their work stays under a pseudonym."""
+    """Delete a user; what others need is kept under a pseudonym."""
     session = db.session()
     heir = body.applications_to
     erase(

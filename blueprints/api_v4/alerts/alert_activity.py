@@ -31,7 +31,7 @@ alert_activity = Blueprint(
 @alert_activity.get("/notes")
 @operation("alert_activity.notes", query=ActivityQuery, returns=AlertNote)
 def notes(project: ProjectView, iid: int, query: ActivityQuery) -> Found[AlertNote]:
-    """List the notes of users about an alert, the newest first."""
+    """List the notes of users on an alert, newest first."""
     alert_id = get_alert_id(project.id, iid, session=db.session())
     return Found.of_page(list_notes(alert_id, _part(query), session=db.session()), AlertNote.of)
 
@@ -47,7 +47,7 @@ def create_note(project: ProjectView, iid: int, body: AlertNoteBody, actor: Acto
 @alert_activity.get("/activity")
 @operation("alert_activity.index", query=ActivityQuery, returns=AlertActivity)
 def index(project: ProjectView, iid: int, query: ActivityQuery) -> Found[AlertActivity]:
-    """List what users and reports did to an alert, the newest first."""
+    """List the activity of an alert, newest first."""
     alert_id = get_alert_id(project.id, iid, session=db.session())
     return Found.of_page(
         list_activity(alert_id, _part(query), session=db.session()), AlertActivity.of
@@ -57,7 +57,7 @@ def index(project: ProjectView, iid: int, query: ActivityQuery) -> Found[AlertAc
 @alert_activity.get("/occurrences")
 @operation("alert_activity.occurrences", query=ActivityQuery, returns=AlertOccurrence)
 def occurrences(project: ProjectView, iid: int, query: ActivityQuery) -> Found[AlertOccurrence]:
-    """List the reports of an alert with their deliveries, the newest first."""
+    """List the reports of an alert with their deliveries, newest first."""
     alert_id = get_alert_id(project.id, iid, session=db.session())
     position = read_position(query.cursor)
     page = list_occurrences(alert_id, position, size=query.size, session=db.session())

@@ -33,7 +33,7 @@ _ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
 @alert_deliveries.get("")
 @operation("alert_deliveries.index", query=DeliveryQuery, returns=Delivery)
 def index(project: ProjectView, integration_id: int, query: DeliveryQuery) -> Found[Delivery]:
-    """List the deliveries to an alert integration, the newest first."""
+    """List the deliveries to an alert integration, newest first."""
     wanted = query.of_integration(integration_of(project, integration_id).id)
     part = Slice(size=query.size, before=read_cursor(query.cursor))
     return Found.of_page(log.list_deliveries(wanted, part, session=db.session()), Delivery.of)
@@ -42,7 +42,7 @@ def index(project: ProjectView, integration_id: int, query: DeliveryQuery) -> Fo
 @alert_deliveries.get(_ONE_DELIVERY)
 @operation("alert_deliveries.show", returns=DeliveryDetail)
 def show(project: ProjectView, integration_id: int, delivery_id: int) -> DeliveryDetail:
-    """Show a delivery with its body and the alerts that it touched."""
+    """Show a delivery with its body and its alerts."""
     return _shown(project, integration_id, delivery_id)
 
 
@@ -60,7 +60,7 @@ def body(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
 def resend(
     project: ProjectView, integration_id: int, delivery_id: int, actor: Actor
 ) -> DeliveryDetail:
-    """Store the body of a delivery as a new one, which is read with the present mapping."""
+    """Process the body of a delivery again, with the current mapping."""
     integration = integration_of(project, integration_id)
     resent = send_again(integration, delivery_id, sender=actor.name)
     return _shown(project, integration_id, resent.delivery_id)
@@ -71,7 +71,7 @@ def resend(
 def replay(
     project: ProjectView, integration_id: int, body: ReplayBody, actor: Actor
 ) -> ReplayResult:
-    """Store the refused deliveries of a period after all, read with the present mapping."""
+    """Process the rejected deliveries of a period again, with the current mapping."""
     integration = integration_of(project, integration_id)
     period = Period(since=body.since, until=body.until or now(), after=body.after)
     return ReplayResult.of(replay_period(integration, period, sender=actor.name))

@@ -27,7 +27,7 @@ alert_integration_keys = Blueprint("alert_integration_keys", __name__, url_prefi
 @alert_integration_keys.get("/credentials")
 @operation("alert_integration_keys.credentials", returns=IntegrationCredentials).but(writes=True)
 def credentials(project: ProjectView, integration_id: int) -> IntegrationCredentials:
-    """Show the URL and the key of an alert integration, and record that in the audit log."""
+    """Show the URL and the key of an alert integration; the audit log records this."""
     integration = _receiver(project, integration_id)
     details = {"project": project.path, "type": integration.type.value}
     kind = EventKind.INTEGRATION_KEY_READ
@@ -52,7 +52,7 @@ def index(project: ProjectView, integration_id: int) -> Found[IntegrationKey]:
 def rotate(
     project: ProjectView, integration_id: int, body: KeyRotationBody
 ) -> IntegrationCredentials:
-    """Replace the key of an alert integration; the old one can stay valid for a time."""
+    """Replace the key of an alert integration; the old one can stay valid for some time."""
     integration, until = _receiver(project, integration_id), body.previous_key_expires_at
     domain.reset_key(
         integration.id,
@@ -70,7 +70,7 @@ def rotate(
 @alert_integration_keys.delete("/keys/<key_id>")
 @operation("alert_integration_keys.delete")
 def delete(project: ProjectView, integration_id: int, key_id: str) -> None:
-    """End the previous key of an alert integration before its time."""
+    """Revoke the previous key of an alert integration."""
     integration = _receiver(project, integration_id)
     domain.end_key(integration.id, key_id, session=db.session(), now=now())
     record_change("previous key ended", project, integration)

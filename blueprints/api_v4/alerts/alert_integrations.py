@@ -69,7 +69,7 @@ def show(project: ProjectView, integration_id: int) -> Integration:
 @alert_integrations.put(ONE)
 @operation("alert_integrations.change", body=IntegrationBody, returns=Integration)
 def change(project: ProjectView, integration_id: int, body: IntegrationBody) -> Integration:
-    """Change name, API URL and whether an alert integration is active."""
+    """Change the name or the API URL of an alert integration, or turn it on or off."""
     before = integration_of(project, integration_id)
     domain.change_integration(
         integration_id, body.edit, project_id=project.id, session=db.session()

@@ -33,7 +33,7 @@ def of_group(group: GroupView, query: ProjectsAlertQuery) -> Found[ProjectAlert]
 @answers_with(json="application/json", csv="text/csv")
 @operation("alert_lists.download_of_group", query=ProjectsAlertExportQuery)
 def download_of_group(group: GroupView, query: ProjectsAlertExportQuery, kind: str) -> Response:
-    """Write all alerts of a group's list, with its filters, as a file."""
+    """Export the alerts of a group that match the filters, as a file."""
     wanted = query.of_projects(projects_of_group(group.id))
     return alert_file(wanted, query.order, path=group.path, kind=kind)
 
@@ -41,7 +41,7 @@ def download_of_group(group: GroupView, query: ProjectsAlertExportQuery, kind: s
 @alert_lists.get(_MINE)
 @operation("alert_lists.mine", query=ProjectsAlertQuery, returns=ProjectAlert)
 def mine(viewer: Viewer, query: ProjectsAlertQuery) -> Found[ProjectAlert]:
-    """List the alerts of all projects where the user is a member who may see them."""
+    """List the alerts of all projects in which the user can see alerts."""
     return _listed(query, projects_of_member(viewer, session=db.session()))
 
 
@@ -49,7 +49,7 @@ def mine(viewer: Viewer, query: ProjectsAlertQuery) -> Found[ProjectAlert]:
 @answers_with(json="application/json", csv="text/csv")
 @operation("alert_lists.download_mine", query=ProjectsAlertExportQuery)
 def download_mine(viewer: Viewer, query: ProjectsAlertExportQuery, kind: str) -> Response:
-    """Write all alerts of the list of all projects, with its filters, as a file."""
+    """Export the alerts of all projects that match the filters, as a file."""
     wanted = query.of_projects(projects_of_member(viewer, session=db.session()))
     return alert_file(wanted, query.order, path="all-projects", kind=kind)
 

@@ -36,7 +36,7 @@ def show(project: ProjectView, integration_id: int) -> AlertMapping:
 @alert_mappings.put("")
 @operation("alert_mappings.change", body=AlertMappingBody, returns=AlertMapping)
 def change(project: ProjectView, integration_id: int, body: AlertMappingBody) -> AlertMapping:
-    """Save a sample and a mapping, which new deliveries are read with."""
+    """Save a sample and a mapping for new deliveries."""
     integration = _mappable(project, integration_id)
     draft = _draft(body, integration)
     samples.save_mapping(integration_id, draft.sample, draft.mapping, session=db.session())
@@ -47,7 +47,7 @@ def change(project: ProjectView, integration_id: int, body: AlertMappingBody) ->
 @alert_mappings.delete("")
 @operation("alert_mappings.delete")
 def delete(project: ProjectView, integration_id: int) -> None:
-    """Delete sample and mapping: each field is read from the key of its own name again."""
+    """Delete the sample and the mapping; fields are read from the keys with their names again."""
     integration = integration_of(project, integration_id)
     samples.remove_mapping(integration_id, session=db.session())
     record_change("mapping removed", project, integration)

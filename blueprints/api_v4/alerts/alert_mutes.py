@@ -17,7 +17,7 @@ alert_mutes = Blueprint("alert_mutes", __name__, url_prefix="/projects/<path:ref
 @alert_mutes.get(f"/<int(max={LARGEST_IID}):iid>/mute")
 @operation("alert_mutes.show", returns=AlertMute)
 def show(project: ProjectView, iid: int) -> AlertMute:
-    """Show whether and why the pages of an alert are held back."""
+    """Show whether and why an alert pages nobody."""
     session = db.session()
     alert_id = get_alert_id(project.id, iid, session=session)
     return AlertMute.of(muted_alert(alert_id, at=now(), session=session, reading=reading()))

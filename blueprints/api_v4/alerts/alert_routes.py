@@ -27,7 +27,7 @@ alert_routes = Blueprint(
 @alert_routes.get("")
 @operation("alert_routes.index", query=AlertRouteQuery, returns=AlertRoute)
 def index(project: ProjectView, query: AlertRouteQuery) -> Found[AlertRoute]:
-    """List routes of alerts, in the order in which they are asked."""
+    """List the alert routes, in the order in which they are applied."""
     found = domain.all_routes(project.id, session=db.session())
     shown = found[query.offset : query.offset + query.size]
     return Found(items=[AlertRoute.of(each) for each in shown], total=len(found))
@@ -36,14 +36,14 @@ def index(project: ProjectView, query: AlertRouteQuery) -> Found[AlertRoute]:
 @alert_routes.get("/<int:route_id>")
 @operation("alert_routes.show", returns=AlertRoute)
 def show(project: ProjectView, route_id: int) -> AlertRoute:
-    """Show a route of alerts."""
+    """Show an alert route."""
     return AlertRoute.of(domain.get_route(project.id, route_id, session=db.session()))
 
 
 @alert_routes.post("")
 @operation("alert_routes.create", body=AlertRouteBody, returns=AlertRoute, status=201)
 def create(project: ProjectView, body: AlertRouteBody) -> AlertRoute:
-    """Create a route of alerts."""
+    """Create an alert route."""
     draft = RouteDraft(
         name=body.name,
         conditions=body.conditions(),
@@ -56,7 +56,7 @@ def create(project: ProjectView, body: AlertRouteBody) -> AlertRoute:
 @alert_routes.put("/<int:route_id>")
 @operation("alert_routes.change", body=AlertRouteChange, returns=AlertRoute)
 def change(project: ProjectView, route_id: int, body: AlertRouteChange) -> AlertRoute:
-    """Change a route of alerts; what is left out stays."""
+    """Change an alert route; omitted fields are kept."""
     present = domain.get_route(project.id, route_id, session=db.session())
     given = body.model_fields_set
     draft = RouteDraft(
@@ -73,7 +73,7 @@ def change(project: ProjectView, route_id: int, body: AlertRouteChange) -> Alert
 @alert_routes.delete("/<int:route_id>")
 @operation("alert_routes.delete")
 def delete(project: ProjectView, route_id: int) -> None:
-    """Delete a route of alerts."""
+    """Delete an alert route."""
     delete_route(project, route_id)
 
 

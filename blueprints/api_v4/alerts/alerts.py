@@ -44,7 +44,7 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 @alerts.get("")
 @operation("alerts.index", query=AlertQuery, returns=Alert)
 def index(project: ProjectView, query: AlertQuery) -> Found[Alert]:
-    """List alerts, with the filters and orders of the page."""
+    """List alerts, with the same filters and sort orders as the page."""
     page = list_alerts(query.of_project(project.id), query.part, session=db.session())
     urls = AlertUrls()
     return Found.of_page(page, lambda row: Alert.of(row, urls.of(project.path, row.iid)))
@@ -54,7 +54,7 @@ def index(project: ProjectView, query: AlertQuery) -> Found[Alert]:
 @answers_with(json="application/json", csv="text/csv")
 @operation("alerts.download", query=AlertExportQuery)
 def download(project: ProjectView, query: AlertExportQuery, kind: str) -> Response:
-    """Write all alerts of the list, with its filters, as a file."""
+    """Export the alerts that match the filters, as a file."""
     wanted = query.of_project(project.id)
     return alert_file(wanted, query.order, path=project.path, kind=kind)
 
@@ -70,7 +70,7 @@ def show(project: ProjectView, iid: int) -> AlertDetail:
 @answers_with(file="application/octet-stream")
 @operation("alerts.payload")
 def payload(project: ProjectView, iid: int) -> Response:
-    """Return the body that an alert was read from, as it was received."""
+    """Return the payload of an alert, as it was received."""
     return payload_file(get_payload(project.id, iid, session=db.session()))
 
 

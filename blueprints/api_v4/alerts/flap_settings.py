@@ -17,14 +17,14 @@ flap_settings = Blueprint(
 @flap_settings.get("")
 @operation("flap_settings.show", returns=FlapSettingsResource)
 def show(project: ProjectView) -> FlapSettingsResource:
-    """Show how alerts that open again and again are treated."""
+    """Show the settings of flap detection."""
     return FlapSettingsResource.of(get_settings(project.id, session=db.session()))
 
 
 @flap_settings.put("")
 @operation("flap_settings.edit", body=FlapSettingsBody, returns=FlapSettingsResource)
 def edit(project: ProjectView, body: FlapSettingsBody) -> FlapSettingsResource:
-    """Change how alerts that open again and again are treated."""
+    """Change the settings of flap detection."""
     session = db.session()
     wanted = body.wanted(get_settings(project.id, session=session))
     stored = store_settings(project.id, wanted, session=session)

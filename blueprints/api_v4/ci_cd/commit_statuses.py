@@ -32,7 +32,7 @@ def index(project: ProjectView, sha: str, query: CommitStatusQuery) -> Found[Com
 @commit_statuses.post("/statuses/<sha:sha>")
 @operation("commit_statuses.create", body=CommitStatusBody, returns=CommitStatus, status=201)
 def create(project: ProjectView, sha: str, body: CommitStatusBody, bearer: Bearer) -> CommitStatus:
-    """Report the status of a commit, or change the one that this job reported before."""
+    """Report the status of a commit, or update the status that this job reported before."""
     report = StatusReport(
         sha=sha,
         status=body.state,

@@ -58,7 +58,7 @@ def create(project: ProjectView, body: EnvironmentBody) -> Environment:
 @environments.put("/<int:environment_id>")
 @operation("environments.edit", body=EnvironmentChange, returns=Environment)
 def edit(project: ProjectView, environment_id: int, body: EnvironmentChange) -> Environment:
-    """Change where an environment runs."""
+    """Change the external URL of an environment."""
     return Environment.of(
         domain.set_external_url(project.id, environment_id, body.external_url, session=db.session())
     )

@@ -28,7 +28,7 @@ incident_alerts = Blueprint(
 @incident_alerts.get("")
 @operation("incident_alerts.index", query=IncidentAlertsQuery, returns=Alert)
 def index(project: ProjectView, iid: int, query: IncidentAlertsQuery) -> Found[Alert]:
-    """List the alerts of an incident, the newest first."""
+    """List the alerts of an incident, newest first."""
     incident_id = get_incident_id(project.id, iid, session=db.session())
     part = Slice(size=query.size, before=read_cursor(query.cursor))
     page, urls = list_linked(incident_id, part, session=db.session()), AlertUrls()

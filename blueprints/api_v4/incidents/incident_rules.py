@@ -43,7 +43,7 @@ def show(project: ProjectView, rule_id: int) -> IncidentRule:
 @incident_rules.post("")
 @operation("incident_rules.create", body=IncidentRuleBody, returns=IncidentRule, status=201)
 def create(project: ProjectView, body: IncidentRuleBody) -> IncidentRule:
-    """Create a rule for the alerts to come."""
+    """Create a rule for new alerts."""
     made = domain.create_rule(project.id, body.values, session=db.session(), now=now())
     record_event(rule_event(EventKind.INCIDENT_RULE_CREATED, made, project.path))
     return IncidentRule.of(made)

@@ -15,7 +15,7 @@ audit_events = Blueprint("audit_events", __name__, url_prefix="/audit_events")
 @audit_events.get("")
 @operation("audit_events.index", query=AuditEventQuery, returns=AuditEvent)
 def index(query: AuditEventQuery) -> Found[AuditEvent]:
-    """List the events of the whole instance, the newest first."""
+    """List the events of the instance, newest first."""
     found = log.list_events(query.wanted, query.part, session=db.session())
     return Found(
         items=[AuditEvent.of(each) for each in found.items],
@@ -28,7 +28,7 @@ def index(query: AuditEventQuery) -> Found[AuditEvent]:
 @answers_with(csv="text/csv", jsonl="application/jsonl")
 @operation("audit_events.download", query=AuditEventFilters)
 def download(query: AuditEventFilters, extension: str) -> Response:
-    """Write all events of the list, with its filters, as a file."""
+    """Export the events that match the filters, as a file."""
     return event_file(query.wanted, kind=extension)
 
 

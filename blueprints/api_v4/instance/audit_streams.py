@@ -58,7 +58,7 @@ def change(stream_id: int, body: AuditStreamChangeBody) -> AuditStream:
 @audit_streams.delete("/<int:stream_id>")
 @operation("audit_streams.delete")
 def delete(stream_id: int) -> None:
-    """Remove a destination; events that wait for it are never sent."""
+    """Delete a destination; events that are waiting for it are never sent."""
     streams.remove(stream_id)
 
 
@@ -75,5 +75,5 @@ def rotate_secret(stream_id: int, body: SecretRotationBody) -> NewAuditStream:
 @audit_streams.post("/<int:stream_id>/test")
 @operation("audit_streams.send_test", returns=SentTest)
 def send_test(stream_id: int, actor: Actor) -> SentTest:
-    """Send a test event at once, and return what came of it."""
+    """Send a test event immediately, and return the result."""
     return SentTest.of(streams.send_test(stream_id, actor))

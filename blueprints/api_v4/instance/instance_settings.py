@@ -27,7 +27,7 @@ instance_settings = Blueprint("instance_settings", __name__, url_prefix="/applic
 @instance_settings.get("/settings")
 @operation("instance_settings.show", returns=InstanceSettings)
 def show() -> Resource:
-    """Show the settings that can change while the service runs."""
+    """Show the settings that can be changed while the service is running."""
     return present_settings(settings_now(session=db.session()))
 
 
@@ -49,14 +49,14 @@ def change(body: Body) -> Resource:
 @instance_settings.get("/appearance")
 @operation("instance_settings.show_appearance", returns=Appearance)
 def show_appearance() -> Resource:
-    """Show what the sign-in page and all pages say."""
+    """Show the texts of the sign-in page and the messages on every page."""
     return present_appearance(settings_now(session=db.session()))
 
 
 @instance_settings.put("/appearance")
 @operation("instance_settings.change_appearance", body=AppearanceBody, returns=Appearance)
 def change_appearance(body: Body) -> Resource:
-    """Change what the sign-in page and all pages say."""
+    """Change the texts of the sign-in page and the messages on every page."""
     _store(body)
     return present_appearance(settings_now(session=db.session()))
 

@@ -45,14 +45,14 @@ def show(project: ProjectView, channel_id: int) -> Contact:
 @notification_channels.post(f"{_ONE}/test")
 @operation("notification_channels.send_test", returns=ContactTest)
 def send_test(project: ProjectView, channel_id: int) -> ContactTest:
-    """Send a test message, and return what came of it."""
+    """Send a test message, and return the result."""
     return ContactTest.of(shared.send_test(channel_id, _owner(project)))
 
 
 @notification_channels.delete(_ONE)
 @operation("notification_channels.delete")
 def delete(project: ProjectView, channel_id: int) -> None:
-    """Delete a channel with the messages that wait for it."""
+    """Delete a channel with its waiting messages."""
     shared.delete(channel_id, _owner(project))
 
 

@@ -59,7 +59,7 @@ def create(project: ProjectView, body: EscalationPolicyBody) -> EscalationPolicy
 @escalation_policies.put("/<int:policy_id>")
 @operation("escalation_policies.change", body=EscalationPolicyChange, returns=EscalationPolicy)
 def change(project: ProjectView, policy_id: int, body: EscalationPolicyChange) -> EscalationPolicy:
-    """Change an escalation policy; what is left out stays."""
+    """Change an escalation policy; omitted fields are kept."""
     present = domain.get_policy(project.id, policy_id, session=db.session()).plan
     written = WrittenPlan(
         steps=None if body.steps is None else read_steps(body.steps),

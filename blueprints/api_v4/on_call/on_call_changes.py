@@ -94,7 +94,7 @@ def delete_override(
 def list_swaps(
     project: ProjectView, schedule_id: int, query: OnCallChangeQuery
 ) -> Found[OnCallSwap]:
-    """List the swaps of a schedule, those that are over as well."""
+    """List the swaps of a schedule, including past ones."""
     schedule = _schedule(project, schedule_id)
     found = swaps.list_swaps(schedule.id, query.part, session=db.session())
     return Found.of(found, OnCallSwap.of)
@@ -105,7 +105,7 @@ def list_swaps(
 def create_swap(
     project: ProjectView, schedule_id: int, body: OnCallSwapBody, bearer: Bearer
 ) -> OnCallSwap:
-    """Exchange two shifts of two users.
+    """Swap two shifts of two users.
 
     Members without the Maintainer role can do it if one of the shifts is their own.
     """
@@ -134,7 +134,7 @@ def show_swap(project: ProjectView, schedule_id: int, swap_id: int) -> OnCallSwa
 @on_call_swaps.delete(_SWAP, endpoint="delete")
 @operation("on_call_swaps.delete")
 def delete_swap(project: ProjectView, schedule_id: int, swap_id: int, bearer: Bearer) -> None:
-    """Undo what is left of a swap."""
+    """Undo the remaining part of a swap."""
     schedule = _schedule(project, schedule_id)
     undone = swaps.undo_swap(
         schedule.id, swap_id, by=_changer(project, bearer), session=db.session(), now=now()

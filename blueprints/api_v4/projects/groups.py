@@ -40,7 +40,7 @@ groups = Blueprint("groups", __name__, url_prefix="/groups")
 @groups.get("")
 @operation("groups.index", query=GroupQuery, returns=Group, limit=Family.GROUPS)
 def index(viewer: Viewer, query: GroupQuery) -> Found[Group]:
-    """List the groups that the caller sees."""
+    """List the groups that the caller can see."""
     return _list(query, query.wanted(), viewer)
 
 
@@ -48,7 +48,7 @@ def index(viewer: Viewer, query: GroupQuery) -> Found[Group]:
 @refuses_with(404)
 @operation("groups.create", body=GroupBody, returns=Group, status=201)
 def create(bearer: Bearer, viewer: Viewer, body: GroupBody) -> Group:
-    """Create a group, which the caller then owns, or a subgroup."""
+    """Create a group, of which the caller becomes the owner, or a subgroup."""
     session = db.session()
     above = _parent(body.parent_id, bearer, viewer)
     made = creation.create_group(
@@ -117,7 +117,7 @@ def transfer_locations(group: GroupView, viewer: Viewer, query: TransferQuery) -
 @groups.delete("/<string:reference>")
 @operation("groups.delete", returns=Accepted, status=202)
 def delete(group: GroupView) -> Accepted:
-    """Delete a group with its subgroups and projects: gone at once, removed in the background."""
+    """Delete a group with its subgroups and projects. It disappears immediately."""
     paths = deletion.delete_group(group.namespace, session=db.session(), now=now())
     record_event(deleted(group.namespace, projects=len(paths)))
     return Accepted()
@@ -140,7 +140,7 @@ def descendant_groups(group: GroupView, viewer: Viewer, query: GroupQuery) -> Fo
 @groups.get("/<string:reference>/projects")
 @operation("groups.projects", query=GroupProjectQuery, returns=Project, limit=Family.GROUP_PROJECTS)
 def projects(group: GroupView, viewer: Viewer, query: GroupProjectQuery) -> Found[Project]:
-    """List the projects of a group that the caller sees."""
+    """List the projects of a group that the caller can see."""
     wanted = query.wanted(group_id=group.id, with_subgroups=query.include_subgroups)
     found = list_projects(wanted, query.part, viewer, session=db.session())
     return present_projects(found, query)

@@ -48,7 +48,7 @@ def index(namespace: Namespace, query: InvitationQuery) -> Found[Invitation]:
 @invitations.post("")
 @operation("invitations.create", body=InvitationBody, returns=InvitationResult, status=201)
 def create(namespace: Namespace, viewer: Viewer, body: InvitationBody) -> InvitationResult:
-    """Invite e-mail addresses; each gets a message with a link."""
+    """Invite e-mail addresses; each gets an e-mail with a link."""
     terms = InvitationTerms(role=body.access_level, expires_at=body.expires_at)
     problems = {each: _invite(namespace, each, terms, viewer) for each in body.email}
     refused = {email: reason for email, reason in problems.items() if reason}
@@ -60,7 +60,7 @@ def create(namespace: Namespace, viewer: Viewer, body: InvitationBody) -> Invita
 def change(
     namespace: Namespace, viewer: Viewer, email: str, body: InvitationChangeBody
 ) -> Invitation:
-    """Change what an invitation offers."""
+    """Change the role or the expiry date of an invitation."""
     session, moment = db.session(), now()
     found = domain.find_invitation(namespace, email, session=session, now=moment)
     has_day = "expires_at" in body.model_fields_set

@@ -28,7 +28,7 @@ members = Blueprint(
 @members.get("")
 @operation("members.index", query=MemberQuery, returns=Member, limit=Family.MEMBERS)
 def index(namespace: Namespace, query: MemberQuery) -> Found[Member]:
-    """List those who were given a role here."""
+    """List the direct members."""
     base_url = settings().base_url
     found = _matching(namespace, query.wanted(is_direct=True), query.part)
     return Found.of(found, lambda each: Member.direct(each, base_url))
@@ -46,7 +46,7 @@ def index_all(namespace: Namespace, query: MemberQuery) -> Found[Member]:
 @members.get("/<int:user_id>")
 @operation("members.show", returns=Member, limit=Family.MEMBERS)
 def show(namespace: Namespace, user_id: int) -> Member:
-    """Show a member who was given a role here."""
+    """Show a direct member."""
     return Member.direct(_get_direct(namespace, user_id), settings().base_url)
 
 
@@ -76,7 +76,7 @@ def create(namespace: Namespace, viewer: Viewer, body: MemberBody) -> Member | R
 @members.put("/<int:user_id>")
 @operation("members.change", body=MemberChangeBody, returns=Member)
 def change(namespace: Namespace, viewer: Viewer, user_id: int, body: MemberChangeBody) -> Member:
-    """Change the role of a member, or the day on which it ends."""
+    """Change the role or the expiry date of a member."""
     session, member = db.session(), _get_direct(namespace, user_id)
     number = member.id or 0
     if body.access_level is not None and body.access_level != member.own_role:
@@ -99,9 +99,9 @@ def change(namespace: Namespace, viewer: Viewer, user_id: int, body: MemberChang
 @members.delete("/<int:user_id>")
 @operation("members.delete")
 def delete(namespace: Namespace, viewer: Viewer, user_id: int) -> None:
-    """Remove a member, or leave; a role from a group above stays.
+    """Remove a member, or leave; inherited roles are kept.
 
-    To remove others asks for the role Maintainer.
+    Removing others requires the Maintainer role.
     """
     number, session = _get_direct(namespace, user_id).id or 0, db.session()
     if user_id == viewer.user_id:

@@ -44,7 +44,7 @@ projects = Blueprint("projects", __name__, url_prefix="/projects")
 @projects.get("")
 @operation("projects.index", query=ProjectQuery, returns=Project, limit=Family.PROJECTS)
 def index(viewer: Viewer, query: ProjectQuery) -> Found[Project]:
-    """List the projects that the caller sees."""
+    """List the projects that the caller can see."""
     found = list_projects(query.wanted(), query.part, viewer, session=db.session())
     return present_projects(found, query)
 
@@ -123,7 +123,7 @@ def transfer_locations(project: ProjectView, viewer: Viewer, query: TransferQuer
 @projects.delete("/<string:reference>")
 @operation("projects.delete", returns=Accepted, status=202)
 def delete(project: ProjectView) -> Accepted:
-    """Delete a project: gone at once, its alerts and files are removed in the background."""
+    """Delete a project. It disappears immediately; its data is removed in the background."""
     deletion.delete_project(project.namespace, session=db.session(), now=now())
     record_event(deleted(project.namespace))
     return Accepted()
@@ -132,7 +132,7 @@ def delete(project: ProjectView) -> Accepted:
 @projects.post("/<string:reference>/archive")
 @operation("projects.archive", returns=Project, status=201)
 def archive(project: ProjectView, viewer: Viewer) -> Project:
-    """Archive a project: it takes no changes, no pushes and no alerts."""
+    """Archive a project: it accepts no changes, pushes or alerts."""
     if editing.archive(project.id, session=db.session(), now=now()):
         record_event(archived(project.namespace))
     return _reread(project.path, viewer)
@@ -141,7 +141,7 @@ def archive(project: ProjectView, viewer: Viewer) -> Project:
 @projects.post("/<string:reference>/unarchive")
 @operation("projects.unarchive", returns=Project, status=201)
 def unarchive(project: ProjectView, viewer: Viewer) -> Project:
-    """Let an archived project take changes again."""
+    """Unarchive a project: it accepts changes, pushes and alerts again."""
     if editing.unarchive(project.id, session=db.session()):
         record_event(unarchived(project.namespace))
     return _reread(project.path, viewer)

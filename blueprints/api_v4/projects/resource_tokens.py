@@ -111,7 +111,7 @@ def rotate(
 @resource_tokens.delete("/<int:token_id>")
 @operation("resource_tokens.revoke")
 def revoke(namespace: Namespace, role: Role, token_id: int) -> None:
-    """Revoke a token; its bot ceases to be a member."""
+    """Revoke a token; its bot is no longer a member."""
     domain.check_may_end(_seen(namespace, token_id), role)
     token = domain.revoke_resource_token(namespace, token_id, session=db.session(), now=now())
     record_event(token.event(EventKind.TOKEN_REVOKED))

@@ -17,7 +17,7 @@ api_usage = Blueprint("api_usage", __name__, url_prefix="/releases/usage")
 @api_usage.get("")
 @operation("api_usage.index", query=UsageQuery, returns=UsageResource)
 def index(query: UsageQuery, viewer: Viewer) -> Found[UsageResource]:
-    """List the calls of the caller's tokens and applications that scheduled changes concern."""
+    """List the calls of the caller's tokens and applications that scheduled changes affect."""
     moment, session = now(), db.session()
     period = whole_period(settings(), moment)
     if query.scope == "mine":

@@ -26,7 +26,7 @@ release_checks = Blueprint("release_checks", __name__, url_prefix="/releases/che
 def create(body: ReleaseCheckBody) -> ReleaseCheck:
     """Check what breaks in a release.
 
-    Nothing of the content is stored, and none of it is in the answer.
+    The content is not stored, and not part of the response.
     """
     report = run_check(body.name, body.content, body.target)
     return ReleaseCheck.of(report, body.target)

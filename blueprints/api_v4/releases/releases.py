@@ -31,7 +31,7 @@ _LINK = f"{_LINKS}/<int:link_id>"
 @releases.get("")
 @operation("releases.index", query=ReleaseQuery, returns=ProjectRelease)
 def index(project: ProjectView, query: ReleaseQuery) -> Found[ProjectRelease]:
-    """List releases, the latest first."""
+    """List releases, latest first."""
     found = domain.list_releases(project.id, query.part, session=db.session())
     return Found.of(found, _presented)
 

@@ -24,7 +24,7 @@ _ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
 def index(
     project: ProjectView, webhook_id: int, query: WebhookDeliveryQuery
 ) -> Found[WebhookDelivery]:
-    """List the deliveries to a webhook, the newest first."""
+    """List the deliveries to a webhook, newest first."""
     wanted = query.of_webhook(changes.get(project, webhook_id).id)
     part = Slice(size=query.size, before=read_cursor(query.cursor))
     return Found.of_page(
@@ -42,7 +42,7 @@ def show(project: ProjectView, webhook_id: int, delivery_id: int) -> WebhookDeli
 @webhook_deliveries.post(f"{_ONE_DELIVERY}/send_again")
 @operation("webhook_deliveries.send_again", returns=WebhookDeliveryDetail, status=202)
 def send_again(project: ProjectView, webhook_id: int, delivery_id: int) -> WebhookDeliveryDetail:
-    """Queue a delivery once more, with the id that it had."""
+    """Queue a delivery again, with the same id."""
     changes.send_again(project, webhook_id, delivery_id)
     return _shown(project, webhook_id, delivery_id)
 

@@ -63,7 +63,7 @@ def change(project: ProjectView, webhook_id: int, body: WebhookChangeBody) -> We
 @webhooks.delete(ONE)
 @operation("webhooks.delete")
 def delete(project: ProjectView, webhook_id: int) -> None:
-    """Delete a webhook; what waits for it is never sent."""
+    """Delete a webhook; waiting deliveries are never sent."""
     changes.remove(project, webhook_id)
 
 
@@ -78,5 +78,5 @@ def rotate_secret(project: ProjectView, webhook_id: int, body: SecretRotationBod
 @webhooks.post(f"{ONE}/test")
 @operation("webhooks.send_test", returns=WebhookTest)
 def send_test(project: ProjectView, webhook_id: int) -> WebhookTest:
-    """Send a test message at once, and return what came of it."""
+    """Send a test message immediately, and return the result."""
     return WebhookTest.of_webhook(changes.send_test(project, webhook_id))

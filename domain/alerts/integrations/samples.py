@@ -183,7 +183,7 @@ def save_mapping(
 
 
 def remove_mapping(integration_id: int, *, session: Session) -> None:
-    """Delete sample and mapping: each field is read from the key of its own name again.
+    """Delete the sample and the mapping; fields are read from the keys with their names again.
 
     The words for severities stay.
     """

@@ -44,7 +44,7 @@ class Caller(Enum):
     ANYONE = "anyone"
     #: In the header, or in the body by client_id and client_secret.
     CLIENT = "client"
-    #: A token of an application, and no personal one.
+    #: A token of an application, not a personal one.
     OAUTH_TOKEN = "OAuth token"  # noqa: S105 - a name
     #: An initial access token, where the instance asks for one.
     REGISTRAR = "registrar"

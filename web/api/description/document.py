@@ -16,8 +16,8 @@ from web.api.idempotency import HEADER
 from web.api.schemas.webhooks.webhook_messages import MESSAGES
 
 _ABOUT = """\
-Everything that programs can request from this service. What a request may do depends on the scopes
-of its token and on the role of the token's user; each operation says what it requires.
+All operations of this service for programs. What a request can do depends on the scopes
+of its token and on the role of the token's user; each operation lists what it requires.
 
 - **Tokens** go into `Authorization: Bearer …` or `PRIVATE-TOKEN: …`, never into two places.
 - **Lists** have pages: `page` and `per_page` (at most 100) with `X-Total` and its kin, or a `Link`
@@ -75,13 +75,14 @@ _SHARED_PARAMETERS = {
     "IfNoneMatch": {
         "name": "If-None-Match",
         "in": "header",
-        "description": "The ETag of an answer that the client has.",
+        "description": "The ETag of a response that the client has.",
         "schema": {"type": "string"},
     },
     "IdempotencyKey": {
         "name": HEADER,
         "in": "header",
-        "description": "Chosen by the client: a request that is sent again with it is done once.",
+        "description": "Chosen by the client: a request that is repeated with the same key is "
+        "executed once.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     },
 }

@@ -31,7 +31,7 @@ _RATES = ("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateL
 HEADERS: Mapping[str, dict[str, Any]] = {
     "RateLimit-Limit": {"description": "Requests allowed in the window.", "schema": _WHOLE},
     "RateLimit-Observed": {
-        "description": "Requests in this window, refused ones included.",
+        "description": "Requests in this window, including rejected ones.",
         "schema": _WHOLE,
     },
     "RateLimit-Remaining": {"description": "Requests left in this window.", "schema": _WHOLE},
@@ -41,7 +41,8 @@ HEADERS: Mapping[str, dict[str, Any]] = {
     },
     "Retry-After": {"description": "Seconds to wait.", "schema": _WHOLE},
     "ETag": {
-        "description": "For `If-None-Match`: an unchanged answer is 304 without a body.",
+        "description": "For `If-None-Match`: if nothing has changed, the response is 304 without a "
+        "body.",
         "schema": {"type": "string"},
     },
     "Link": {
@@ -65,7 +66,7 @@ HEADERS: Mapping[str, dict[str, Any]] = {
         "schema": {"type": "string"},
     },
     "Idempotency-Replayed": {
-        "description": "true for the stored answer of a former request with this key.",
+        "description": "true for the stored response to an earlier request with this key.",
         "schema": {"const": "true"},
     },
     "Location": {"description": "Where to go on.", "schema": {"type": "string"}},
@@ -76,11 +77,11 @@ _OF_NUMBERED = (*_NUMBERED, "X-Prev-Page")
 _MEANINGS = {
     400: "The request is malformed, or a parameter is wrong.",
     401: "No token, or one that is unknown, expired or revoked.",
-    403: "The scopes of the token, or the role of its user, are too small.",
+    403: "The scopes of the token or the role of its user are not sufficient.",
     404: "The resource does not exist, or the caller has no access to it.",
-    405: "Not with a token of this kind.",
+    405: "Not allowed with this kind of token.",
     408: "The body did not arrive in time.",
-    409: "It conflicts with what exists.",
+    409: "The request conflicts with existing data.",
     410: "A release has removed the operation; the message names what to use instead.",
     413: "The body is too large.",
     415: "The body has an unsupported media type.",
@@ -201,7 +202,7 @@ def shared_responses(views: Sequence[DescribedView], referred: Referred) -> dict
         ErrorFormat.EVENTS: ({}, (EventRefusal,)),
     }
     not_modified = {
-        "description": "Unchanged since the answer with this ETag.",
+        "description": "Not changed since the response with this ETag.",
         "headers": _headers("ETag"),
     }
     return {"NotModified": not_modified} | {

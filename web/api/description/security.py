@@ -28,7 +28,7 @@ def security_schemes(base_url: str) -> dict[str, Any]:
         "access_token": _bearer(
             "Any access token: OAuth, personal, of a project or of a group.",
         ),
-        "oauth_token": _bearer("An access token of an application, and no personal one."),
+        "oauth_token": _bearer("An access token of an application, not a personal one."),
         "private_token": {
             "type": "apiKey",
             "in": "header",

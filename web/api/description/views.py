@@ -131,7 +131,7 @@ def _operations(
                 path=path,
                 method=method,
                 summary=summary,
-                text=f"{text}\n\nAsks for {said.permission.text}.".strip(),
+                text=f"{text}\n\nRequires {said.permission.text}.".strip(),
                 security=_requirements(said),
                 query=in_query,
                 body=said.body if method != "DELETE" else None,

@@ -6,7 +6,7 @@ from web.api.schemas.base import Resource
 
 
 class WrongField(Resource):
-    """A mistake in one field of a body."""
+    """An error in one field of a body."""
 
     field: str
     message: str
@@ -25,7 +25,7 @@ class Conflict(Message):
 
 
 class ParameterError(Resource):
-    """A mistake in parameters, with all wrong fields of a body."""
+    """An error in parameters, with all invalid fields of a body."""
 
     error: str
     errors: list[WrongField] = Field(default_factory=list)

@@ -119,7 +119,7 @@ class HeartbeatBody(Body):
 
 
 class HeartbeatChange(Body):
-    """What changes in a heartbeat."""
+    """Changes to a heartbeat."""
 
     name: Annotated[RequiredText, Field(max_length=LONGEST_NAME)] | None = None
     every: Length | None = None

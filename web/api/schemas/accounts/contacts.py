@@ -66,7 +66,7 @@ class Contact(Resource):
 
 
 class ContactTest(Resource):
-    """What came of a test message."""
+    """The result of a test message."""
 
     delivered: bool | None = Field(description="Null while it waits to be sent.")
     error: str | None
@@ -85,7 +85,7 @@ class QuietHoursBody(Body):
     ends_at: RequiredText = Field(description="Such as 07:00, on the same or the next day.")
     time_zone: RequiredText = Field(description="Such as Europe/Berlin.")
     critical_breaks_quiet_hours: bool = Field(
-        default=True, description="Whether pages about critical alerts leave all the same."
+        default=True, description="Whether pages about critical alerts are sent anyway."
     )
 
     @property
@@ -100,7 +100,7 @@ class QuietHoursBody(Body):
 
 
 class ContactPreferencesBody(Body):
-    """How a user wants to be paged; what is left out stays."""
+    """How a user wants to be paged; omitted fields are kept."""
 
     quiet_hours: QuietHoursBody | None = Field(default=None, description="Null for none.")
     follow_ups: bool | None = Field(

@@ -63,7 +63,7 @@ class UserQuery(PagedQuery):
 
 
 class User(Resource):
-    """What all users may know of another."""
+    """A user, as shown to other users."""
 
     id: int
     username: str
@@ -83,7 +83,7 @@ class User(Resource):
 
 
 class Account(User):
-    """What administrators know of a user."""
+    """A user, as shown to administrators."""
 
     email: str
     is_admin: bool
@@ -130,7 +130,7 @@ class AccountBody(Body):
 
 
 class AccountChangeBody(Body):
-    """What changes of a user."""
+    """Changes to a user."""
 
     username: RequiredText | None = None
     name: RequiredText | None = None

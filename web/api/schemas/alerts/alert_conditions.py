@@ -41,4 +41,4 @@ class ConditionsResource(Resource):
     severities: list[Annotated[str, _SEVERITIES]]
     environments: list[str]
     services: list[str]
-    labels: list[str] = Field(description="Matchers, all of which fit.")
+    labels: list[str] = Field(description="Matchers, all of which have to match.")

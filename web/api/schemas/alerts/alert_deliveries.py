@@ -43,7 +43,7 @@ class DeliveryQuery(KeysetQuery):
 
 
 class Delivery(Resource):
-    """A request of a sender, and what became of it."""
+    """A request of a sender, and its result."""
 
     id: int
     received_at: Time
@@ -52,18 +52,20 @@ class Delivery(Resource):
     reason: str | None = Field(description="Why it was refused.")
     size: int = Field(description="In bytes as it was received.")
     sender: str = Field(description="An IP address, or the user who sent a test alert.")
-    created: int = Field(description="So many alerts were opened,")
-    grouped: int = Field(description="added to open ones,")
-    resolved: int = Field(description="and resolved.")
+    created: int = Field(description="The number of alerts that were opened.")
+    grouped: int = Field(description="The number of alerts that were grouped into open ones.")
+    resolved: int = Field(description="The number of alerts that were resolved.")
     parse_warnings: tuple[str, ...]
-    truncated_alerts: int = Field(description="So many alerts the sender left out.")
+    truncated_alerts: int = Field(description="The number of alerts that the sender left out.")
     replayed_as: int | None = Field(
         description="The delivery as which a refused one was stored after all."
     )
-    dropped: int = Field(description="So many items a rule of the mapping dropped.")
+    dropped: int = Field(description="The number of items that a rule of the mapping dropped.")
     is_test: bool
     duration: int | None = Field(description="In microseconds.")
-    skipped: int = Field(description="So many more like it were refused and not stored.")
+    skipped: int = Field(
+        description="The number of similar deliveries that were rejected and not stored."
+    )
 
     @classmethod
     def of(cls, view: DeliveryView) -> "Delivery":
@@ -75,7 +77,7 @@ class DeliveredAlert(Resource):
     """An alert that an item of a delivery opened or changed."""
 
     iid: int
-    title: str = Field(description="Its present title.")
+    title: str = Field(description="Its current title.")
     action: _Action
     item: int = Field(description="The position of the item in the body, from 1.")
     web_url: str
@@ -118,7 +120,7 @@ class ReplayBody(Body):
 
 
 class ReplayResult(Resource):
-    """What became of replayed deliveries."""
+    """The results of replayed deliveries."""
 
     replayed: tuple[int, ...] = Field(description="The new deliveries.")
     still_refused: tuple[int, ...] = Field(
@@ -173,7 +175,7 @@ class TestAlertResult(Resource):
 
     delivery_id: int | None = Field(description="Null for a dry run.")
     alerts: tuple[TestedAlert, ...] = Field(description="At most 50.")
-    more: int = Field(description="So many alerts of the body are not among them.")
+    more: int = Field(description="The number of other alerts in the body.")
     parse_warnings: tuple[str, ...]
 
     @classmethod

@@ -68,7 +68,7 @@ class NewIntegrationBody(Body):
 
 
 class IntegrationBody(Body):
-    """What can be changed of an integration; what is left out stays."""
+    """Changes to an integration; omitted fields are kept."""
 
     name: Text | None = None
     active: bool | None = None
@@ -89,7 +89,7 @@ class IntegrationBody(Body):
 
 
 class IntegrationSummary(Resource):
-    """An integration as the list has it."""
+    """An integration in a list."""
 
     id: int
     name: str
@@ -169,7 +169,7 @@ def _url(view: IntegrationView) -> str | None:
 
 
 class KeyRotationBody(Body):
-    """A new key in the place of the present one."""
+    """A new key that replaces the current one."""
 
     previous_key_expires_at: GivenTime | None = Field(
         default=None,
@@ -217,11 +217,11 @@ def _current(keys: IntegrationKeys) -> IntegrationKey:
 
 
 class IntegrationCredentials(SecretResource):
-    """What a sender is configured with."""
+    """The settings to configure a sender with."""
 
     url: str
     key: str = Field(description="The current key.")
-    keys: tuple[IntegrationKey, ...] = Field(description="All that are accepted.")
+    keys: tuple[IntegrationKey, ...] = Field(description="All keys that are accepted.")
 
     @classmethod
     def of(cls, view: IntegrationView, keys: IntegrationKeys) -> "IntegrationCredentials":

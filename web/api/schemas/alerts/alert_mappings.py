@@ -47,7 +47,7 @@ class MappingCondition(BaseModel):
 
 
 class MappingJoin(BaseModel):
-    """What is put behind the value of a field."""
+    """A value that is appended to a field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -67,10 +67,10 @@ class MappingRulesBody(BaseModel):
         default=(), description="An alert is over if one of these matches."
     )
     dropped_when: tuple[MappingCondition, ...] = Field(
-        default=(), description="What one of these matches is no alert, and is counted."
+        default=(), description="An item that one of these matches is dropped and counted."
     )
     joins: dict[Literal["title", "fingerprint"], MappingJoin] = Field(
-        default={}, description="Values that are put behind the one of a field."
+        default={}, description="Values that are appended to a field."
     )
 
     @property
@@ -178,7 +178,7 @@ class AlertReading(Resource):
 
 
 class ComparedDelivery(Resource):
-    """A recent delivery, read with the present mapping and with the proposed one."""
+    """A recent delivery, read with the current mapping and with the proposed one."""
 
     delivery_id: int
     received_at: Time
@@ -208,7 +208,7 @@ class AlertMappingPreview(Resource):
     )
     parse_warnings: tuple[str, ...]
     deliveries: tuple[ComparedDelivery, ...] = Field(description="The latest ones.")
-    changed: int = Field(description="So many of them would be read differently.")
+    changed: int = Field(description="The number of deliveries that would be read differently.")
 
     @classmethod
     def of(

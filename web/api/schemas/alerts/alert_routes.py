@@ -26,16 +26,16 @@ class AlertRouteBody(ConditionsBody):
 
     name: RequiredText
     #: Without a default: a misspelt name must not make a route that pages nobody.
-    escalation_policy_id: Id | None = Field(description="null: alerts that fit page nobody.")
+    escalation_policy_id: Id | None = Field(description="null if matching alerts page nobody.")
     position: _Position | None = Field(default=None, description="The last one if it is left out.")
 
 
 class AlertRouteChange(ConditionsBody):
-    """What changes in a route."""
+    """Changes to a route."""
 
     name: RequiredText | None = None
     escalation_policy_id: Id | None = Field(
-        default=None, description="null: alerts that fit page nobody."
+        default=None, description="null if matching alerts page nobody."
     )
     position: _Position | None = None
 
@@ -46,7 +46,7 @@ class AlertRoute(ConditionsResource):
     id: int
     name: str
     position: int
-    escalation_policy_id: int | None = Field(description="null: alerts that fit page nobody.")
+    escalation_policy_id: int | None = Field(description="null if matching alerts page nobody.")
     created_at: Time
     updated_at: Time
 
@@ -67,8 +67,8 @@ class AlertRoute(ConditionsResource):
 class DryRunBody(Body):
     """Which alerts are looked at."""
 
-    since: GivenTime | None = Field(default=None, description="A week ago if it is left out.")
-    until: GivenTime | None = Field(default=None, description="Now if it is left out.")
+    since: GivenTime | None = Field(default=None, description="By default a week ago.")
+    until: GivenTime | None = Field(default=None, description="By default now.")
 
 
 class DryRunPage(Resource):
@@ -114,7 +114,7 @@ class DryRunAlert(Resource):
 
 
 class AlertRouteDryRun(Resource):
-    """Who would have been paged, and when, with the present routes, policies and schedules."""
+    """Who would have been paged, and when, with the current routes, policies and schedules."""
 
     since: Time
     until: Time

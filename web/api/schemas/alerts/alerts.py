@@ -122,7 +122,7 @@ class AlertQuery(AlertExportQuery, KeysetQuery):
 
 
 class AlertBody(Body):
-    """What can be changed of an alert; what is left out stays."""
+    """Changes to an alert; omitted fields are kept."""
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"] | None = None
     assignee: Text | None = Field(
@@ -147,7 +147,7 @@ class AlertStatusBody(Body):
 
 
 class Alert(Resource):
-    """An alert as lists have it."""
+    """An alert in a list."""
 
     id: int
     iid: int = Field(description="Its number within the project.")
@@ -228,7 +228,9 @@ class AlertDetail(Alert):
     severity_reason: str = Field(description="Why the alert has its severity.")
     grouping: AlertGrouping
     integration_id: int | None
-    received_at: Time | None = Field(description="When the report came whose words are shown.")
+    received_at: Time | None = Field(
+        description="When the report was received whose texts are shown."
+    )
     details: dict[str, str] = Field(description="Every field of the payload by its dotted path.")
 
     @classmethod

@@ -75,7 +75,7 @@ class GenericAlerts(RootModel[GenericAlert | list[GenericAlert]]):
 
 
 class AnyAlerts(RootModel[GenericAlert | list[GenericAlert] | MetricsAlerts]):
-    """What the type of the integration wants: alerts of either kind."""
+    """Alerts in the format of the integration's type."""
 
 
 class ReceivedAlert(Resource):

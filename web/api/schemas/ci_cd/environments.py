@@ -25,7 +25,7 @@ class EnvironmentBody(Body):
 
 
 class EnvironmentChange(Body):
-    """What changes in an environment."""
+    """Changes to an environment."""
 
     external_url: Annotated[WebUrl, Field(max_length=2048)] = Field(description="Empty for none.")
 

@@ -49,7 +49,7 @@ class IncidentNoteBody(_NoteFields):
 
 
 class IncidentNoteChange(_NoteFields):
-    """What can be changed of a comment; what is left out stays."""
+    """Changes to a comment; omitted fields are kept."""
 
     body: Text | None = Field(default=None, description="Markdown.")
 

@@ -74,7 +74,7 @@ class IncidentRuleBody(_Fields):
 
 
 class IncidentRuleChange(_Fields):
-    """What can be changed of a rule; what is left out stays."""
+    """Changes to a rule; omitted fields are kept."""
 
     name: Text | None = None
 

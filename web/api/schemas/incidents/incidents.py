@@ -100,7 +100,7 @@ class IncidentBody(_Fields):
 
 
 class IncidentChange(_Fields):
-    """What can be changed of an incident; what is left out stays."""
+    """Changes to an incident; omitted fields are kept."""
 
     status: Literal["triggered", "acknowledged", "resolved"] | None = Field(
         default=None,

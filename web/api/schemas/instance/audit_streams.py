@@ -32,7 +32,7 @@ class AuditStreamBody(Body):
 
 
 class AuditStreamChangeBody(Body):
-    """What can be changed of a destination; what is left out stays."""
+    """Changes to a destination; omitted fields are kept."""
 
     url: Text | None = None
     paused: bool | None = Field(
@@ -44,7 +44,7 @@ class SecretRotationBody(Body):
     """How long the old secret also signs."""
 
     previous_secret_expires_at: GivenTime | None = Field(
-        default=None, description="At most 90 days from now; a day from now if it is left out."
+        default=None, description="At most 90 days from now; by default a day from now."
     )
 
 

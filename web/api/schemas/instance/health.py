@@ -4,7 +4,7 @@ from web.api.schemas.base import Resource
 
 
 class Liveness(Resource):
-    """A process that runs; the rest is for `gatebell doctor`, which proves who asks."""
+    """A running process; the other members are for signed requests of `gatebell doctor`."""
 
     status: str
     client: str = ""

@@ -39,7 +39,7 @@ def _type_of(setting: Setting[Any]) -> Any:
 
 def _meaning(setting: Setting[Any]) -> str:
     known = about(setting)
-    return f"{known.doc} Allowed is {known.changeable_to.allowed}."
+    return f"{known.doc} Allowed: {known.changeable_to.allowed}."
 
 
 def _resource(
@@ -65,7 +65,9 @@ def _body(name: str, of: Mapping[str, str]) -> type[Body]:
         )
         for each, setting in of.items()
     }
-    return create_model(name, __base__=Body, __doc__="What changes; all else stays.", **made)
+    return create_model(
+        name, __base__=Body, __doc__="New values; omitted settings are kept.", **made
+    )
 
 
 #: Settings that a release removes, by the settings that hold their values.

@@ -95,7 +95,7 @@ class ApplicationBody(Body):
 
 
 class Application(Resource):
-    """An application of the instance."""
+    """An instance-wide application."""
 
     id: int
     application_id: str

@@ -38,7 +38,7 @@ class PushedResponse(Resource):
 
 
 class RevocationResponse(Resource):
-    """Nothing: the token is no more, or was none (RFC 7009 section 2.2)."""
+    """Nothing: the token is revoked, or did not exist (RFC 7009 section 2.2)."""
 
 
 class BoundKey(Resource):
@@ -69,7 +69,7 @@ class TokenApplication(Resource):
 
 
 class TokenInfo(Resource):
-    """What a token opens, and for how long."""
+    """The scopes and the lifetime of a token."""
 
     resource_owner_id: int
     scope: list[str]

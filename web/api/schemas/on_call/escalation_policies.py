@@ -114,7 +114,7 @@ class EscalationPolicyBody(Body):
 
 
 class EscalationPolicyChange(Body):
-    """What changes in an escalation policy."""
+    """Changes to an escalation policy."""
 
     name: RequiredText | None = None
     steps: Steps | None = None

@@ -78,7 +78,7 @@ class ShiftWindow(OffsetQuery):
 
     per_page: int = Field(default=100, ge=1, le=LARGEST_NUMBER)
     until: GivenTime | None = Field(
-        default=None, description="Two weeks after `from`, if it is left out; at most 92 days."
+        default=None, description="By default two weeks after `from`; at most 92 days after it."
     )
 
     def period(self, now: datetime) -> Period:
@@ -89,7 +89,7 @@ class ShiftWindow(OffsetQuery):
 
 
 _FROM: dict[str, Any] = {
-    "from": (GivenTime | None, Field(default=None, description="Now, if it is left out."))
+    "from": (GivenTime | None, Field(default=None, description="By default now."))
 }
 #: A list of shifts. `from` is a word of Python, which no class can name a field by.
 ShiftQuery = create_model(
@@ -119,7 +119,7 @@ class OnCallScheduleBody(Body):
 
 
 class OnCallScheduleChangeBody(Body):
-    """What changes in a schedule; what is left out stays."""
+    """Changes to a schedule; omitted fields are kept."""
 
     name: _Name | None = None
     time_zone: _Zone | None = None

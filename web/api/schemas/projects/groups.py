@@ -131,6 +131,6 @@ class Group(Resource):
 
 
 class Accepted(Resource):
-    """The answer to what is done in the background."""
+    """The response to a request that is processed in the background."""
 
     message: str = "202 Accepted"

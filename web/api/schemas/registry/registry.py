@@ -52,8 +52,10 @@ class TagRemovalBody(Body):
         default="", description="Regular expression of RE2 that whole names match."
     )
     name_regex: _Regex = Field(default="", description="Older name of name_regex_delete.")
-    name_regex_keep: _Regex = Field(default="", description="Names to keep all the same.")
-    keep_n: int = Field(default=0, ge=0, le=LARGEST_NUMBER, description="How many newest to keep.")
+    name_regex_keep: _Regex = Field(default="", description="Names to keep, even if they match.")
+    keep_n: int = Field(
+        default=0, ge=0, le=LARGEST_NUMBER, description="The number of newest tags to keep."
+    )
     older_than: Text = Field(default="", description="An age like 12h, 7d, 2w or 1month.")
 
     @property

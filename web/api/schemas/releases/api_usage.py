@@ -15,7 +15,7 @@ class UsageQuery(OffsetQuery):
 
 
 class ConsumerResource(Resource):
-    """What calls."""
+    """A consumer of the API."""
 
     kind: Annotated[str, one_of(*ConsumerKind)]
     #: Of the application, the token, or the user; null for requests without a token.

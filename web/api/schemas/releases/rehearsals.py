@@ -15,7 +15,7 @@ _MOST_USES = 100
 
 
 class RehearsedConsumer(Resource):
-    """What calls, and what its calls will feel."""
+    """A consumer, and how its calls are affected."""
 
     kind: Annotated[str, one_of(*ConsumerKind)]
     #: Of the application, the token, or the user; null for requests without a token.
@@ -57,13 +57,15 @@ class RehearsedChange(Resource):
 
 
 class ReleaseRehearsal(Resource):
-    """What the calls that were counted say of a change of the running release."""
+    """How a change of the running release affects the counted calls."""
 
     running: str = Field(description="The release before.")
     release: str
-    breaks: int = Field(description="How many uses are sure to have another result.")
+    breaks: int = Field(
+        description="The number of uses that are certain to have a different result."
+    )
     tokens_given_expiry: int = Field(
-        description="Access tokens that never expired, and have got an expiry."
+        description="Access tokens that never expired, and now have an expiry date."
     )
     changes: list[RehearsedChange] = Field(
         description="With at most 100 consumers; GET /releases/usage?scope=all lists them all."

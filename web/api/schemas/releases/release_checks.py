@@ -39,7 +39,7 @@ class ReleaseFinding(Resource):
     release: str = Field(description="The release that it takes effect in.")
     interface: Interface
     line: int = Field(description="From 1.")
-    reason: str = Field(description="What was met, without any value of the content.")
+    reason: str = Field(description="What was found, without values of the content.")
     replacement: str = Field(description="What to use instead.")
     url: str = Field(description="The page of the change.")
 
@@ -60,9 +60,9 @@ class ReleaseFinding(Resource):
 
 
 class ReleaseCheck(Resource):
-    """What breaks in a text."""
+    """The findings in a text."""
 
-    kind: str = Field(description="What the text was taken for.")
+    kind: str = Field(description="The detected type of the text.")
     release: str
     findings: list[ReleaseFinding]
     is_cut: bool = Field(description="Whether there are more findings than these.")

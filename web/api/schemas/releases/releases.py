@@ -41,7 +41,7 @@ class LinkBody(Body):
 
 
 class LinkChange(Body):
-    """What changes in a link."""
+    """Changes to a link."""
 
     name: _Name | None = None
     url: Annotated[Text, Field(min_length=1, max_length=2048)] | None = None
@@ -70,7 +70,7 @@ class ReleaseBody(Body):
 
 
 class ReleaseChange(Body):
-    """What changes in a release."""
+    """Changes to a release."""
 
     name: Annotated[Text, Field(max_length=255)] | None = None
     description: Annotated[Text, Field(max_length=_LONGEST_DESCRIPTION)] | None = None

@@ -60,7 +60,7 @@ class WindowBody(ConditionsBody):
 
 
 class WindowChange(ConditionsBody):
-    """What can be changed of a window; what is left out stays."""
+    """Changes to a window; omitted fields are kept."""
 
     name: Text | None = None
     starts_at: _LocalTime | None = None
@@ -116,7 +116,7 @@ class MaintenanceWindow(ConditionsResource):
     rule: str = Field(description="Empty for once.")
     is_active: bool = Field(description="Whether it takes place now.")
     occurrences: list[WindowOccurrence] = Field(
-        description="The next five, the present one included."
+        description="The next five, including the current one."
     )
     created_at: Time
     created_by: str | None = Field(description="A user name; null for the command line.")
@@ -144,7 +144,7 @@ class MaintenanceWindow(ConditionsResource):
 
 
 class FlapSettingsBody(Body):
-    """What changes; what is left out stays."""
+    """New values; omitted fields are kept."""
 
     enabled: bool | None = None
     openings: int | None = Field(default=None, ge=BOUNDS["openings"][0], le=BOUNDS["openings"][1])

@@ -41,7 +41,7 @@ class SilenceBody(Body):
         "object of names and values. All of them have to match."
     )
     comment: _Comment = ""
-    starts_at: GivenTime | None = Field(default=None, description="Now, if it is left out.")
+    starts_at: GivenTime | None = Field(default=None, description="By default now.")
     ends_at: GivenTime | None = None
     duration: _Duration = None
 
@@ -57,7 +57,7 @@ class SilenceBody(Body):
 
 
 class SilenceChangeBody(Body):
-    """What can be changed of a silence; what is left out stays."""
+    """Changes to a silence; omitted fields are kept."""
 
     comment: _Comment | None = None
     ends_at: GivenTime | None = None
@@ -171,7 +171,7 @@ class SilencePreview(Resource):
     open_alerts: int
     recent_alerts: int = Field(description="Of the last seven days, open or not.")
     looked_at: int = Field(description="How many alerts were compared, the newest ones.")
-    is_complete: bool = Field(description="Whether there are no more than that.")
+    is_complete: bool = Field(description="Whether all alerts were compared.")
     alerts: list[PreviewAlert] = Field(description="The newest that match, at most 20.")
 
     @classmethod

@@ -9,7 +9,7 @@ from web.api.schemas.base import Resource
 
 
 class SentTest(Resource):
-    """What came of a test message."""
+    """The result of a test message."""
 
     delivered: bool
     status: int | None = Field(description="Of the response, if there was one.")

@@ -49,12 +49,12 @@ class WebhookBody(ConditionsBody):
 
 
 class WebhookChangeBody(ConditionsBody):
-    """What can be changed of a webhook; what is left out stays."""
+    """Changes to a webhook; omitted fields are kept."""
 
     url: Text | None = None
     events: Words | None = Field(default=None, description=_EVENTS)
     active: bool | None = Field(
-        default=None, description="`true` resumes a webhook that was paused, whyever it was."
+        default=None, description="`true` resumes a webhook that was paused, for whatever reason."
     )
 
     def details(self, present: EndpointDetails) -> EndpointDetails:
@@ -112,7 +112,7 @@ def _fields(view: EndpointView) -> dict[str, Any]:
 
 
 class WebhookTest(SentTest):
-    """What came of a test message."""
+    """The result of a test message."""
 
     delivery_id: int | None = Field(description="Where the delivery log has it.")
 
