@@ -11,18 +11,18 @@ from domain.releases.schedule import SCHEDULE
 _INTRODUCTION = """\
 # Release schedule
 
-Generated from `domain/releases/schedule/` by `make docs`. An instance shows the same at
-`/help/releases`, with the dates that its administrators entered in `RELEASE_DATES`, and hands it
-out as `/api/v4/releases/changes` (JSON), `/help/releases.atom` (a feed) and `/help/releases.ics` (a
-calendar), all without signing in.
+Generated from `domain/releases/schedule/` by `make docs`. An instance shows the same schedule at
+`/help/releases`, with the dates that its administrators entered in `RELEASE_DATES`. It is also
+available as `/api/v4/releases/changes` (JSON), `/help/releases.atom` (a feed) and
+`/help/releases.ics` (a calendar), all without signing in.
 
-The running release is the setting `RELEASE`. A request with `Platform-Release: 17.0` tries the
-formats of another one; rules of security, limits and expiries follow the running release alone.
-Before a removal the responses that it concerns carry `Deprecation`, `Link` to the page of the
-change, and `Sunset` where the release has a date.
+The running release is the setting `RELEASE`. With the header `Platform-Release: 17.0`, a request
+uses the formats of another release; security rules, limits and expiry still follow the running
+release. Before a removal, the affected responses have `Deprecation`, `Link` to the page of the
+change, and `Sunset` if the release has a date.
 
-Every row of the specification's table is here. *Here* says what this service does. A change of an
-interface that it does not have is announced as well.
+The schedule has every row of the specification's table, including changes of interfaces that this
+service does not have. *Here* says what this service does.
 """
 
 
@@ -33,7 +33,7 @@ def document() -> str:
 
 def _lines() -> Iterator[str]:
     hosted = sum(each.hosted for each in SCHEDULE)
-    yield f"\n{len(SCHEDULE)} changes, {hosted} of them of interfaces that this service has."
+    yield f"\n{len(SCHEDULE)} changes, {hosted} of them to interfaces that this service has."
     for release, changes in by_release(SCHEDULE):
         yield from ("", f"## {release}")
         for change in changes:

@@ -10,45 +10,45 @@ def effect_of(change: Change) -> str:
     """Return what becomes of the calls that a change concerns."""
     if not change.hosted:
         return (
-            "Not hosted here: the change is announced, and the checker finds what it concerns, but "
-            "no request of this service changes."
+            "Not hosted here: the change is announced, and the checker finds affected requests, "
+            "but no request to this service changes."
         )
     if change.is_strict:
         return _strict(change)
-    return f"{_EFFECTS[change.kind](change)} Platform-Release tries both sides."
+    return f"{_EFFECTS[change.kind](change)} With Platform-Release, a request can try both."
 
 
 def _strict(change: Change) -> str:
     """Return the effect of a rule of security, a limit or an expiry."""
     if change.is_always_applied:
-        return "Applied in every release, whatever RELEASE and Platform-Release say."
+        return "Applies in every release, independently of RELEASE and Platform-Release."
     if change.status == HTTPStatus.TOO_MANY_REQUESTS:
-        effect = f"Counted from {change.release} on, and refused with 429 above the rate."
+        effect = f"Counted from {change.release} on; requests above the rate are answered 429."
     else:
         effect = f"Changes with {change.release}."
-    return f"{effect} The running release decides, whatever Platform-Release says."
+    return f"{effect} Only the running release counts, not Platform-Release."
 
 
 def _gone(change: Change) -> str:
-    before = "Answered with 404" if change.status == HTTPStatus.GONE else "Served"
-    return f"{before} before, and from {change.release} on refused with {change.status}."
+    before = "Answered 404" if change.status == HTTPStatus.GONE else "Works"
+    return f"{before} before {change.release}; answered {change.status} from then on."
 
 
 def _field(change: Change) -> str:
     former = "".join(
-        f" Before, a value of {name} counts for {', '.join(names)}."
+        f" Before, {name} sets {', '.join(names)}."
         for name, names in (change.renamed or {}).items()
     )
     refused = (
-        f", and a request that sets it is refused with {change.status}"
+        f", and a request that sets it is answered {change.status}"
         if any(each.attributes for each in change.calls)
         else ""
     )
-    return f"From {change.release} on responses lack the field{refused}.{former}"
+    return f"From {change.release} on, responses do not have the field{refused}.{former}"
 
 
 def _applied(change: Change) -> str:
-    return f"Applied from {change.release} on."
+    return f"Applies from {change.release} on."
 
 
 _EFFECTS: Mapping[Kind, Callable[[Change], str]] = {

@@ -51,7 +51,7 @@ _COMMANDS = {
     "restore": ("backups.restore:restore", "Restore a backup, and check it."),
     "schedules": ("schedules:schedules", "On-call schedules of projects."),
     "secrets": ("secrets:secrets", "Rotation of the secret key."),
-    "settings": ("settings:instance_settings", "Settings, some of which can change while it runs."),
+    "settings": ("settings:instance_settings", "Settings of the installation."),
     "silences": ("silences:silences", "Silences: matching alerts page nobody for a time."),
     "tokens": ("tokens:tokens", "Personal access tokens."),
     "users": ("users:users", "User accounts."),

@@ -36,9 +36,9 @@ alerts = AppGroup("alerts", help="Alerts of projects.")
 @click.option("--environment")
 @click.option("--service")
 @click.option("--assignee", help="A user name, or - for nobody.")
-@click.option("--search", default="", help="Words of the alert.")
+@click.option("--search", default="", help="Search the texts of alerts.")
 @click.option("--sort", type=click.Choice(list(SORT_ORDERS)), default="started")
-@click.option("--cursor", default="", help="From next_cursor, for those that follow.")
+@click.option("--cursor", default="", help="The value of next_cursor, for the next page.")
 @one_transaction
 def list_alerts_command(*, project: str, **given: Any) -> dict[str, Any]:
     """List up to 100 alerts of PROJECT."""

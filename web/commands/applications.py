@@ -50,7 +50,7 @@ _MOST = 1_000
 )
 @one_transaction
 def create_application_command(*, owner: str, trusted: bool, **options: Any) -> dict[str, Any]:
-    """Register an application and print its credentials. The secret is shown only once."""
+    """Create an application and print its credentials. The secret is shown only once."""
     user = get_user(owner, session=db.session())
     details = ApplicationDetails(
         name=options["name"],
@@ -85,10 +85,10 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
 
 
 @applications.command("list")
-@click.option("--owner", help="Those of a user; without it, those of the instance.")
+@click.option("--owner", help="Applications of this user; by default the instance-wide ones.")
 @one_transaction
 def list_applications_command(*, owner: str | None) -> dict[str, Any]:
-    """List applications, the newest first, at most 1,000 of the instance."""
+    """List applications, newest first; at most 1,000 instance-wide ones."""
     session = db.session()
     if owner is not None:
         owner_id = get_user(owner, session=session).id
@@ -112,14 +112,14 @@ def show_application_command(*, application_id: int) -> dict[str, Any]:
 @applications.command("change")
 @_ID
 @click.option("--name", help="New name.")
-@click.option("--redirect-uri", "redirect_uris", multiple=True, help="In place of all URIs.")
-@click.option("--scopes", help="In place of all scopes.")
+@click.option("--redirect-uri", "redirect_uris", multiple=True, help="Replaces all redirect URIs.")
+@click.option("--scopes", help="Replaces all scopes.")
 @click.option("--require-pkce/--no-require-pkce", default=None)
 @click.option("--refresh-for-devices/--no-refresh-for-devices", default=None)
 @click.option("--trusted/--not-trusted", default=None, help="Do not ask users for consent.")
 @one_transaction
 def change_application_command(*, application_id: int, **given: Any) -> dict[str, Any]:
-    """Change the application ID; what is not given stays."""
+    """Change the application ID. Omitted options keep their values."""
     session = db.session()
     present = oauth_applications.get_any(application_id, session=session)
     wanted = {
@@ -153,7 +153,7 @@ def change_application_command(*, application_id: int, **given: Any) -> dict[str
 )
 @one_transaction
 def renew_secret_command(*, application_id: int, overlap: str) -> dict[str, Any]:
-    """Create a new secret of the application ID and print it, which is shown only once."""
+    """Create a new secret for the application ID and print it. It is shown only once."""
     secret = renew_secret(
         application_id,
         session=db.session(),

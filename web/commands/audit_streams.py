@@ -45,7 +45,7 @@ def show_command(*, stream_id: int) -> dict[str, Any]:
 @click.option("--url", required=True, help="An https or http URL.")
 @one_transaction
 def change_command(*, stream_id: int, url: str) -> dict[str, Any]:
-    """Send events elsewhere from now on, those that wait as well."""
+    """Change the URL of a destination, also for waiting events."""
     return _as_json(streams.change_url(stream_id, url))
 
 
@@ -60,7 +60,7 @@ def change_command(*, stream_id: int, url: str) -> dict[str, Any]:
 )
 @one_transaction
 def rotate_command(*, stream_id: int, overlap: str) -> dict[str, Any]:
-    """Create a new secret and print it, which is shown only once."""
+    """Create a new secret and print it. It is shown only once."""
     made = streams.rotate(stream_id, previous_until=now() + GracePeriod.of(overlap).length)
     return {"id": made.stream.id, "url": made.stream.url, "secret": made.secret}
 
@@ -77,7 +77,7 @@ def pause_command(*, stream_id: int) -> dict[str, Any]:
 @click.argument("stream_id", type=int)
 @one_transaction
 def resume_command(*, stream_id: int) -> dict[str, Any]:
-    """Send what waits for a destination, at once."""
+    """Resume a destination and send its waiting events."""
     return _as_json(streams.resume(stream_id))
 
 
@@ -85,7 +85,7 @@ def resume_command(*, stream_id: int) -> dict[str, Any]:
 @click.argument("stream_id", type=int)
 @one_transaction
 def test_command(*, stream_id: int) -> dict[str, Any]:
-    """Send a test event and print what came of it."""
+    """Send a test event and print the result."""
     result = streams.send_test(stream_id, None)
     return {
         "delivered": result.problem is None,

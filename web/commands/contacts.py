@@ -26,7 +26,7 @@ _TYPE = click.option(
     "--type", "kind", type=click.Choice([each.value for each in ContactType]), required=True
 )
 _ADDRESS = click.option("--address", required=True, help="An e-mail address, or an Apprise URL.")
-_LABEL = click.option("--label", default="", help="A name for it; without one, the address.")
+_LABEL = click.option("--label", default="", help="Name; by default the address.")
 
 
 @contacts.command("create")
@@ -36,7 +36,7 @@ _LABEL = click.option("--label", default="", help="A name for it; without one, t
 @_LABEL
 @one_transaction
 def create_contact(*, login: str, kind: str, address: str, label: str) -> dict[str, Any]:
-    """Create a contact, which counts as confirmed."""
+    """Create a confirmed contact."""
     return _shown(_create(_person(login), kind, address, label))
 
 
@@ -63,7 +63,7 @@ def show_contact(*, login: str, contact_id: int) -> dict[str, Any]:
 @click.argument("contact_id", type=int)
 @one_transaction
 def delete_contact(*, login: str, contact_id: int) -> dict[str, Any]:
-    """Delete a contact, with the messages that wait for it."""
+    """Delete a contact with its waiting messages."""
     return _shown(shared.delete(contact_id, _person(login)))
 
 
@@ -101,7 +101,7 @@ def show_channel(*, project: str, channel_id: int) -> dict[str, Any]:
 @click.argument("channel_id", type=int)
 @one_transaction
 def delete_channel(*, project: str, channel_id: int) -> dict[str, Any]:
-    """Delete a channel, with the messages that wait for it."""
+    """Delete a channel with its waiting messages."""
     return _shown(shared.delete(channel_id, _project(project)))
 
 

@@ -53,8 +53,8 @@ def _checks() -> tuple[Check, ...]:
 def doctor(context: click.Context) -> None:
     """Check database, disk, worker, mail, proxy, clock, keys and migrations.
 
-    Changes nothing but a row that shows whether the database takes writes. Leaves with 1 if a
-    check has failed; warnings alone leave with 0.
+    It only writes one row, to see whether the database accepts writes. The exit status is 1 if a
+    check has failed, and 0 if there are only warnings.
     """
     try:
         app = context.ensure_object(ScriptInfo).load_app()

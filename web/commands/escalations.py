@@ -100,15 +100,19 @@ def show_policy_command(*, project: str, policy: str) -> dict[str, Any]:
 @click.argument("project")
 @click.argument("policy", metavar="NAME-OR-ID")
 @click.option("--name", help="New name.")
-@click.option("--step", "steps", multiple=True, help="In place of all steps; as for `create`.")
-@click.option("--repeats", type=int, help="How often the steps are taken again.")
+@click.option(
+    "--step", "steps", multiple=True, help="Replaces all steps; same format as for `create`."
+)
+@click.option("--repeats", type=int, help="How often the steps are repeated.")
 @click.option("--repeat-pause", help="Pause before the steps are repeated.")
-@click.option("--default/--no-default", "is_default", default=None, help="For all other alerts.")
+@click.option(
+    "--default/--no-default", "is_default", default=None, help="For alerts that match no route."
+)
 @one_transaction
 def change_policy_command(
     *, project: str, policy: str, name: str | None, is_default: bool | None, **given: Any
 ) -> dict[str, Any]:
-    """Change an escalation policy of PROJECT; what is not given stays."""
+    """Change an escalation policy of PROJECT. Omitted options keep their values."""
     place = _project(project)
     present = policy_store.find_policy(place.id, policy, session=db.session())
     written = WrittenPlan(
@@ -126,7 +130,7 @@ def change_policy_command(
 @click.argument("policy", metavar="NAME-OR-ID")
 @one_transaction
 def delete_policy_command(*, project: str, policy: str) -> dict[str, Any]:
-    """Delete an escalation policy of PROJECT that no route leads to; its escalations end."""
+    """Delete an escalation policy of PROJECT that no route uses; its escalations end."""
     place = _project(project)
     found = policy_store.find_policy(place.id, policy, session=db.session())
     gone = delete_policy(place, found.id)
@@ -138,11 +142,13 @@ def delete_policy_command(*, project: str, policy: str) -> dict[str, Any]:
 @click.option("--name", required=True, help="Name of the route.")
 @click.option("--policy", help="Name or id of the escalation policy.")
 @click.option("--nobody", is_flag=True, help="Matching alerts page nobody.")
-@click.option("--severity", "severities", multiple=True, help="critical, high … Any without it.")
+@click.option("--severity", "severities", multiple=True, help="critical, high …; by default any.")
 @click.option("--environment", "environments", multiple=True, help="* stands for any characters.")
 @click.option("--service", "services", multiple=True, help="* stands for any characters.")
-@click.option("--matcher", "labels", multiple=True, help="""Of labels: 'team="db"'.""")
-@click.option("--position", type=click.IntRange(1, 1_000), help="From 1. Last without it.")
+@click.option(
+    "--matcher", "labels", multiple=True, help="""Condition on a label, such as 'team="db"'."""
+)
+@click.option("--position", type=click.IntRange(1, 1_000), help="From 1; by default last.")
 @one_transaction
 def create_route_command(
     *,
@@ -181,7 +187,7 @@ def _policy_id(project: ProjectView, policy: str | None) -> int | None:
 @click.argument("project")
 @one_transaction
 def list_routes_command(*, project: str) -> dict[str, Any]:
-    """List the routes of PROJECT, in the order in which they are asked."""
+    """List the routes of PROJECT, in the order in which they are applied."""
     found = route_store.all_routes(_project(project).id, session=db.session())
     return {"routes": [AlertRoute.of(each).model_dump(mode="json") for each in found]}
 
@@ -201,17 +207,17 @@ def show_route_command(*, project: str, route: int) -> dict[str, Any]:
 @click.argument("route", type=int, metavar="ID")
 @click.option("--name", help="New name.")
 @click.option("--policy", help="Name or id of another escalation policy.")
-@click.option("--nobody", is_flag=True, help="Alerts that fit page nobody.")
-@click.option("--severity", "severities", multiple=True, help="In place of all conditions.")
-@click.option("--environment", "environments", multiple=True, help="In place of all conditions.")
-@click.option("--service", "services", multiple=True, help="In place of all conditions.")
-@click.option("--matcher", "labels", multiple=True, help="In place of all conditions.")
+@click.option("--nobody", is_flag=True, help="Matching alerts page nobody.")
+@click.option("--severity", "severities", multiple=True, help="Replaces all conditions.")
+@click.option("--environment", "environments", multiple=True, help="Replaces all conditions.")
+@click.option("--service", "services", multiple=True, help="Replaces all conditions.")
+@click.option("--matcher", "labels", multiple=True, help="Replaces all conditions.")
 @click.option("--position", type=click.IntRange(1, 1_000), help="From 1.")
 @one_transaction
 def change_route_command(
     *, project: str, route: int, policy: str | None, nobody: bool, **given: Any
 ) -> dict[str, Any]:
-    """Change the route ID of PROJECT; what is not given stays."""
+    """Change the route ID of PROJECT. Omitted options keep their values."""
     if policy is not None and nobody:
         message = "Use either --policy or --nobody."
         raise click.UsageError(message)

@@ -31,7 +31,7 @@ heartbeats = AppGroup("heartbeats", help="Heartbeats: alerts when a job does not
 @click.option("--name", required=True, help="Name of the job, shown in the title of its alerts.")
 @click.option("--every", help="Interval between two pings: 30s, 5m, 1h30m, 2d. At least 1s.")
 @click.option("--cron", help="Instead of --every: five fields, such as '30 3 * * 1-5'.")
-@click.option("--time-zone", default="UTC", show_default=True, help="Of --cron.")
+@click.option("--time-zone", default="UTC", show_default=True, help="Time zone of --cron.")
 @click.option("--grace", default="1m", show_default=True, help="How late a ping may be.")
 @click.option("--severity", type=click.Choice(SEVERITIES), default="critical", show_default=True)
 @click.option("--environment", default="", help="The environment of its alerts.")
@@ -75,16 +75,16 @@ def show_command(*, project: str, heartbeat_id: int) -> dict[str, Any]:
 @click.argument("project")
 @click.argument("heartbeat_id", type=int)
 @click.option("--name", help="New name.")
-@click.option("--every", help="Interval between two pings, in the place of a cron expression.")
-@click.option("--cron", help="Five fields, in the place of an interval.")
-@click.option("--time-zone", help="Of --cron.")
+@click.option("--every", help="Interval between two pings, instead of a cron expression.")
+@click.option("--cron", help="Five fields, instead of an interval.")
+@click.option("--time-zone", help="Time zone of --cron.")
 @click.option("--grace", help="How late a ping may be.")
 @click.option("--severity", type=click.Choice(SEVERITIES))
 @click.option("--environment", help="The environment that its alerts name.")
-@click.option("--description", help="What its alerts say besides.")
+@click.option("--description", help="Description, shown on its alerts.")
 @one_transaction
 def change_command(*, project: str, heartbeat_id: int, **given: str | None) -> dict[str, Any]:
-    """Change a heartbeat of PROJECT; what is not given stays."""
+    """Change a heartbeat of PROJECT. Omitted options keep their values."""
     place = _project(project)
     wanted: dict[str, Any] = {
         name: parse_duration(text, field=name) if text and name in {"every", "grace"} else text
@@ -100,7 +100,7 @@ def change_command(*, project: str, heartbeat_id: int, **given: str | None) -> d
 @click.argument("heartbeat_id", type=int)
 @one_transaction
 def pause_command(*, project: str, heartbeat_id: int) -> dict[str, Any]:
-    """Expect nothing for now; the open alert is resolved."""
+    """Pause a heartbeat; its open alert is resolved."""
     return _as_json(actions.pause(_project(project), heartbeat_id))
 
 
@@ -109,7 +109,7 @@ def pause_command(*, project: str, heartbeat_id: int) -> dict[str, Any]:
 @click.argument("heartbeat_id", type=int)
 @one_transaction
 def resume_command(*, project: str, heartbeat_id: int) -> dict[str, Any]:
-    """Expect pings again, the next one as if one had come now."""
+    """Resume a heartbeat; the next ping is expected as if one had arrived now."""
     return _as_json(actions.resume(_project(project), heartbeat_id))
 
 

@@ -33,7 +33,7 @@ def _options(command: _Command) -> _Command:
     """Give a command the arguments that all imports have."""
     for decorate in (
         click.option(
-            "--dry-run", is_flag=True, help="Print what would be done, and change nothing."
+            "--dry-run", is_flag=True, help="Print what would be done, without changing anything."
         ),
         click.option(
             "--add-members",
@@ -50,7 +50,7 @@ def _options(command: _Command) -> _Command:
             "teams",
             multiple=True,
             metavar="NAME=GROUP/PROJECT",
-            help="The project for what a team owns; several are possible.",
+            help="The project for the objects of a team; can be repeated.",
         ),
         click.option("--project", metavar="GROUP/PROJECT", help="The project for everything else."),
         click.argument("file", type=click.Path(exists=True, path_type=Path)),
@@ -63,7 +63,7 @@ def _options(command: _Command) -> _Command:
 @_options
 @one_transaction
 def grafana_oncall_command(**options: Any) -> dict[str, Any]:
-    """Take over FILE, what the API of Grafana OnCall returns: JSON, a folder or a zip of it."""
+    """Import FILE with responses of Grafana OnCall's API: JSON, or a folder or zip of JSON."""
     return {"source": "grafana-oncall", **_run(read_grafana_oncall, **options)}
 
 
@@ -71,7 +71,7 @@ def grafana_oncall_command(**options: Any) -> dict[str, Any]:
 @_options
 @one_transaction
 def opsgenie_command(**options: Any) -> dict[str, Any]:
-    """Take over FILE, a folder or a zip that opsgenie-configuration-backup has written."""
+    """Import FILE, a folder or zip that opsgenie-configuration-backup has written."""
     return {"source": "opsgenie", **_run(read_opsgenie, **options)}
 
 

@@ -44,8 +44,8 @@ incidents = AppGroup("incidents", help="Incidents of projects.")
 @click.option("--title", help="Title; without it, that of the first alert.")
 @click.option("--description", help="Description in Markdown; without it, that of the alert.")
 @click.option("--severity", type=_SEVERITY, help="Severity; without it, that of the alert.")
-@click.option("--alert", "alerts", type=_IID, multiple=True, help="Number of an alert.")
-@click.option("--assignee", "assignees", multiple=True, help="Assignee.")
+@click.option("--alert", "alerts", type=_IID, multiple=True, help="Number of an alert to link.")
+@click.option("--assignee", "assignees", multiple=True, help="User name of an assignee.")
 @click.option("--close-when-resolved", is_flag=True, help="Close it when its alerts are resolved.")
 @one_transaction
 def create_incident_command(*, project: str, **given: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def create_incident_command(*, project: str, **given: Any) -> dict[str, Any]:
 @click.option("--status", type=click.Choice(list(TABS)), default="open", show_default=True)
 @click.option("--severity", type=_SEVERITY)
 @click.option("--assignee", help="A user name, or - for nobody.")
-@click.option("--search", default="", help="Words of title and description.")
+@click.option("--search", default="", help="Search titles and descriptions.")
 @click.option("--sort", type=click.Choice(list(SORT_ORDERS)), default="created")
 @click.option("--cursor", default="", help="The value of next_cursor, for the next page.")
 @one_transaction
@@ -118,7 +118,7 @@ def show_incident_command(*, project: str, iid: int) -> dict[str, Any]:
 @click.option("--close-when-resolved/--close-by-hand", default=None)
 @one_transaction
 def update_incident_command(*, project: str, iid: int, **given: Any) -> dict[str, Any]:
-    """Change the incident IID of PROJECT; what is not given stays."""
+    """Change the incident IID of PROJECT. Omitted options keep their values."""
     found, session = _project(project), db.session()
     check_takes_changes(found)
     names = tuple(name for name in given["assignees"] if name != "-")

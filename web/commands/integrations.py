@@ -78,7 +78,7 @@ def create_integration_command(
 @click.argument("project")
 @one_transaction
 def list_integrations_command(*, project: str) -> dict[str, Any]:
-    """List the integrations of PROJECT, the oldest first."""
+    """List the integrations of PROJECT, oldest first."""
     context = integration_context(project_at(project))
     found = alert_integrations.list_integrations(context, session=db.session())
     return {"integrations": [_shown(each) for each in found]}
@@ -100,13 +100,15 @@ def show_integration_command(*, project: str, integration_id: int) -> dict[str, 
 @click.option("--active/--inactive", default=None, help="Turn it on or off.")
 @click.option("--api-url", help="New URL of the on-call tool (type external).")
 @click.option(
-    "--resolve-after-minutes", type=int, help="Resolve alerts after so long a silence; 0: never."
+    "--resolve-after-minutes",
+    type=int,
+    help="Resolve alerts without a report for so many minutes; 0: never.",
 )
 @one_transaction
 def change_integration_command(
     *, project: str, integration_id: int, **given: Any
 ) -> dict[str, Any]:
-    """Change the integration ID of PROJECT; what is not given stays."""
+    """Change the integration ID of PROJECT. Omitted options keep their values."""
     place = project_at(project)
     alert_integrations.change_integration(
         integration_id, IntegrationEdit(**given), project_id=place.id, session=db.session()

@@ -36,7 +36,7 @@ def list_command() -> dict[str, Any]:
     multiple=True,
     required=True,
     type=click.Choice([each.value for each in Ability]),
-    help="What it adds; can be repeated.",
+    help="Permission to add; can be repeated.",
 )
 @click.option("--description", default="", help="What it is for.")
 @one_transaction

@@ -22,7 +22,11 @@ from web.services import now
 _MOST, _MOST_FORMER = 1_000, 100
 _SEARCH = click.option("--search", default="", help="Search names and paths.")
 _PAGE = click.option(
-    "--page", type=click.IntRange(1), default=1, show_default=True, help="Of a thousand each."
+    "--page",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Number of the page; a page has 1,000 entries.",
 )
 
 
@@ -92,7 +96,7 @@ def show_project_command(*, path: str) -> dict[str, Any]:
 @_PAGE
 @one_transaction
 def list_members_command(*, namespace: str, search: str, page: int) -> dict[str, Any]:
-    """List members, direct and inherited, the highest roles first."""
+    """List members, direct and inherited, highest roles first."""
     session = db.session()
     found = list_members(
         get_namespace(namespace, session=session),

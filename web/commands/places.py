@@ -94,7 +94,9 @@ def transfer_project(*, path: str, group: str) -> dict[str, Any]:
 
 @click.command("delete")
 @click.argument("path")
-@click.option("--yes", is_flag=True, help="Delete. Without it, the command says what goes along.")
+@click.option(
+    "--yes", is_flag=True, help="Delete. Without it, the command lists what would be deleted."
+)
 @one_transaction
 def delete_group(*, path: str, yes: bool) -> dict[str, Any]:
     """Delete the group PATH with its subgroups and projects; this cannot be undone."""
@@ -107,7 +109,9 @@ def delete_group(*, path: str, yes: bool) -> dict[str, Any]:
 
 @click.command("delete")
 @click.argument("path")
-@click.option("--yes", is_flag=True, help="Delete. Without it, the command says what goes along.")
+@click.option(
+    "--yes", is_flag=True, help="Delete. Without it, the command lists what would be deleted."
+)
 @one_transaction
 def delete_project(*, path: str, yes: bool) -> dict[str, Any]:
     """Delete the project PATH; this cannot be undone."""
@@ -122,7 +126,7 @@ def delete_project(*, path: str, yes: bool) -> dict[str, Any]:
 @click.argument("path")
 @one_transaction
 def archive_project(*, path: str) -> dict[str, Any]:
-    """Archive the project PATH: it takes no changes, pushes and alerts."""
+    """Archive the project PATH: it accepts no changes, pushes or alerts."""
     project = _get(path, "project")
     if editing.archive(project.project_id or 0, session=db.session(), now=now()):
         record_event(archived(project))
@@ -133,7 +137,7 @@ def archive_project(*, path: str) -> dict[str, Any]:
 @click.argument("path")
 @one_transaction
 def unarchive_project(*, path: str) -> dict[str, Any]:
-    """Let the archived project PATH take changes, pushes and alerts again."""
+    """Unarchive the project PATH: it accepts changes, pushes and alerts again."""
     project = _get(path, "project")
     if editing.unarchive(project.project_id or 0, session=db.session()):
         record_event(unarchived(project))
@@ -149,7 +153,9 @@ def _former_paths(word: str) -> tuple[click.Command, click.Command]:
         found = list_former_paths(place, most=_MOST, session=db.session())
         return {"path": place.path, "former_paths": [each.path for each in found]}
 
-    @click.command("release-path", help=f"Let others have the path FORMER of the {word} PATH.")
+    @click.command(
+        "release-path", help=f"Let others use the former path FORMER of the {word} PATH."
+    )
     @click.argument("path")
     @click.argument("former")
     @one_transaction

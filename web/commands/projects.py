@@ -120,7 +120,7 @@ def change_member_command(*, namespace: str, user: str, role: str) -> dict[str, 
 @click.argument("role_id", metavar="MEMBER-ROLE-ID", type=click.IntRange(min=0))
 @one_transaction
 def give_member_role_command(*, namespace: str, user: str, role_id: int) -> dict[str, Any]:
-    """Give the member USER a custom role of /api/v4/member_roles; 0 takes it away."""
+    """Give the member USER a custom role by its id; 0 removes it."""
     session = db.session()
     custom = get_member_role(role_id, session=session) if role_id else None
     found = get_namespace(namespace, session=session)

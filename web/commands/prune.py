@@ -12,6 +12,6 @@ from web.services import services
 @click.command("prune")
 @with_appcontext
 def prune_command() -> None:
-    """Remove what has expired or was deleted now, and print how many rows were removed."""
+    """Remove expired and deleted data now, and print the number of rows."""
     settings = services().live_settings.environment
     print_answer({**prune_database(settings), **remove_from_database(settings)})

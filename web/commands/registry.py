@@ -55,12 +55,12 @@ def certificates_command(*, file: Path | None) -> dict[str, Any]:
     type=click.IntRange(0, _MOST_HOURS),
     default=_HOURS,
     show_default=True,
-    help="Hours until the new key signs, for giving its certificate to every registry.",
+    help="Hours until the new key signs, to copy its certificate to every registry.",
 )
 @click.option("--forget-former", is_flag=True, help="Withdraw all former keys immediately.")
 @one_transaction
 def rotate_key_command(*, notice_hours: int, forget_former: bool) -> dict[str, Any]:
-    """Create a key that signs after a notice; former ones stay in the bundle for a day."""
+    """Create a key that signs after a notice period; former keys stay valid for another day."""
     session, keyring, moment = db.session(), services().keyring, now()
     notice = timedelta(hours=notice_hours)
     kid = rotate(notice, session=session, keyring=keyring, now=moment)
@@ -74,7 +74,7 @@ def rotate_key_command(*, notice_hours: int, forget_former: bool) -> dict[str, A
 @registry.command("configuration")
 @one_transaction
 def configuration_command() -> dict[str, str]:
-    """Print a ready configuration, with the secret of the notifications."""
+    """Print a complete configuration, with the secret of the notifications."""
     ready = RegistryConfiguration(
         base_url=settings().base_url, notification_secret=notification_secrets()[0]
     )

@@ -38,18 +38,22 @@ def _release(_context: click.Context, _option: click.Parameter, text: str) -> Re
 @click.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option(
-    "--release", default=str(NEWEST), show_default=True, callback=_release, help="Up to this one."
+    "--release",
+    default=str(NEWEST),
+    show_default=True,
+    callback=_release,
+    help="Last release to check for.",
 )
 @click.option(
-    "--format", "form", type=click.Choice([*_FORMATS]), default="text", help="Of the output."
+    "--format", "form", type=click.Choice([*_FORMATS]), default="text", help="Output format."
 )
 @with_appcontext
 def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
-    """Say what breaks in a release: in traffic, documents and programs.
+    """Check what breaks in a release, in traffic, documents and source code.
 
-    A folder is read with all that is in it, - is the standard input. The exit status is 0 if
-    nothing breaks, 1 if something does, and 2 if a file cannot be read. In a folder, files that are
-    not what their names say are passed over with a warning.
+    A directory is read recursively, - is standard input. The exit status is 0 if nothing breaks, 1
+    if something does, and 2 if a file cannot be read. In a directory, files whose content does not
+    match their names are skipped with a warning.
     """
     checked, is_unreadable = [], False
     for name, is_named in _files(files):

@@ -40,7 +40,7 @@ class ReleaseType(click.ParamType[Release]):
 )
 @with_appcontext
 def rehearse_command(*, release: Release, output: str) -> None:
-    """List what RELEASE would break for whom, by the calls that were recorded.
+    """List what RELEASE would break for whom, according to the recorded calls.
 
     The exit status is 0 if nothing breaks, 1 if something does, and 2 for a wrong argument.
     """

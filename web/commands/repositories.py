@@ -41,7 +41,7 @@ def list_command() -> dict[str, Any]:
 @repositories.command("check")
 @one_transaction
 def check_command() -> dict[str, Any]:
-    """Check every object of every repository, and name what belongs to no project."""
+    """Check every object of every repository, and list directories without a project."""
     own, kept = _found()
     there = [each for each in kept if each.exists]
     faults = {each.project_path: upkeep.fault_of(own, each) for each in there}
@@ -56,7 +56,7 @@ def check_command() -> dict[str, Any]:
 @click.argument("directory", type=_DIRECTORY)
 @one_transaction
 def backup_command(*, directory: Path) -> dict[str, Any]:
-    """Write a bundle of each repository to DIRECTORY, while others push."""
+    """Write a bundle of each repository to DIRECTORY while the service is running."""
     own, kept = _found()
     written, empty = upkeep.back_up(own, kept, directory)
     return {"written": written, "empty": empty}

@@ -38,17 +38,15 @@ schedules = AppGroup("schedules", help="On-call schedules of projects.")
 @schedules.command("create")
 @click.argument("project")
 @click.option("--name", required=True, help="Name of the schedule, such as Primary.")
-@click.option(
-    "--time-zone", required=True, help="Zone of the IANA database, such as Europe/Berlin."
-)
+@click.option("--time-zone", required=True, help="Time zone, such as Europe/Berlin.")
 @click.option("--description", default="", help="What the schedule is for.")
 @click.option(
     "--rotation",
     "rotations",
     multiple=True,
     help="A rotation such as “weekly alice,bob mon 09:00”, “daily alice,bob 09:00” or "
-    "“every 12h alice,bob 08:00”. After it may stand “from 2026-11-30”, “layer 2” and “only "
-    "mon-fri 09:00-17:00”. Several are layers: a later one is above those before.",
+    "“every 12h alice,bob 08:00”. It can be followed by “from 2026-11-30”, “layer 2” and "
+    "“only mon-fri 09:00-17:00”. Can be repeated: each one is a layer above those before it.",
 )
 @one_transaction
 def create_schedule_command(
@@ -96,14 +94,19 @@ def show_schedule_command(*, project: str, schedule: str) -> dict[str, Any]:
 @click.argument("project")
 @click.argument("schedule", metavar="SCHEDULE")
 @click.option("--name", help="New name.")
-@click.option("--time-zone", help="New zone of the IANA database.")
+@click.option("--time-zone", help="New time zone.")
 @click.option("--description", help="New description.")
-@click.option("--rotation", "rotations", multiple=True, help="In place of all; as for `create`.")
+@click.option(
+    "--rotation",
+    "rotations",
+    multiple=True,
+    help="Replaces all rotations; same format as for `create`.",
+)
 @one_transaction
 def change_schedule_command(
     *, project: str, schedule: str, rotations: tuple[str, ...], **given: str | None
 ) -> dict[str, Any]:
-    """Change SCHEDULE, by name or number, from now on; what is not given stays."""
+    """Change SCHEDULE, by name or number, from now on. Omitted options keep their values."""
     place = _project(project)
     before = _schedule(place, schedule)
     wanted = [parse_rotation(each) for each in rotations] or None

@@ -32,7 +32,7 @@ def status_command() -> dict[str, Any]:
 @secrets.command("reencrypt")
 @one_transaction
 def reencrypt_command() -> dict[str, Any]:
-    """Re-encrypt with SECRET_KEY what older keys encrypted. Every host must know it."""
+    """Re-encrypt with SECRET_KEY what older keys encrypted. Every host must have it."""
     session, keyring = db.session(), services().keyring
     seen = rotation(keyring, session=session, now=now())
     if ignorant := seen.hosts_without(keyring.fingerprints[0]):

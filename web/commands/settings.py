@@ -21,14 +21,14 @@ from web.releases.rehearsal import as_text, rehearse_change
 from web.services import now, services
 from web.settings.reader import SettingsError, changeable, read_change
 
-instance_settings = AppGroup("settings", help="Settings, some of which can change while it runs.")
+instance_settings = AppGroup("settings", help="Settings of the installation.")
 _CHANGED = "changed"
 _ORIGINS = {
     ValueSource.DEFAULT: "default",
     ValueSource.ENVIRONMENT: "environment",
     ValueSource.CHANGED_HERE: _CHANGED,
 }
-_YES = click.option("--yes", is_flag=True, help="Do not ask before the running release is changed.")
+_YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 @instance_settings.command("set")
@@ -39,7 +39,7 @@ _YES = click.option("--yes", is_flag=True, help="Do not ask before the running r
 def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
     """Set NAME to VALUE for all processes. docs/settings.md lists the names.
 
-    Before a change of RELEASE it says what breaks for whom, and asks, if this is a terminal.
+    Before it changes RELEASE, it prints what breaks for whom, and asks at a terminal.
     """
     read_change(name, value)
     told = _tell_of_release(name, value, is_agreed=yes)
@@ -53,7 +53,7 @@ def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
 def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
     """Reset NAME to the value of the environment or to its default.
 
-    Before a change of RELEASE it says what breaks for whom, and asks, if this is a terminal.
+    Before it changes RELEASE, it prints what breaks for whom, and asks at a terminal.
     """
     at_start = services().live_settings.environment.release
     told = _tell_of_release(name, at_start, is_agreed=yes)
@@ -61,7 +61,9 @@ def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
 
 
 @instance_settings.command("list")
-@click.option("--changed", is_flag=True, help="Only those that were changed while it ran.")
+@click.option(
+    "--changed", is_flag=True, help="Only settings that were changed while the service was running."
+)
 @one_transaction
 def list_settings_command(*, changed: bool) -> dict[str, Any]:
     """List all settings with their values and where these come from; secrets are not shown."""

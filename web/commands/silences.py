@@ -72,7 +72,7 @@ def _length(text: str) -> timedelta:
     "matchers",
     multiple=True,
     required=True,
-    help="""Such as 'service="web"'; several if given several times, and all have to match.""",
+    help="""Such as 'service="web"'. Can be repeated; all have to match.""",
 )
 @click.option("--for", "length", required=True, help="How long: 30m, 2h, 1d12h.")
 @click.option("--starts", help="When it starts, such as 2026-12-06T02:00:00Z; by default now.")
@@ -111,7 +111,7 @@ def _moment(text: str) -> datetime:
 @click.option("--state", type=click.Choice([each.value for each in SilenceState]))
 @one_transaction
 def list_silences_command(*, project: str, state: str | None) -> dict[str, Any]:
-    """Print the silences of PROJECT, the newest first, at most 1,000."""
+    """List the silences of PROJECT, newest first; at most 1,000."""
     found = _project(project)
     wanted = SilenceState(state) if state else None
     part = ListPart(size=_MOST_LISTED, is_descending=True)
@@ -138,7 +138,7 @@ def show_silence_command(*, project: str, silence_id: int) -> dict[str, Any]:
 def change_silence_command(
     *, project: str, silence_id: int, length: str | None, comment: str | None
 ) -> dict[str, Any]:
-    """Give a silence of PROJECT another end or comment."""
+    """Change the end or the comment of a silence of PROJECT."""
     found = _project(project)
     ends_at = later(now(), _length(length), field="for") if length else None
     change = SilenceChange(ends_at=ends_at, comment=comment)
@@ -211,7 +211,7 @@ def _recurrence(repeat: str | None, rule: str | None) -> Recurrence | None:
 @click.argument("project")
 @one_transaction
 def list_windows_command(*, project: str) -> dict[str, Any]:
-    """Print the maintenance windows of PROJECT with their next occurrences."""
+    """List the maintenance windows of PROJECT with their next occurrences."""
     found = _project(project)
     part = ListPart(size=_MOST_LISTED, is_descending=True)
     listed = window_domain.numbered_windows(found.id, part, session=db.session())
@@ -236,10 +236,10 @@ def show_window_command(*, project: str, window_id: int) -> dict[str, Any]:
 @click.option("--starts", "starts_at", help="Local time, such as 2026-12-06T02:00.")
 @click.option("--for", "duration", help="How long: 90m, 2h.")
 @click.option("--time-zone", help="Such as Europe/Berlin.")
-@click.option("--rule", help="A rule of RFC 5545; an empty text for once.")
+@click.option("--rule", help="A rule of RFC 5545; an empty string for once.")
 @one_transaction
 def change_window_command(*, project: str, window_id: int, **given: Any) -> dict[str, Any]:
-    """Change a maintenance window of PROJECT; what is not given stays."""
+    """Change a maintenance window of PROJECT. Omitted options keep their values."""
     found, session = _project(project), db.session()
     present = window_domain.get_window(found.id, window_id, session=session)
     wanted = WindowChange.model_construct(**given).wanted(present)
@@ -265,7 +265,7 @@ def delete_window_command(*, project: str, window_id: int) -> dict[str, Any]:
 @click.argument("project")
 @one_transaction
 def show_flap_settings_command(*, project: str) -> dict[str, Any]:
-    """Print what becomes of alerts of PROJECT that open again and again."""
+    """Show the flap detection of PROJECT."""
     stored = flapping.get_settings(_project(project).id, session=db.session())
     return FlapSettingsResource.of(stored).model_dump()
 
@@ -273,13 +273,15 @@ def show_flap_settings_command(*, project: str) -> dict[str, Any]:
 @flap_settings.command("set")
 @click.argument("project")
 @click.option("--on/--off", "enabled", default=None, help="Flap detection.")
-@click.option("--openings", type=int, help="More openings than this …")
-@click.option("--within-minutes", type=int, help="… in so many minutes are flapping.")
-@click.option("--hold-minutes", type=int, help="It pages again when open for so long.")
+@click.option("--openings", type=int, help="More openings than this are flapping …")
+@click.option("--within-minutes", type=int, help="… within this many minutes.")
+@click.option(
+    "--hold-minutes", type=int, help="Minutes that a flapping alert has to stay open to page again."
+)
 @click.option("--reopen-minutes", type=int, help="The reopen window; 0 for none.")
 @one_transaction
 def set_flap_settings_command(*, project: str, **given: Any) -> dict[str, Any]:
-    """Change what becomes of alerts of PROJECT that open again and again."""
+    """Change the flap detection of PROJECT."""
     found = _project(project)
     present = flapping.get_settings(found.id, session=db.session())
     wanted = FlapSettingsBody.model_construct(**given).wanted(present)

@@ -25,7 +25,7 @@ tokens = AppGroup("tokens", help="Personal access tokens.")
 @click.option(
     "--days",
     type=click.IntRange(1, 3650),
-    help="Lifetime in days; the default is a year, and no end before release 16.0.",
+    help="Lifetime in days; by default a year, or no expiry before release 16.0.",
 )
 @one_transaction
 def create_token_command(*, user: str, name: str, scopes: str, days: int | None) -> dict[str, Any]:

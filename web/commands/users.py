@@ -44,7 +44,7 @@ _MOST = 1_000
 @click.argument("name")
 @click.option("--email", required=True, help="E-mail address.")
 @click.option("--display-name", default="", help="Display name; defaults to the user name.")
-@click.option("--admin", is_flag=True, help="Make an administrator of the instance.")
+@click.option("--admin", is_flag=True, help="Make the user an administrator.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 @one_transaction
 def create_user_command(
@@ -97,7 +97,7 @@ def show_command(*, name: str) -> dict[str, Any]:
 @click.option("--username", help="New user name.")
 @click.option("--display-name", help="New display name.")
 @click.option("--email", help="New e-mail address.")
-@click.option("--time-zone", help="Zone of their pages and messages, such as Europe/Berlin.")
+@click.option("--time-zone", help="Time zone of their pages and messages, such as Europe/Berlin.")
 @one_transaction
 def change_command(
     *,
@@ -184,7 +184,7 @@ def export_command(*, name: str) -> dict[str, Any]:
 @click.option("--delete-applications", is_flag=True, help="Delete their applications as well.")
 @one_transaction
 def delete_command(*, name: str, applications_to: str, delete_applications: bool) -> dict[str, Any]:
-    """Erase the user NAME. Events and notes are kept without the name."""
+    """Delete the user NAME. Events and comments are kept under a pseudonym."""
     session = db.session()
     heir = get_user(applications_to, session=session) if applications_to else None
     user = get_user(name, session=session)

@@ -67,12 +67,12 @@ def show_command(*, project: str, webhook_id: int) -> dict[str, Any]:
 @click.argument("webhook_id", type=int)
 @click.option("--url", help="An https or http URL.")
 @click.option("--events", help="As for `create`.")
-@click.option("--labels", help="As for `create`; an empty text for all alerts.")
+@click.option("--labels", help="As for `create`; an empty string for all alerts.")
 @one_transaction
 def change_command(
     *, project: str, webhook_id: int, url: str | None, events: str | None, labels: str | None
 ) -> dict[str, Any]:
-    """Change a webhook; what is not given stays."""
+    """Change a webhook. Omitted options keep their values."""
     place = _project(project)
     present = changes.get(place, webhook_id)
     details = EndpointDetails(
@@ -95,7 +95,7 @@ def change_command(
 )
 @one_transaction
 def rotate_command(*, project: str, webhook_id: int, overlap: str) -> dict[str, Any]:
-    """Create a new secret and print it, which is shown only once."""
+    """Create a new secret and print it. It is shown only once."""
     until = now() + GracePeriod.of(overlap).length
     made = changes.rotate(_project(project), webhook_id, previous_until=until)
     return {**_as_json(made.endpoint), "secret": made.secret}
@@ -115,7 +115,7 @@ def pause_command(*, project: str, webhook_id: int) -> dict[str, Any]:
 @click.argument("webhook_id", type=int)
 @one_transaction
 def resume_command(*, project: str, webhook_id: int) -> dict[str, Any]:
-    """Send to a webhook from now on, and at once what waits."""
+    """Resume a webhook and send its waiting deliveries."""
     return _as_json(changes.resume(_project(project), webhook_id))
 
 
@@ -124,7 +124,7 @@ def resume_command(*, project: str, webhook_id: int) -> dict[str, Any]:
 @click.argument("webhook_id", type=int)
 @one_transaction
 def test_command(*, project: str, webhook_id: int) -> dict[str, Any]:
-    """Send a test message and print what came of it."""
+    """Send a test message and print the result."""
     result = changes.send_test(_project(project), webhook_id).attempt
     return {
         "delivered": result.problem is None,

@@ -131,8 +131,8 @@ RELEASE_16: Sequence[Change] = (
                 unless=("/api/", "/oauth/", "/-/"),
             ),
         ),
-        after="A page of a project has only the URL with /-/ after the path of the project.",
-        replacement="Put /-/ after the path of the project. URLs of the APIs stay.",
+        after="Pages of a project only have the URL with /-/ after the path of the project.",
+        replacement="Put /-/ after the path of the project. URLs of APIs do not change.",
         hosted=True,
         status=404,
     ),
@@ -202,8 +202,8 @@ RELEASE_16: Sequence[Change] = (
                 f"{GROUP}/access_tokens",
             )
         ),
-        after="A token without expires_at expires in a year. Tokens that never expired get a year "
-        "as well, from the day of the release on.",
+        after="A token without expires_at expires in a year. Existing tokens without an expiry "
+        "date expire a year after the release.",
         replacement="Set expires_at, and rotate the token before that day.",
         hosted=True,
         is_strict=True,

@@ -107,7 +107,7 @@ RELEASE_17: Sequence[Change] = (
         kind=Kind.OPERATION_GONE,
         title="Alias /-/jwks of /oauth/discovery/keys removed",
         matches=(Call(methods=("GET",), path="/-/jwks"),),
-        after="The address does not exist.",
+        after="The URL does not exist.",
         replacement="Use /oauth/discovery/keys.",
         hosted=True,
         status=404,
@@ -172,7 +172,7 @@ RELEASE_17: Sequence[Change] = (
             ),
         ),
         after="Projects of a runner come with the highest id first.",
-        replacement="Say sort: ID_ASC for the former order.",
+        replacement="Use sort: ID_ASC for the previous order.",
     ),
     Change(
         id="group-member-roles",

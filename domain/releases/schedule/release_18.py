@@ -178,7 +178,8 @@ RELEASE_18: Sequence[Change] = (
             ),
         ),
         after="A request that changes confidential or internal of a note is refused.",
-        replacement="Set internal when the note is created; delete and write it anew to change it.",
+        replacement="Set internal when the note is created; to change it, delete the note and "
+        "create it again.",
         hosted=True,
     ),
     Change(

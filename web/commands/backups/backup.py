@@ -35,17 +35,17 @@ def has_own_key(settings: Settings) -> bool:
 
 @click.command("backup")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--without-repositories", is_flag=True, help="Leave Git repositories out.")
-@click.option("--without-key", is_flag=True, help="Leave the secret key of the instance out.")
-@click.option("--pg-dump", default="pg_dump", show_default=True, help="The program, for Postgres.")
+@click.option("--without-repositories", is_flag=True, help="Leave out Git repositories.")
+@click.option("--without-key", is_flag=True, help="Leave out the secret key of the instance.")
+@click.option("--pg-dump", default="pg_dump", show_default=True, help="Name or path of pg_dump.")
 @one_transaction
 def backup(
     *, directory: Path, without_repositories: bool, without_key: bool, pg_dump: str
 ) -> dict[str, Any]:
     """Write a backup to DIRECTORY, which must be empty or missing, while the service runs.
 
-    It has the database of one moment, Git repositories, the secret key where this instance has made
-    its own, and a manifest with counts and hashes, by which `gatebell restore` checks it.
+    It contains a consistent copy of the database, Git repositories, the secret key if this instance
+    has generated its own, and a manifest with counts and hashes for `gatebell restore`.
     """
     settings = services().live_settings.environment
     db.session.rollback()

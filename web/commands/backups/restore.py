@@ -28,17 +28,17 @@ _KEY, _FIRST = "secret_key", "first_administrator.txt"
 
 @click.command("restore")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--replace", is_flag=True, help="Replace a database that has something in it.")
+@click.option("--replace", is_flag=True, help="Replace a database that is not empty.")
 @click.option("--dry-run", is_flag=True, help="Check the backup and the target; change nothing.")
 @click.option(
-    "--pg-restore", default="pg_restore", show_default=True, help="The program, for Postgres."
+    "--pg-restore", default="pg_restore", show_default=True, help="Name or path of pg_restore."
 )
 @with_any_key
 def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -> dict[str, Any]:
     """Restore the backup in DIRECTORY into the database that the environment names, and check it.
 
-    The service must not run. Checked are hashes of all files, the secret key, the migration, the
-    number of rows of each table and the audit log.
+    Stop the service first. The command checks the hashes of all files, the secret key, the
+    migration, the number of rows of each table, and the audit log.
     """
     settings = services().live_settings.environment
     manifest = Manifest.read(directory)
