@@ -12,16 +12,16 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .PHONY: help run demo pictures test test-both faults fuzz lint fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost pins sbom clean
 
-help: ## Say what can be made
+help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/runtime $(BIN)/gatebell ## Start the service: web server and background work, on embedded SQLite
 	@$(PY) -m web.server.serve
 
-demo: $(VENV)/runtime ## Start the service with two weeks behind it, and a monitor that goes on sending, in build/demo
+demo: $(VENV)/runtime ## Start a demonstration with two weeks of history, in build/demo
 	@$(PY) -m demo
 
-pictures: $(VENV)/development ## Take the README's pictures anew, from a demonstration of their own
+pictures: $(VENV)/development ## Take the README's pictures again, from a separate demonstration
 	@scripts/ensure-chromium
 	@$(PY) -m demo.pictures
 
@@ -36,10 +36,10 @@ test: $(VENV)/development $(BIN)/gatebell lint ## Check and test everything, on 
 test-both: ## As `make test`, with every test on both databases
 	@$(MAKE) test PYTEST_ARGS="--every-database $(PYTEST_ARGS)"
 
-faults: $(VENV)/development ## Break what can break, at full size, and give an account (takes minutes)
+faults: $(VENV)/development ## Run the fault tests at full size and report (takes minutes)
 	@$(PYTEST) --every-database --capture=no -m "faults_full or not faults_full" tests/faults $(PYTEST_ARGS)
 
-fuzz: $(VENV)/development ## Send many values that nobody thought of, for an hour or so
+fuzz: $(VENV)/development ## Run the property-based tests with many more examples (takes an hour)
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)
 
 lint: $(VENV)/development ## Check style, types and the direction of imports
@@ -48,14 +48,14 @@ lint: $(VENV)/development ## Check style, types and the direction of imports
 	@$(PY) -m mypy
 	@$(BIN)/lint-imports
 
-fmt: $(VENV)/development ## Put the code into shape
+fmt: $(VENV)/development ## Format the code and fix what ruff can fix
 	@$(PY) -m ruff check --fix-only .
 	@$(PY) -m ruff format .
 
-migrate: $(VENV)/runtime ## Bring the database to the newest shape
+migrate: $(VENV)/runtime ## Migrate the database
 	@$(PY) -m web.server.migrate
 
-migration: $(VENV)/development ## Write a migration from what the models want: NAME="what it does"
+migration: $(VENV)/development ## Generate a migration from the models: NAME="what it does"
 	@$(PY) -m migrations.new "$(NAME)"
 
 docs: $(VENV)/development ## Write the generated documents; those that name every test go to build/docs
@@ -66,14 +66,14 @@ docs: $(VENV)/development ## Write the generated documents; those that name ever
 	@$(PY) -m tests.coverage.coverage_table > build/docs/statements.md
 	@$(PY) -m tests.coverage.rfc_coverage > build/docs/standards.md
 
-site: $(VENV)/development ## Make a site of the documents, in build/site
+site: $(VENV)/development ## Build the documentation site in build/site
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/site
 	@echo "The site begins at build/site/README.html."
 
-coverage: docs ## Show which statements of the specification no test shows
+coverage: docs ## List the statements of the specification without a test
 	@$(PY) -m tests.coverage.coverage_table --missing
 
-bench: $(VENV)/development ## Measure the service against the floors and its peers (takes half an hour)
+bench: $(VENV)/development ## Measure the service against its baselines and its peers (takes half an hour)
 	@$(PY) -m bench.compare $(BENCH_ARGS)
 
 bench-alerts: $(VENV)/development ## Measure lists of a million alerts against ten thousand (takes minutes)
@@ -85,14 +85,14 @@ bench-scale: $(VENV)/development ## Measure one host against two that share a Po
 bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md
 	@$(PY) -m bench.cost $(BENCH_ARGS)
 
-pins: $(VENV)/development ## Pin the newest versions of what requirements.in asks for
+pins: $(VENV)/development ## Pin the newest versions that requirements.in allows
 	@scripts/pin
 
-sbom: $(VENV)/development ## List what the service is made of (CycloneDX), in sbom.cdx.json
+sbom: $(VENV)/development ## Write a bill of materials (CycloneDX) to sbom.cdx.json
 	@$(BIN)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml \
 	    --mc-type application --output-reproducible --output-format JSON --output-file sbom.cdx.json
 
-clean: ## Remove the environment and caches; what is in instance/ stays
+clean: ## Remove the environment and caches, but not instance/
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The stamps are newer than the requirements that they were made from.

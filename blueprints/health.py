@@ -28,7 +28,7 @@ from web.services import settings
 health = MachineBlueprint("health", __name__, errors=ErrorFormat.PAGE)
 
 _RETRY_AFTER_SECONDS = 2
-_NOT_FROM_HERE = "Only this machine and METRICS_NETWORKS read this without METRICS_TOKEN.\n"
+_NOT_FROM_HERE = "Only this host and METRICS_NETWORKS have access without METRICS_TOKEN.\n"
 
 
 @health.get("/healthz")

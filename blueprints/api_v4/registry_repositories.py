@@ -90,7 +90,7 @@ def _is_by_key(query: TagListQuery) -> bool:
     if query.pagination != "keyset":
         return _OFFSET_PAGINATION.applies_in(requested_release())
     if query.page != 1:
-        message = "page can only be 1: the link with rel=next leads to the next part of this list"
+        message = "page can only be 1: follow the link with rel=next to the next page"
         raise QueryError(message, field="page")
     return True
 

@@ -30,9 +30,9 @@ def test_a_pooler_of_transactions_is_refused_and_none_is_not(
             instance_path=tmp_path, database_url=pooled.render_as_string(hide_password=False)
         )
         # As the web server and the worker do; that they ask is shown by a wrong key.
-        with pytest.raises(CannotStartError, match="a pooler gives the connections to others"):
+        with pytest.raises(CannotStartError, match="a pooler shares connections"):
             check_if_available(read_settings(live.environment))
         done = run_here(live, "make run")
         assert done.returncode != 0
-        assert "DATABASE_URL: a pooler gives the connections to others" in done.stderr
+        assert "DATABASE_URL: a pooler shares connections" in done.stderr
         assert "Traceback" not in done.stderr

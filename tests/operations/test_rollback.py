@@ -80,5 +80,5 @@ def test_rows_outlive_a_way_back_and_forth(
 
 
 def test_a_migration_that_is_none_is_refused(settings: Settings) -> None:
-    with pytest.raises(UnknownRevisionError, match="9999 is no migration"):
+    with pytest.raises(UnknownRevisionError, match="9999 is not a migration"):
         move_to(settings, "9999")

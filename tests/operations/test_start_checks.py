@@ -144,7 +144,7 @@ def test_without_migrating_at_the_start_a_missing_migration_is_a_sentence(
     )
     done = run_here(live, "make run")
     assert done.returncode == 2
-    assert done.stderr.startswith("DATABASE_URL: the database has an older shape")
+    assert done.stderr.startswith("DATABASE_URL: the database has an older schema")
     assert "`make migrate`" in done.stderr
     assert done.stderr.count("\n") == 1
     assert make_app(empty).test_client().get("/readyz").json == {

@@ -160,7 +160,7 @@ def test_git_shows_why_it_is_refused(
     wrong = GitClient(gatebell=gatebell, home=tmp_path / "wrong", token="gbp-wrong")
     told = wrong.run("clone", wrong.url(project))
     assert told.status != 0
-    assert "remote: The access token is invalid. Give a valid access token" in told.said
+    assert "remote: The access token is invalid. Use a valid access token" in told.said
     gone = git.run("clone", git.url("acme/nowhere"))
     assert "remote: Project not found, or you do not have access." in gone.said
     small = GitClient(

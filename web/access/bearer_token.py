@@ -61,5 +61,5 @@ def presented_token(*locations: TokenLocation) -> str | None:
     """Return the token of a request, or None; several are invalid_request (section 2)."""
     given = [token for location in locations for token in _tokens_in(location) if token]
     if len(given) > 1:
-        raise AmbiguousTokenError("The token is given in more than one place.")
+        raise AmbiguousTokenError("The token is sent in more than one place.")
     return given[0] if given else None

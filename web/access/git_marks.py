@@ -134,7 +134,7 @@ def _find_bearer() -> Bearer | None:
         found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=moment)
         check_key(found, token, now=moment)
     except BearerRefusedError as error:
-        g.git_refusal = f"{error} Give a valid access token as the password."
+        g.git_refusal = f"{error} Use a valid access token as the password."
     except OAuth2Error as error:
         # Git has no way to prove a key (RFC 9449).
         g.git_refusal = f"{error.description} Git cannot do that: use a personal access token."

@@ -70,7 +70,7 @@ def move_to(settings: Settings, revision: str) -> None:
     """
     if not is_known_revision(revision):
         raise UnknownRevisionError(
-            f"{revision} is no migration; the newest is {newest_known_revision()}."
+            f"{revision} is not a migration; the newest is {newest_known_revision()}."
         )
     engine = open_engine(replace(settings, database_statement_timeout_ms=0))
     try:

@@ -22,13 +22,13 @@ from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.start")
 _NOT_MIGRATED = (
-    "DATABASE_URL: the database has an older shape than this release needs; `make migrate` brings "
-    "it up to date (MIGRATE_ON_START is off)."
+    "DATABASE_URL: the database has an older schema than this release needs. Run `make migrate` "
+    "(MIGRATE_ON_START is off)."
 )
 
 _POOLED = (
-    "DATABASE_URL: a pooler gives the connections to others after each transaction, and what is "
-    "prepared and locked on them gets lost; let it pool sessions (pgbouncer: pool_mode=session)."
+    "DATABASE_URL: a pooler shares connections between transactions, which loses prepared "
+    "statements and locks. Let it pool sessions (pgbouncer: pool_mode=session)."
 )
 
 

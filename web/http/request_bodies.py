@@ -18,7 +18,7 @@ from domain.errors import DomainError
 _GZIP_MARK = b"\x1f\x8b"
 #: In bytes, of a body of which only the beginning is kept.
 _PIECE = 65_536
-_CUT_SHORT = "The body ended before its time."
+_CUT_SHORT = "The body is incomplete."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

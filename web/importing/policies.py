@@ -57,7 +57,7 @@ def _create(
         entry.notes.append("The project has another default policy: add a route to this one.")
     try:
         if not steps:
-            entry.notes.append("None of its steps can be taken over.")
+            entry.notes.append("None of its steps can be imported.")
         with db.session().begin_nested():
             create_policy(
                 project,

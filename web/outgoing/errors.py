@@ -43,7 +43,7 @@ class DeadlineError(OutgoingError):
 
     def __init__(self, seconds: float) -> None:
         """Take the seconds that it was given."""
-        super().__init__(f"no complete response came within {seconds:g} seconds")
+        super().__init__(f"there was no complete response within {seconds:g} seconds")
 
 
 def problem_with_status(status: int) -> str | None:

@@ -80,7 +80,7 @@ class Transfer:
         try:
             self._feed()
         except OSError as error:
-            raise GitBodyError("The body ended before its time.") from error
+            raise GitBodyError("The body is incomplete.") from error
         except ChildTimeoutError as error:
             self._outcome = "timed out"
             raise GitFailedError("Git on this server does not respond.") from error

@@ -38,6 +38,7 @@ def session() -> Iterator[Session]:
         opened.add_all(Thing(id=number, name="ab"[number % 2]) for number in range(1, 8))
         opened.flush()
         yield opened
+    engine.dispose()
 
 
 def listed(session: Session, **given: str) -> Listed[int]:

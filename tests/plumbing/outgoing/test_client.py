@@ -166,7 +166,7 @@ def test_a_server_that_falls_silent_ends_at_the_deadline(
     with running_server(stall) as port:
         words = failure(hasty, f"http://127.0.0.1:{port}/")
         over.set()
-    assert words == "no complete response came within 0.3 seconds"
+    assert words == "there was no complete response within 0.3 seconds"
 
 
 def test_a_server_that_drips_ends_at_the_deadline(hasty: OutgoingClient) -> None:

@@ -69,7 +69,7 @@ HEADERS: Mapping[str, dict[str, Any]] = {
         "description": "true for the stored response to an earlier request with this key.",
         "schema": {"const": "true"},
     },
-    "Location": {"description": "Where to go on.", "schema": {"type": "string"}},
+    "Location": {"description": "The URL to continue at.", "schema": {"type": "string"}},
 }
 _NUMBERED = ("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page")
 _OF_NUMBERED = (*_NUMBERED, "X-Prev-Page")

@@ -73,7 +73,7 @@ def split(value: Any) -> Any:
 def _first_page(number: int) -> int:
     # A client that counts pages would read the first one for ever.
     if number != 1:
-        message = "can only be 1: the link with rel=next leads to the next part of this list"
+        message = "can only be 1: follow the link with rel=next to the next page"
         raise ValueError(message)
     return number
 
