@@ -42,7 +42,7 @@ def test_what_is_missing_is_said_and_the_exit_status_tells(app: Flask) -> None:
     assert status == 1
     assert found["worker"] == (
         "failed",
-        "No background worker was ever heard of: nobody is paged.",
+        "No background worker has ever reported: nobody is paged.",
     )
     assert found["database"][0] == found["migrations"][0] == "ok"
     # Nobody listens at BASE_URL.

@@ -125,7 +125,7 @@ def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
     backup = tmp_path / "backup"
     back_up(gatebell, backup)
     place = new_place("stranger", SECRET_KEY="a key that this database has never seen, at all")
-    assert "set SECRET_KEY to the key of that time" in refusal(restore(place, backup))
+    assert "set SECRET_KEY to the key at that time" in refusal(restore(place, backup))
 
     (dump,) = (file for file in backup.iterdir() if file.name.startswith("gatebell."))
     with dump.open("r+b") as file:

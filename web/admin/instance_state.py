@@ -76,7 +76,7 @@ def worker_seen_at() -> datetime | None:
         return last_turn(WORKER_HEARTBEAT, session=db.session())
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning("nobody can tell of the worker", extra={"reason": type(error).__name__})
+        _log.warning("the state of the worker is unknown", extra={"reason": type(error).__name__})
         return None
 
 
@@ -87,7 +87,9 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
         found = list_streams(session=db.session(), now=moment)
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning("nobody can tell of audit streams", extra={"reason": type(error).__name__})
+        _log.warning(
+            "the state of audit streams is unknown", extra={"reason": type(error).__name__}
+        )
         return ()
     return [
         AuditStreamMetrics(
@@ -108,7 +110,7 @@ def webhook_metrics() -> Sequence[Gauge]:
         found = backlog(session=db.session())
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning("nobody can tell of webhooks", extra={"reason": type(error).__name__})
+        _log.warning("the state of webhooks is unknown", extra={"reason": type(error).__name__})
         return ()
     waited = _age(found.oldest, now())
     return (
@@ -125,7 +127,7 @@ def upkeep_metrics() -> Sequence[Gauge]:
         mail, pruned_at = queue_state(session=db.session()), last_turn(PRUNE, session=db.session())
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning("nobody can tell of mail", extra={"reason": type(error).__name__})
+        _log.warning("the state of e-mail is unknown", extra={"reason": type(error).__name__})
         return ()
     pruning = Gauge(
         "gatebell_prune_last_started_timestamp_seconds",

@@ -29,7 +29,9 @@ def self_monitor_metrics() -> Sequence[Gauge]:
         found = self_monitor_state(settings())
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning("nobody can tell of the self-monitor", extra={"reason": type(error).__name__})
+        _log.warning(
+            "the state of the self-monitor is unknown", extra={"reason": type(error).__name__}
+        )
         return ()
     if found is None or found.last is None:
         return ()

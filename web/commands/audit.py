@@ -28,7 +28,9 @@ class HeadType(click.ParamType[Head]):
         try:
             return Head.of(value)
         except ValueError:
-            self.fail("Give a head as the log line “audit events sealed” has it.", param, ctx)
+            self.fail(
+                "Use a head from a log line “audit events sealed”, such as 12:HASH.", param, ctx
+            )
 
 
 @audit.command("verify")

@@ -88,7 +88,7 @@ def _run(
     if project is None and not teams:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         message = (
-            "Say where to: --project group/project, or --team NAME=group/project for a team. "
+            "Set the target: --project group/project, or --team NAME=group/project for a team. "
             f"Teams of this export: {names}."
         )
         raise InvalidError(message)

@@ -81,8 +81,8 @@ def _check_backup(directory: Path, manifest: Manifest, settings: Settings) -> Ke
         raise InvalidError(message)
     if not is_known_revision(manifest.contents.revision):
         message = (
-            f"A newer release has made this backup (Gatebell {manifest.gatebell}, migration "
-            f"{manifest.contents.revision}): restore it with that one."
+            f"This backup was made by a newer release (Gatebell {manifest.gatebell}, migration "
+            f"{manifest.contents.revision}): restore it with that release."
         )
         raise InvalidError(message)
     return _keyring(directory, manifest, settings)
@@ -98,7 +98,7 @@ def _keyring(directory: Path, manifest: Manifest, settings: Settings) -> Keyring
     if manifest.key_fingerprints[0] in lost:
         message = (
             f"SECRET_KEY has the fingerprint {keyring.fingerprints[0]}, and the backup was written "
-            f"with {manifest.key_fingerprints[0]}: set SECRET_KEY to the key of that time."
+            f"with {manifest.key_fingerprints[0]}: set SECRET_KEY to the key at that time."
         )
         raise InvalidError(message)
     return keyring

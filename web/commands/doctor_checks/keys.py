@@ -47,7 +47,7 @@ def check_keys(settings: Settings) -> Iterator[Finding]:
         )
     for name in ("secret_key", "gatebell.db"):
         yield from _kept_private(settings.instance_path / name)
-    yield ok("SECRET_KEY fits the database.")
+    yield ok("SECRET_KEY matches the database.")
 
 
 def _kept_private(file: Path) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def check_counters(settings: Settings) -> Iterator[Finding]:
     """Ask the store that rate limits are counted in."""
     url = settings.ratelimit_storage_uri
     if url.startswith("memory:"):
-        yield ok("Each web process counts rate limits for itself.")
+        yield ok("Each web process counts rate limits separately.")
         return
     made = storage_configuration(url, settings.trusted_ca_file)
     storage = storage_from_string(
@@ -85,4 +85,4 @@ def check_counters(settings: Settings) -> Iterator[Finding]:
     if storage.check():
         yield ok("The store of rate limits answers.")
     else:
-        yield failed("RATELIMIT_STORAGE_URI does not answer: each web process counts for itself.")
+        yield failed("RATELIMIT_STORAGE_URI does not answer: each web process counts separately.")

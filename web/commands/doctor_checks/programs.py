@@ -29,16 +29,16 @@ def check_worker(settings: Settings) -> Iterator[Finding]:
     session, moment = db.session(), now()
     seen_at = last_turn(WORKER_HEARTBEAT, session=session)
     if seen_at is None:
-        yield failed("No background worker was ever heard of: nobody is paged.")
+        yield failed("No background worker has ever reported: nobody is paged.")
         return
     silence = moment - seen_at
     if silence > SILENCE:
-        yield failed(f"No background worker was heard of for {_words(silence)}: nobody is paged.")
+        yield failed(f"No background worker has reported for {_words(silence)}: nobody is paged.")
         return
-    yield ok("A background worker runs.")
+    yield ok("A background worker is running.")
     pruned_at = last_turn(PRUNE, session=session)
     if pruned_at is not None and moment - pruned_at > _PRUNED_WITHIN:
-        yield warning(f"What has expired was last removed {_words(moment - pruned_at)} ago.")
+        yield warning(f"Expired data was last removed {_words(moment - pruned_at)} ago.")
 
 
 def check_queue(settings: Settings) -> Iterator[Finding]:
@@ -50,8 +50,8 @@ def check_queue(settings: Settings) -> Iterator[Finding]:
         if waited > _PAGES_WAIT:
             yield warning(f"Pages by {each.type.value} have waited for {_words(waited)}.")
         if each.failing:
-            yield warning(f"{each.failing} contacts of type {each.type.value} fail at present.")
-    yield ok("No page waits too long.")
+            yield warning(f"{each.failing} contacts of type {each.type.value} currently fail.")
+    yield ok("No page has been waiting too long.")
 
 
 def check_mail(settings: Settings) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def _waiting_mail(session: Session) -> Iterator[Finding]:
     state, moment = queue_state(session=session), now()
     if state.oldest_at and moment - state.oldest_at > _MAIL_WAITS:
         waited = _words(moment - state.oldest_at)
-        yield warning(f"{state.waiting} messages wait, the oldest for {waited}.")
+        yield warning(f"{state.waiting} messages are waiting, the oldest for {waited}.")
 
 
 def check_hosts(settings: Settings) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
     if not settings.uses_sqlite and connections_are_shared(settings):
         yield failed("A pooler pools transactions: let it pool sessions (pool_mode=session).")
     problem = services().write_probe.problem(db.engine, now=now())
-    yield failed(f"{name} is {problem}.") if problem else ok(f"{name} answers and takes writes.")
+    yield failed(f"{name} is {problem}.") if problem else ok(f"{name} answers and accepts writes.")
 
 
 def check_migrations(settings: Settings) -> Iterator[Finding]:
@@ -48,7 +48,7 @@ def check_migrations(settings: Settings) -> Iterator[Finding]:
 def check_clock(settings: Settings) -> Iterator[Finding]:
     """Compare the clock of this host with the database's."""
     if settings.uses_sqlite:
-        yield ok("SQLite has the clock of this host.")
+        yield ok("SQLite uses the clock of this host.")
         return
     with db.engine.connect() as connection:
         lead = _shortest_lead(connection)
