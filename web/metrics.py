@@ -24,7 +24,7 @@ _SECONDS = Histogram(
 )
 _ALERTS = Counter(
     "gatebell_alerts_total",
-    "Items of webhooks by what became of them: opened, grouped, resolved, refused and so on.",
+    "Items of webhooks by result: opened, grouped, resolved, refused and so on.",
     ("outcome",),
 )
 _TOKENS = Counter(
@@ -44,12 +44,12 @@ _REGISTRY_EVENTS = Counter(
 )
 _DEPRECATED_CALLS = Counter(
     "gatebell_deprecated_calls_total",
-    "Stored calls that a scheduled change concerns: sure to be felt, or possible.",
+    "Stored calls that a scheduled change affects, by certainty: sure or possible.",
     ("change", "certainty"),
 )
 _DROPPED_CALLS = Counter(
     "gatebell_dropped_calls_total",
-    "Calls that are missing in the records of API usage: too many kinds of them came at once.",
+    "Calls that are missing in the API usage, because too many kinds came at the same time.",
     # One without labels would have a file before it is known where.
     ("reason",),
 )
@@ -219,7 +219,7 @@ class _Times(Collector):
         if self.worker_seen_at is not None:
             yield GaugeMetricFamily(
                 "gatebell_worker_last_seen_timestamp_seconds",
-                "When a background worker was last heard of; each leaves the time once a minute.",
+                "When a background worker last reported; each one reports once a minute.",
                 value=self.worker_seen_at.timestamp(),
             )
         if self.certificate_expires_at is not None:
@@ -249,7 +249,7 @@ _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ..
     ),
     (
         "gatebell_audit_stream_failing",
-        "Whether a destination has taken no audit event for a day.",
+        "Whether a destination has accepted no audit event for a day.",
         lambda each: int(each.is_failing),
     ),
 )

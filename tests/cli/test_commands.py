@@ -136,7 +136,7 @@ ERRORS = (
     ("", "applications", "create", "x", "--owner", "{alice}", "--scopes", "api",
      "--redirect-uri", "javascript:alert(1)"),
     ("not a setting", "settings", "set", "no_such", "1"),
-    ("environment at the start only", "settings", "set", "port", "1"),
+    ("environment when the service starts", "settings", "set", "port", "1"),
     ("ALERT_NESTING_LIMIT must be", "settings", "set", "alert_nesting_limit", "many"),
 )  # fmt: skip
 

@@ -139,7 +139,7 @@ def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
     see(app, "one web", OLD, NEW)
     assert next_step(app).startswith("Wait: other web must know ")
     see(app, "other web", OLD, NEW)
-    assert next_step(app).startswith("Every host knows every key: swap")
+    assert next_step(app).startswith("Every host has every key: swap")
 
     app = host(NEW, OLD)
     operate(app, "groups", "create", "second")
@@ -170,7 +170,7 @@ def test_what_is_presented_is_hashed_anew_until_the_old_key_may_go(host: Make) -
     assert set(after["hashed_with_older"].values()) | set(
         after["encrypted_with_older"].values()
     ) == {0}
-    assert after["next"] == "SECRET_KEY_FALLBACKS is needed no more: drop it on every host."
+    assert after["next"] == "SECRET_KEY_FALLBACKS is no longer needed: remove it on every host."
     use(host(NEW), kept)
 
 

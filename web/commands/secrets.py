@@ -82,7 +82,7 @@ def _next_step(seen: Rotation) -> str:
         ),
         (
             not was_swapped,
-            "Every host knows every key: swap the new one and SECRET_KEY, host after host.",
+            "Every host has every key: swap the new one and SECRET_KEY, one host after another.",
         ),
         (writing, f"Wait: {', '.join(writing)} must write with {newest}."),
         (any(seen.encrypted.values()), "Run `gatebell secrets reencrypt`."),
@@ -91,5 +91,5 @@ def _next_step(seen: Rotation) -> str:
             "Keep SECRET_KEY_FALLBACKS: without it what hashed_with_older counts would be void.",
         ),
     )
-    done = "SECRET_KEY_FALLBACKS is needed no more: drop it on every host."
+    done = "SECRET_KEY_FALLBACKS is no longer needed: remove it on every host."
     return next((sentence for applies, sentence in steps if applies), done)

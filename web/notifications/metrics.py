@@ -24,7 +24,7 @@ def page_metrics() -> Sequence[Collector]:
         return [_Pages(states_by_type(session=db.session()), now())]
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning("nobody can tell of pages", extra={"reason": type(error).__name__})
+        _log.warning("the state of pages is unknown", extra={"reason": type(error).__name__})
         return ()
 
 

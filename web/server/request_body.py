@@ -14,7 +14,7 @@ from werkzeug.exceptions import RequestTimeout
 _MOST_LEFT = 64 * 1024
 #: Seconds that a client has to close its side of a connection.
 GRACEFUL_CLOSE_SECONDS = 2.0
-_TOO_SLOW = "The request took too long to come."
+_TOO_SLOW = "The request did not arrive in time."
 _GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 

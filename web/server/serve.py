@@ -86,7 +86,7 @@ def _print_first_administrator(first: Credentials) -> None:
     """
     if sys.stdout.isatty():
         _say(f"The first administrator is {first.username}, the password {first.password}")
-        _say(f"It is shown this once, and kept in {first.path} until it is changed.")
+        _say(f"It is shown only once, and stored in {first.path} until it is changed.")
     else:
         _say(f"The first administrator is {first.username}, the password is in {first.path}")
 

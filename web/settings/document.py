@@ -15,12 +15,12 @@ _INTRODUCTION = """\
 
 Generated from `web/settings/table.py` by `make docs`.
 
-A setting is an environment variable; an empty one counts as unset. A wrong value stops the start
-with a sentence that names it.
+Settings are environment variables; an empty variable counts as unset. With an invalid value the
+service does not start, and names the variable.
 
-- ↻ can also be changed while the service runs: `gatebell settings set NAME VALUE`. That value is
-  kept in the database, counts for every process and wins over the environment.
-- ⚿ is a secret: it is never shown, and `NAME_FILE` may name a file that holds it.
+- ↻ can also be changed while the service is running: `gatebell settings set NAME VALUE`. That value
+  is stored in the database, applies to all processes, and takes precedence over the environment.
+- ⚿ is a secret: it is never shown, and `NAME_FILE` can name a file that contains it.
 """
 
 

@@ -100,7 +100,9 @@ def changeable(name: str) -> Field[Any]:
     if found is None:
         raise SettingsError(f"{name} is not a setting; docs/settings.md lists them.")
     if about(found).source is not Source.LIVE:
-        raise SettingsError(f"{name.upper()} is read from the environment at the start only.")
+        raise SettingsError(
+            f"{name.upper()} is only read from the environment when the service starts."
+        )
     return found
 
 
@@ -170,7 +172,7 @@ def _make_ready(instance_path: Path) -> None:
     try:
         make_instance_directory(instance_path)
     except OSError as error:
-        reason = f"{instance_path} cannot be made ({error.strerror})"
+        reason = f"{instance_path} cannot be created ({error.strerror})"
         raise SettingsError(f"INSTANCE_PATH must be a directory: {reason}.") from error
     if not os.access(instance_path, os.W_OK | os.X_OK):
         raise SettingsError(f"INSTANCE_PATH must be writable: {instance_path} is not.")
@@ -181,9 +183,9 @@ def _own_secret_key(database_url: str, instance_path: Path) -> str:
     if not database_url.startswith("sqlite"):
         former = instance_path / "secret_key"
         raise SettingsError(
-            "SECRET_KEY must be set with Postgres, to the same on every machine: "
+            "SECRET_KEY must be set with Postgres, to the same value on every host: "
             + (
-                f"SECRET_KEY_FILE={former} keeps the one that this machine has made before."
+                f"SECRET_KEY_FILE={former} keeps the one that this host has generated before."
                 if former.exists()
                 else "`openssl rand -hex 32` makes one."
             )
