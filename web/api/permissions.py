@@ -48,17 +48,13 @@ class Permission:
         is_any = self.scopes == _ANY
         if is_any and self.is_open:
             return "no token"
-        token = f"a token with {'any scope' if is_any else _scopes_in_words(self.scopes)}"
+        scopes = " or ".join(filter(None, (", ".join(self.scopes[:-1]), self.scopes[-1])))
+        token = f"a token with {'any scope' if is_any else f'the scope {scopes}'}"
         if self.is_for_administrators:
             return f"{token}, of an administrator"
         if self.least is not None:
             return f"{token}, and the {self.least.label} role or higher in {self.place.value}"
         return f"{token}, except for what is public" if self.is_open else token
-
-
-def _scopes_in_words(scopes: tuple[str, ...]) -> str:
-    *first, last = scopes
-    return f"the scope {', '.join(first)} or {last}" if first else f"the scope {last}"
 
 
 _READ = ("api", "read_api", "read")
