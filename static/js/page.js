@@ -55,6 +55,11 @@ for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
   row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
 }
 
+// The focus may be on a tab of which the edge alone is in view: browsers leave it there.
+document.addEventListener("focusin", ({ target }) => {
+  if (target.closest(".tabs")) target.scrollIntoView({ block: "nearest", inline: "nearest" });
+});
+
 // Copy: buttons appear with this script. Browsers know the clipboard only under https and on this
 // computer; elsewhere the older way is tried, and what cannot be copied is selected for the keys.
 
@@ -181,12 +186,16 @@ for (const select of document.querySelectorAll("[data-own-zone]")) {
   select.after(button);
 }
 
-// Menus close on Escape and when the focus or the pointer goes elsewhere.
+// Menus close on Escape and when the focus or the pointer goes elsewhere. A click on the ground of
+// a menu gives the focus to what is around it: that is no elsewhere.
+
+function isElsewhere(target, box) {
+  return !box.contains(target) && !target.contains(box);
+}
 
 for (const menu of document.querySelectorAll("details.menu")) {
-  const closeFrom = (event) => { if (!menu.contains(event.target)) menu.open = false; };
-  document.addEventListener("click", closeFrom);
-  document.addEventListener("focusin", closeFrom);
+  document.addEventListener("click", ({ target }) => { if (!menu.contains(target)) menu.open = false; });
+  document.addEventListener("focusin", ({ target }) => { if (isElsewhere(target, menu)) menu.open = false; });
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
     menu.open = false;
@@ -220,6 +229,14 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") closeQuestion(event);
+});
+
+// A question that lies over other things would hide where the focus is.
+document.addEventListener("focusin", ({ target }) => {
+  for (const question of document.querySelectorAll("details.confirm[open]")) {
+    const { position } = getComputedStyle(question.querySelector(".confirm-panel"));
+    if (position === "absolute" && isElsewhere(target, question)) question.open = false;
+  }
 });
 
 // A second click while the first one is under way would do things twice.

@@ -1,4 +1,4 @@
-"""The first hour with Gatebell, in a real browser: a developer's, and a maintainer's."""
+"""The first hour with Gatebell: a developer's, and a maintainer's, without mouse or scripts too."""
 
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -7,6 +7,7 @@ import requests
 from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in, sign_in
+from tests.browser.keys import press
 from tests.support.accounts.people import alice, make_application, make_project, make_user
 from tests.support.oauth.oauth_wire import authorization_url
 from tests.support.service.live import LiveGatebell
@@ -16,9 +17,9 @@ CALLBACK = "http://127.0.0.1:1/callback"
 
 
 def redirect_after(page: Page, button: str) -> dict[str, list[str]]:
-    """Press a button and return the parameters with which the browser leaves."""
+    """Press a button by the keyboard and return the parameters with which the browser leaves."""
     with page.expect_request(lambda request: request.url.startswith(CALLBACK)) as left:
-        page.get_by_role("button", name=button).click()
+        press(page, page.get_by_role("button", name=button))
     return parse_qs(urlsplit(left.value.url).query)
 
 
@@ -83,7 +84,7 @@ def test_who_presses_cancel_goes_back_with_access_denied(
 
 
 @pytest.mark.spec("H1", "H2", "H5", "H6", "J5")
-def test_a_maintainer_connects_a_project_sends_a_test_alert_and_sees_it(
+def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test_alert(
     gatebell: LiveGatebell, page: Page
 ) -> None:
     bob = make_user(gatebell, name="bob")
@@ -92,28 +93,57 @@ def test_a_maintainer_connects_a_project_sends_a_test_alert_and_sees_it(
     have_signed_in(page, gatebell, bob)
 
     page.goto(f"{gatebell.url}/{path}/-/settings/integrations")
-    page.get_by_role("link", name="Add the first integration").click()
-    page.get_by_label("Name").fill("Nagios")
-    page.get_by_role("button", name="Add integration").click()
+    press(page, page.get_by_role("link", name="Add the first integration"))
+    expect(page.get_by_label("Payload of your monitoring tool")).to_be_focused()
+    page.keyboard.insert_text('{"title": "Disk full", "severity": "high"}')
+    press(page, page.get_by_role("button", name="Recognize payload"))
+    expect(page.get_by_role("heading", name="Preview")).to_be_visible()
+    press(page, page.get_by_label("Name"), "Control+a")
+    page.keyboard.type("Nagios")
+    press(page, page.get_by_role("button", name="Add integration"))
 
     # The credentials: masked until they are wanted, and copied in the clear.
     key = page.locator("#authorization-key")
     assert (key.text_content() or "").startswith("gbk-")
     expect(key).to_be_hidden()
-    page.get_by_role("button", name="Copy Authorization key").click()
+    press(page, page.get_by_role("button", name="Copy Authorization key"))
     assert page.evaluate("navigator.clipboard.readText()") == key.text_content()
-    page.get_by_text("Reveal").first.click()
+    press(page, page.locator(".secret-box > summary").first)
     expect(key).to_be_visible()
 
-    page.get_by_role("link", name="Send test alert").click()
-    page.get_by_role("button", name="Send test alert").click()
+    press(page, page.get_by_role("link", name="Send test alert").first)
+    press(page, page.get_by_role("button", name="Send test alert"))
     expect(page.locator("main")).to_contain_text("Disk almost full on web-1")
     expect(page.locator("main")).to_contain_text("severity is “high”")
 
-    page.get_by_role("navigation", name="Project").get_by_role("link", name="Alerts").click()
+    press(page, page.get_by_role("navigation", name="Project").get_by_role("link", name="Alerts"))
     row = page.get_by_role("row").filter(has_text="Disk almost full on web-1")
     expect(row).to_contain_text("High")
-    row.get_by_role("link").click()
+    press(page, row.get_by_role("link"))
     expect(page.locator("main")).to_contain_text("mount.free_percent")
+    press(page, page.get_by_role("button", name="Acknowledge"))
+    expect(page.locator("main")).to_contain_text("Acknowledged")
+
+
+def test_a_maintainer_without_scripts_does_the_same(
+    gatebell: LiveGatebell, plain_page: Page
+) -> None:
+    page, bob = plain_page, make_user(gatebell, name="bob")
+    path = make_project(gatebell, bob)
+    have_signed_in(page, gatebell, bob)
+    page.goto(f"{gatebell.url}/{path}/-/settings/integrations/new")
+    page.get_by_label("Name").fill("Nagios")
+    page.get_by_role("button", name="Add integration").click()
+    page.get_by_text("Reveal").first.click()
+    expect(page.locator("#authorization-key")).to_be_visible()
+    page.get_by_role("link", name="Send test alert").first.click()
+    page.get_by_role("button", name="Send test alert").click()
+    page.get_by_role("navigation", name="Project").get_by_role("link", name="Alerts").click()
+    page.get_by_label("Select alert 1").check()
+    page.get_by_role("button", name="Acknowledge").click()
+    expect(page.locator(".flashes")).to_contain_text("1 alert is acknowledged now.")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".flashes")).to_contain_text("1 alert is as before.")
+    page.get_by_role("row").filter(has_text="Disk almost full").get_by_role("link").click()
     page.get_by_role("button", name="Acknowledge").click()
     expect(page.locator("main")).to_contain_text("Acknowledged")

@@ -1,0 +1,73 @@
+// What is missing from this page for somebody whose browser runs no scripts. The page as the server
+// sent it is laid out once more in a frame that may not run any, and compared with the page here.
+async (source) => {
+  const frame = document.createElement("iframe");
+  frame.sandbox = "allow-same-origin";
+  frame.srcdoc = source;
+  frame.style.cssText = "position: absolute; inset: 0 auto auto 0; border: 0; width: 1280px; height: 800px";
+  const isLoaded = new Promise(resolve => frame.addEventListener("load", resolve));
+  document.body.append(frame);
+  await isLoaded;
+  const plain = frame.contentDocument;
+  const problems = new Set();
+  const say = (node, words) => problems.add(`without scripts: ${words}: ${node.cloneNode().outerHTML.slice(0, 200)}`);
+
+  // Whoever opens every box sees it: a closed box hides without taking anything away.
+  const away = new Map();
+  const isAway = node => {
+    if (!node) return false;
+    if (!away.has(node)) {
+      const { display } = node.ownerDocument.defaultView.getComputedStyle(node);
+      away.set(node, display === "none" || isAway(node.parentElement));
+    }
+    return away.get(node);
+  };
+  const isThere = node => !isAway(node)
+    && node.ownerDocument.defaultView.getComputedStyle(node).visibility === "visible";
+  const all = (root, selector) => [...root.querySelectorAll(selector)].filter(isThere);
+  // Authenticators answer scripts alone; the page says so in their place.
+  const needsScripts = node => node.closest("form[data-passkey], dialog");
+
+  if (plain.defaultView.matchMedia("(scripting: none)").matches === false) {
+    problems.add("without scripts: the frame may run scripts, so nothing was compared");
+  }
+  for (const node of all(plain, "button[type=button], input[type=button], [onclick], a:not([href]), a[href='#']")) {
+    say(node, "does nothing");
+  }
+  for (const node of all(plain, "input:not([type=hidden]), select, textarea, button")) {
+    if (!node.form) say(node, "belongs to no form");
+    else if (![...node.form.elements].some(each => each.type === "submit" && isThere(each))) say(node, "is in a form that nothing sends");
+  }
+  for (const node of all(plain, "[aria-busy=true], progress:not([value]), [role=progressbar]")) say(node, "waits for a script");
+  for (const node of all(plain, "main :empty:not(svg *, input, textarea, select, img, td, th)")) {
+    const {height, width} = node.getBoundingClientRect();
+    const isDrawn = plain.defaultView.getComputedStyle(node, "::before").content !== "none" || node.matches("[aria-hidden]");
+    if (height > 30 && width > 30 && !isDrawn) say(node, "is empty");
+  }
+
+  // What a script would have to show: controls, and words.
+  const isHidden = node => !isThere(node) && !needsScripts(node);
+  for (const node of plain.querySelectorAll("a[href], button:not([type=button]), select, textarea, input:not([type=hidden], [autocomplete=username])")) {
+    if (isHidden(node) && !node.matches("[data-choose-all] *")) say(node, "is hidden");
+  }
+  // Everything that leads on or changes something here, with scripts, does so without them.
+  const keyOf = node => [node.localName, node.getAttribute("href") ?? node.name, node.type, node.localName === "button" ? node.value : ""].join(" ");
+  const there = new Set(all(plain, "a, button, input, select, textarea").map(keyOf));
+  for (const node of all(document, "a[href], button:not([type=button]), input[name], select[name], textarea[name]")) {
+    if (!there.has(keyOf(node)) && !needsScripts(node)) say(node, "is missing");
+  }
+  for (const node of all(plain, ":disabled")) {
+    const same = node.id && document.getElementById(node.id);
+    if (same && !same.disabled) say(node, "is never enabled");
+  }
+
+  // Secrets are masked until somebody opens their box.
+  for (const box of plain.querySelectorAll("details")) { box.removeAttribute("name"); box.open = true; }
+  const view = plain.defaultView;
+  for (const node of all(plain, ".masked")) {
+    if (view.getComputedStyle(node).webkitTextSecurity !== "none") say(node, "stays masked");
+  }
+  for (const node of all(plain, "input[type=password][value]:not([value=''])")) say(node, "stays masked");
+  frame.remove();
+  return [...problems];
+}
