@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures test test-both faults fuzz lint fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost pins sbom clean
+.PHONY: help run demo pictures test test-both faults fuzz lint fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ bench-scale: $(VENV)/development ## Measure one host against two that share a Po
 
 bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md
 	@$(PY) -m bench.cost $(BENCH_ARGS)
+
+bench-pages: $(VENV)/development ## Measure what the main pages weigh, and how long they take (takes minutes)
+	@scripts/ensure-chromium
+	@$(PY) -m bench.page_weights
 
 pins: $(VENV)/development ## Pin the newest versions that requirements.in allows
 	@scripts/pin

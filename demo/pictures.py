@@ -3,24 +3,20 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlencode
 
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Page, ViewportSize
 
+from demo.browser import chromium, signed_in
 from demo.cast import SHOP
 from demo.folder import Memory
 from demo.service import ROOT, environment_of, prepare, running
 from web.settings.reader import Settings, read_settings
 
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run")
 _IMAGES = ROOT / "docs" / "images"
-_PATIENCE = 60_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,53 +63,25 @@ def main() -> None:
 def take(settings: Settings, memory: Memory, pictures: tuple[Picture, ...], folder: Path) -> None:
     """Take pictures of the running service, and store them in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    with _chromium() as browser:
+    with chromium() as browser:
         for picture in pictures:
-            with _signed_in(browser, picture, settings, memory) as page:
-                page.goto(f"{settings.base_url}{_path(page, picture, settings, memory)}")
+            size: ViewportSize = {"width": picture.width, "height": picture.height}
+            looks = {"viewport": size, "device_scale_factor": 1.5, "color_scheme": picture.scheme}
+            with signed_in(browser, settings, picture.who, memory.password, **looks) as page:
+                page.goto(f"{settings.base_url}{path_of(page, picture.path, settings, memory)}")
                 page.wait_for_load_state("networkidle")
                 page.screenshot(path=folder / f"{picture.name}.png")
             _say(f"{picture.name}.png")
 
 
-@contextmanager
-def _chromium() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, _BROWSERS)), None)
-    if path is None:
-        sys.exit("Chromium is not installed (apt-get install chromium).")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@contextmanager
-def _signed_in(
-    browser: Browser, picture: Picture, settings: Settings, memory: Memory
-) -> Iterator[Page]:
-    size: ViewportSize = {"width": picture.width, "height": picture.height}
-    context = browser.new_context(
-        viewport=size, device_scale_factor=1.5, color_scheme=picture.scheme
-    )
-    context.set_default_timeout(_PATIENCE)
-    page = context.new_page()
-    page.goto(f"{settings.base_url}/users/sign_in")
-    page.locator("[name=login]").fill(picture.who)
-    page.locator("[name=password]").fill(memory.password)
-    page.locator("[name=password]").press("Enter")
-    page.wait_for_url(lambda url: "sign_in" not in url)
-    yield page
-    context.close()
-
-
-def _path(page: Page, picture: Picture, settings: Settings, memory: Memory) -> str:
-    """Return the path with the numbers that it asks for."""
+def path_of(page: Page, path: str, settings: Settings, memory: Memory) -> str:
+    """Return a path with the numbers that it asks for: `{alert}`, `{incident}`, `{request}`."""
     found = {}
     for word, rest in (
         ("alert", "alerts?sort=severity"),
         ("incident", "incidents?status=resolved&severity=critical&assignee=alice"),
     ):
-        if f"{{{word}}}" in picture.path:
+        if f"{{{word}}}" in path:
             page.goto(f"{settings.base_url}/{SHOP}/-/{rest}")
             first = page.locator(f"main table a[href*='/-/{word}s/']").first
             found[word] = (first.get_attribute("href") or "").rpartition("/")[2]
@@ -124,7 +92,7 @@ def _path(page: Page, picture: Picture, settings: Settings, memory: Memory) -> s
         "scope": "read_user read_api",
         "state": "picture",
     }
-    return picture.path.format(**found, request=urlencode(request))
+    return path.format(**found, request=urlencode(request))
 
 
 def _say(text: str) -> None:

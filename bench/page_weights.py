@@ -1,0 +1,184 @@
+"""What the main pages weigh and how long they take: `make bench-pages`.
+
+It furnishes a demonstration of its own, visits each page in Chromium with an empty cache and then
+with a filled one, asks the server for it in turn with `/healthz`, and prints a table.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import requests
+from playwright.sync_api import Browser, Page
+
+from bench.machine import wait_for_calm
+from demo.browser import chromium, signed_in
+from demo.cast import GROUP, SHOP
+from demo.folder import Memory
+from demo.pictures import path_of
+from demo.service import ROOT, environment_of, prepare, running
+from web.settings.reader import Settings, read_settings
+
+_ROUNDS = 15
+_PATIENCE_SECONDS = 30.0
+_KIB = 1024
+_OK = 200
+#: What Chromium knows of the document and of all that came with it; sizes in bytes, times in ms.
+_LOOK = """() => {
+  const page = performance.getEntriesByType("navigation")[0];
+  const files = performance.getEntriesByType("resource");
+  const paint = performance.getEntriesByName("first-contentful-paint")[0];
+  return {
+    requests: 1 + files.filter((file) => file.transferSize > 0).length,
+    transferred: page.transferSize + files.reduce((sum, file) => sum + file.transferSize, 0),
+    html: page.decodedBodySize,
+    elements: document.querySelectorAll("*").length,
+    painted: paint ? paint.startTime : 0,
+  };
+}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MainPage:
+    """A page that many see, or that somebody sees in a hurry."""
+
+    name: str
+    #: Below the address of the service; with the words that `demo.pictures.path_of` knows.
+    path: str
+    who: str = "alice"
+
+
+MAIN_PAGES = (
+    MainPage(name="home", path="/"),
+    MainPage(name="alerts of a project", path=f"/{SHOP}/-/alerts"),
+    MainPage(name="alerts of all projects", path="/-/alerts"),
+    MainPage(name="alert", path=f"/{SHOP}/-/alerts/{{alert}}"),
+    MainPage(name="incident", path=f"/{SHOP}/-/incidents/{{incident}}"),
+    MainPage(name="on call", path=f"/{SHOP}/-/on_call"),
+    MainPage(name="project", path=f"/{SHOP}"),
+    MainPage(name="integrations", path=f"/{SHOP}/-/settings/integrations", who="marta"),
+    MainPage(name="add integration", path=f"/{SHOP}/-/settings/integrations/new", who="marta"),
+    MainPage(name="members", path=f"/groups/{GROUP}/-/members", who="olivia"),
+    MainPage(name="consent", path="/oauth/authorize?{request}", who="pia"),
+    MainPage(name="device code", path="/oauth/device"),
+    MainPage(name="applications", path="/-/user_settings/applications"),
+    MainPage(name="authorized applications", path="/-/user_settings/authorized_applications"),
+    MainPage(name="release schedule", path="/help/releases"),
+    MainPage(name="help", path="/help"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weight:
+    """What was seen of a page."""
+
+    page: MainPage
+    #: With an empty cache.
+    first: dict[str, Any]
+    #: With what the first visit left in it.
+    again: dict[str, Any]
+    #: Medians of the server's answers one after another, in milliseconds.
+    server_ms: float
+    health_ms: float
+
+    def row(self) -> str:
+        """Return it as a row of the table."""
+        cells = (
+            self.page.name,
+            f"{self.first['transferred'] / _KIB:.0f}",
+            f"{self.first['requests']}",
+            f"{self.again['transferred'] / _KIB:.0f}",
+            f"{self.again['requests']}",
+            f"{self.first['html'] / _KIB:.0f}",
+            f"{self.first['elements']:,}",
+            f"{self.first['painted']:.0f}",
+            f"{self.again['painted']:.0f}",
+            f"{self.server_ms:.1f}",
+            f"{self.server_ms / self.health_ms:.0f}",
+        )
+        return f"| {' | '.join(cells)} |"
+
+
+HEAD = (
+    "| page | first visit, KiB | requests | again, KiB | requests | HTML, KiB | elements "
+    "| first paint, ms | again, ms | server, ms | in health checks |\n"
+    "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+)
+
+
+def main() -> None:
+    """Furnish a demonstration, weigh all pages, and print the table."""
+    given = {**os.environ, "INSTANCE_PATH": str(ROOT / "build" / "page-weights")}  # noqa: TID251 - as demo/__main__.py
+    given.pop("DATABASE_URL", None)
+    shutil.rmtree(given["INSTANCE_PATH"], ignore_errors=True)
+    environment = environment_of(given)
+    settings = read_settings(environment)
+    memory = prepare(settings, say=_say)
+    with running(settings, environment):
+        _say(f"Processors at work before: {wait_for_calm(_PATIENCE_SECONDS):.2f}")
+        _say(HEAD)
+        for weight in weigh(settings, memory, MAIN_PAGES):
+            _say(weight.row())
+
+
+def weigh(settings: Settings, memory: Memory, pages: Sequence[MainPage]) -> Iterator[Weight]:
+    """Give what each page weighs and how long it takes, page by page."""
+    with chromium() as browser:
+        for page in pages:
+            yield _weigh(browser, settings, memory, page)
+
+
+def _weigh(browser: Browser, settings: Settings, memory: Memory, page: MainPage) -> Weight:
+    with signed_in(browser, settings, page.who, memory.password) as opened:
+        state = opened.context.storage_state()
+        address = settings.base_url + path_of(opened, page.path, settings, memory)
+    context = browser.new_context(storage_state=state)
+    try:
+        visit = context.new_page()
+        first = _visit(visit, address)
+        visit.goto("about:blank")
+        again = _visit(visit, address)
+        cookies = {each["name"]: each["value"] for each in context.cookies()}
+    finally:
+        context.close()
+    server_ms, health_ms = _server_times(settings, address, cookies)
+    return Weight(page=page, first=first, again=again, server_ms=server_ms, health_ms=health_ms)
+
+
+def _visit(page: Page, address: str) -> dict[str, Any]:
+    answer = page.goto(address)
+    if answer is None or answer.status != _OK:
+        sys.exit(f"{address}: {answer and answer.status}")
+    page.wait_for_load_state("networkidle")
+    found: dict[str, Any] = page.evaluate(_LOOK)
+    return found
+
+
+def _server_times(settings: Settings, address: str, cookies: dict[str, str]) -> tuple[float, float]:
+    """Return the medians for the page and for the health check, asked for in turn."""
+    times: tuple[list[float], list[float]] = ([], [])
+    with requests.Session() as session:
+        session.trust_env = False
+        session.cookies.update(cookies)
+        for _ in range(_ROUNDS):
+            for each, taken in zip((address, f"{settings.base_url}/healthz"), times, strict=True):
+                began = perf_counter()
+                answer = session.get(each, timeout=60)
+                taken.append((perf_counter() - began) * 1000)
+                if answer.status_code != _OK:
+                    sys.exit(f"{each}: {answer.status_code}")
+    return median(times[0]), median(times[1])
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

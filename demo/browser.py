@@ -1,0 +1,47 @@
+"""A browser in which people of the demonstration are signed in."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from web.settings.reader import Settings
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run")
+_PATIENCE = 60_000
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Give a Chromium of this machine; end the program if there is none."""
+    path = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if path is None:
+        sys.exit("Chromium is not installed (apt-get install chromium).")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def signed_in(
+    browser: Browser, settings: Settings, username: str, password: str, **looks: Any
+) -> Iterator[Page]:
+    """Give a page in which somebody is signed in, in a context of its own.
+
+    `looks` are options of the context, such as `viewport` and `color_scheme`.
+    """
+    context = browser.new_context(**looks)
+    context.set_default_timeout(_PATIENCE)
+    page = context.new_page()
+    page.goto(f"{settings.base_url}/users/sign_in")
+    page.locator("[name=login]").fill(username)
+    page.locator("[name=password]").fill(password)
+    page.locator("[name=password]").press("Enter")
+    page.wait_for_url(lambda url: "sign_in" not in url)
+    yield page
+    context.close()
