@@ -3,7 +3,7 @@
 from typing import Any
 
 from wtforms import DateField, SelectField, SelectMultipleField, StringField
-from wtforms.validators import InputRequired, Length, Optional
+from wtforms.validators import DataRequired, InputRequired, Length, Optional
 
 from domain.accounts.roles import Role
 from domain.oauth.personal_tokens.tokens import LONGEST_DESCRIPTION, LONGEST_NAME, PERSONAL_SCOPES
@@ -27,7 +27,7 @@ class AccessTokenForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name that describes the purpose of the token."),
+            DataRequired("Enter a name that describes the purpose of the token."),
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from wtforms import BooleanField, EmailField, SelectField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, Length
 
 from domain.accounts.administration import AccountChange, AccountDetails
 from domain.accounts.names import LONGEST_NAME, check_username
@@ -18,13 +18,13 @@ class _AccountFields(Form):
     username = StringField(
         "User name",
         filters=[without_edges],
-        validators=[InputRequired("Enter the name to sign in with.")],
+        validators=[DataRequired("Enter the name to sign in with.")],
     )
     email = EmailField(
         "E-mail address",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter their e-mail address."),
+            DataRequired("Enter their e-mail address."),
             Length(max=255, message="An e-mail address may have at most 255 characters."),
         ],
     )

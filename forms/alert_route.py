@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from wtforms import SelectField, SelectMultipleField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.alerts.reading.incoming import Severity
@@ -21,7 +21,7 @@ class AlertRouteForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name, such as Production."),
+            DataRequired("Enter a name, such as Production."),
             Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
         ],
     )

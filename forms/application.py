@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Self
 
 from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Length, ValidationError
+from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
 
 from domain.grace_period import GracePeriod
 from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
@@ -20,7 +20,7 @@ class ApplicationForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name that users will recognize."),
+            DataRequired("Enter a name that users will recognize."),
             Length(max=100, message="A name may have at most 100 characters."),
         ],
     )

@@ -1,7 +1,7 @@
 """Forms for destinations of the audit log."""
 
 from wtforms import RadioField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.grace_period import GracePeriod
 from domain.outgoing_urls import parse_outgoing_url
@@ -15,7 +15,7 @@ class AuditStreamForm(Form):
         "URL",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter the URL that events are sent to."),
+            DataRequired("Enter the URL that events are sent to."),
             Length(max=2_000, message="A URL may have at most 2000 characters."),
         ],
     )

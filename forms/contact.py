@@ -3,7 +3,7 @@
 from zoneinfo import available_timezones
 
 from wtforms import BooleanField, RadioField, SelectField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.notifications.contacts import ContactType
 from domain.notifications.quiet_hours import QuietHours, minutes_of, written_time
@@ -24,7 +24,7 @@ class ContactForm(Form):
         "Address",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter an e-mail address, or the URL of a service."),
+            DataRequired("Enter an e-mail address, or the URL of a service."),
             Length(max=1_000, message="An address may have at most 1000 characters."),
         ],
     )
@@ -42,7 +42,7 @@ class CodeForm(Form):
         "Code",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter the code that was sent."),
+            DataRequired("Enter the code that was sent."),
             Length(max=20, message="The code has six digits."),
         ],
     )

@@ -1,7 +1,7 @@
 """The form for the user code of a device."""
 
 from wtforms import StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, Length
 
 from domain.oauth.devices.user_codes import LONGEST_TYPED
 from forms.base import Form, without_edges
@@ -14,7 +14,7 @@ class UserCodeForm(Form):
         "Code",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter the code that the device shows."),
+            DataRequired("Enter the code that the device shows."),
             Length(
                 max=LONGEST_TYPED,
                 message="A code has eight letters.",

@@ -1,7 +1,7 @@
 """The form for a new environment."""
 
 from wtforms import StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, Length
 
 from domain.alerts.environments import LONGEST_NAME
 from forms.base import Form, without_edges
@@ -14,7 +14,7 @@ class EnvironmentForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name, such as production."),
+            DataRequired("Enter a name, such as production."),
             Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
         ],
     )

@@ -1,7 +1,7 @@
 """The form to delete an account, for administrators."""
 
 from wtforms import RadioField, StringField
-from wtforms.validators import InputRequired, Optional
+from wtforms.validators import DataRequired, Optional
 
 from forms.base import Form, without_edges
 
@@ -21,7 +21,7 @@ class ErasureForm(Form):
     confirmation = StringField(
         "User name",
         filters=[without_edges],
-        validators=[InputRequired("Enter the user name to confirm.")],
+        validators=[DataRequired("Enter the user name to confirm.")],
     )
 
     @property

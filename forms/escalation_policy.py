@@ -12,7 +12,7 @@ from wtforms import (
     StringField,
 )
 from wtforms import Form as PlainForm
-from wtforms.validators import InputRequired, Length, NumberRange
+from wtforms.validators import DataRequired, InputRequired, Length, NumberRange
 
 from domain.durations import duration_text, parse_duration
 from domain.errors import InvalidError
@@ -35,7 +35,7 @@ class StepForm(PlainForm):
     """A step of a policy."""
 
     after = StringField(
-        "Delay", default="0s", filters=[without_edges], validators=[InputRequired("Enter a delay.")]
+        "Delay", default="0s", filters=[without_edges], validators=[DataRequired("Enter a delay.")]
     )
     #: `user:7`, or nothing; the choices depend on the project.
     targets = FieldList(SelectField("Page", choices=[], validate_choice=False), min_entries=1)
@@ -69,7 +69,7 @@ class EscalationPolicyForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name, such as Night."),
+            DataRequired("Enter a name, such as Night."),
             Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
         ],
     )

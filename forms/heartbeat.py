@@ -1,7 +1,7 @@
 """Forms to create and change a heartbeat, and to replace its URL."""
 
 from wtforms import RadioField, SelectField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.alerts.reading.incoming import Severity
 from domain.durations import duration_text, parse_duration
@@ -26,7 +26,7 @@ class HeartbeatForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name, such as nightly backup."),
+            DataRequired("Enter a name, such as nightly backup."),
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )
@@ -42,7 +42,7 @@ class HeartbeatForm(Form):
         "Grace time",
         filters=[without_edges],
         default="1h",
-        validators=[InputRequired("Enter how late a ping may be, such as 5m.")],
+        validators=[DataRequired("Enter how late a ping may be, such as 5m.")],
     )
     severity = SelectField(
         "Severity of its alerts",

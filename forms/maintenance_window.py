@@ -12,7 +12,7 @@ from wtforms import (
     StringField,
     TextAreaField,
 )
-from wtforms.validators import InputRequired, Length, NumberRange, Optional
+from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, Optional
 
 from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.alerts.reading.incoming import Severity
@@ -50,7 +50,7 @@ class MaintenanceWindowForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name, such as Database upgrade."),
+            DataRequired("Enter a name, such as Database upgrade."),
             Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
         ],
     )
@@ -63,13 +63,13 @@ class MaintenanceWindowForm(Form):
         "Time zone",
         filters=[without_edges],
         default="UTC",
-        validators=[InputRequired("Enter a time zone, such as Europe/Berlin or UTC.")],
+        validators=[DataRequired("Enter a time zone, such as Europe/Berlin or UTC.")],
     )
     duration = StringField(
         "Duration",
         filters=[without_edges],
         default="2h",
-        validators=[InputRequired("Enter a duration, such as 90m or 2h.")],
+        validators=[DataRequired("Enter a duration, such as 90m or 2h.")],
     )
     repeats = SelectField("Repeats", choices=_REPEATS, default=ONCE)
     interval = IntegerField(

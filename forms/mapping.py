@@ -9,7 +9,7 @@ from wtforms import (
     StringField,
     TextAreaField,
 )
-from wtforms.validators import InputRequired
+from wtforms.validators import DataRequired, InputRequired
 
 from domain.alerts.integrations.rule_choices import ConditionChoice, RuleChoices
 from domain.alerts.integrations.samples import Chosen
@@ -94,7 +94,7 @@ class SeverityWordsForm(Form):
 class SeverityWordForm(Form):
     """A word that senders use, and the severity that it stands for."""
 
-    word = StringField("Word", filters=[without_edges], validators=[InputRequired("Enter a word.")])
+    word = StringField("Word", filters=[without_edges], validators=[DataRequired("Enter a word.")])
     severity = SelectField("Severity", choices=[(each.value, each.value) for each in Severity])
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wtforms import SelectField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, Length
 
 from domain.accounts.roles import Role
 from domain.errors import InvalidError
@@ -73,7 +73,7 @@ class MemberForm(RoleForm):
         "User name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a user name."),
+            DataRequired("Enter a user name."),
             Length(max=320, message="A user name or e-mail address has at most 320 characters."),
         ],
     )

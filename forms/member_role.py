@@ -1,7 +1,7 @@
 """The form for a custom member role."""
 
 from wtforms import SelectField, SelectMultipleField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.accounts.abilities import Ability
 from domain.accounts.roles import Role
@@ -21,7 +21,7 @@ class MemberRoleForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name, such as On-call guest."),
+            DataRequired("Enter a name, such as On-call guest."),
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )

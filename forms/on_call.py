@@ -14,7 +14,14 @@ from wtforms import (
     TextAreaField,
     TimeField,
 )
-from wtforms.validators import InputRequired, Length, NumberRange, Optional, ValidationError
+from wtforms.validators import (
+    DataRequired,
+    InputRequired,
+    Length,
+    NumberRange,
+    Optional,
+    ValidationError,
+)
 
 from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.notation import WEEKDAYS, parse_restriction, written_time
@@ -42,7 +49,7 @@ class ScheduleForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name, such as Primary."),
+            DataRequired("Enter a name, such as Primary."),
             Length(max=LONGEST_NAME, message=f"A name has at most {LONGEST_NAME} characters."),
         ],
     )
@@ -96,7 +103,7 @@ class RotationForm(Form):
         "Users in the order of their turns",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter at least one user name."),
+            DataRequired("Enter at least one user name."),
             Length(max=_LONGEST_TEXT, message="Too many users."),
         ],
     )

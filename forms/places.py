@@ -3,7 +3,7 @@
 from typing import Any
 
 from wtforms import StringField, TextAreaField
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms.validators import DataRequired, Length
 
 from domain.accounts.names import LONGEST_NAME, LONGEST_PATH, check_display_name
 from domain.projects.editing import LONGEST_DESCRIPTION, GroupEdit
@@ -61,7 +61,7 @@ class GroupSettingsForm(NameAndDescription):
 class PathForm(Form):
     """The last part of the path of a group or project."""
 
-    path = StringField("Path", filters=[without_edges], validators=[InputRequired("Enter a path.")])
+    path = StringField("Path", filters=[without_edges], validators=[DataRequired("Enter a path.")])
 
 
 class ConfirmationForm(Form):
@@ -70,7 +70,7 @@ class ConfirmationForm(Form):
     confirmation = StringField(
         "Full path",
         filters=[without_edges],
-        validators=[InputRequired("Enter the full path to confirm.")],
+        validators=[DataRequired("Enter the full path to confirm.")],
     )
 
     def confirms(self, path: str) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from wtforms import EmailField, PasswordField, SelectField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, Length
 
 from domain.accounts.names import LONGEST_NAME
 from domain.accounts.users import checked_email
@@ -18,14 +18,14 @@ class ProfileForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name that people can call you by."),
+            DataRequired("Enter a name that people can call you by."),
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )
     email = EmailField(
         "E-mail address",
         filters=[without_edges],
-        validators=[InputRequired("Enter your e-mail address.")],
+        validators=[DataRequired("Enter your e-mail address.")],
     )
 
     time_zone = SelectField("Time zone", validate_choice=False)

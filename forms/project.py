@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from wtforms import RadioField, SelectField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.accounts.names import LONGEST_NAME, check_path
 from domain.projects.editing import ProjectEdit
@@ -78,7 +78,7 @@ class ProjectForm(_VisibilityForm):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name, such as shop."),
+            DataRequired("Enter a name, such as shop."),
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )

@@ -1,7 +1,7 @@
 """Forms to change second factors."""
 
 from wtforms import HiddenField, PasswordField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.accounts.factors.passkeys import LONGEST_NAME
 from forms.base import Form, without_edges
@@ -27,7 +27,7 @@ class PasskeyNameForm(Form):
         "Name",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter a name to recognize the passkey by."),
+            DataRequired("Enter a name to recognize the passkey by."),
             Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
         ],
     )

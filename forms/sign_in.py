@@ -1,7 +1,7 @@
 """The form of the sign-in page."""
 
 from wtforms import PasswordField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.accounts.passwords import LONGEST_PASSWORD
 from forms.base import Form, without_edges
@@ -14,7 +14,7 @@ class SignInForm(Form):
         "User name or e-mail address",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter your user name or e-mail address."),
+            DataRequired("Enter your user name or e-mail address."),
             Length(max=320, message="A user name or e-mail address has at most 320 characters."),
         ],
     )

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from wtforms import BooleanField, DateTimeLocalField, IntegerField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Length, NumberRange, Optional
+from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, Optional
 
 from domain.alerts.matching.matchers import Matcher
 from domain.alerts.matching.parser import parse_matchers
@@ -32,13 +32,13 @@ class SilenceForm(Form):
     matchers = TextAreaField(
         "Matchers",
         filters=[without_edges],
-        validators=[InputRequired('Enter at least one matcher, such as service="web".')],
+        validators=[DataRequired('Enter at least one matcher, such as service="web".')],
     )
     duration = StringField(
         "Duration",
         filters=[without_edges],
         default="2h",
-        validators=[InputRequired("Enter a duration, such as 30m or 2h.")],
+        validators=[DataRequired("Enter a duration, such as 30m or 2h.")],
     )
     starts_at = DateTimeLocalField(
         "Start",
@@ -86,7 +86,7 @@ class SilenceExtensionForm(Form):
         "Ends in",
         filters=[without_edges],
         default="2h",
-        validators=[InputRequired("Enter a duration from now, such as 30m or 2h.")],
+        validators=[DataRequired("Enter a duration from now, such as 30m or 2h.")],
     )
 
     def wanted(self, now: datetime) -> SilenceChange:

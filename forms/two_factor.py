@@ -1,7 +1,7 @@
 """Forms of the second-factor check."""
 
 from wtforms import HiddenField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, Length
 
 from forms.base import Form, without_edges
 
@@ -15,7 +15,7 @@ class CodeForm(Form):
         "Code",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter the code of your authenticator app, or a recovery code."),
+            DataRequired("Enter the code of your authenticator app, or a recovery code."),
             Length(max=_LONGEST_TYPED, message="This code is too long."),
         ],
     )

@@ -3,7 +3,7 @@
 from typing import Self
 
 from wtforms import SelectMultipleField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.outgoing_urls import parse_outgoing_url
 from domain.webhooks.endpoints import EndpointDetails, EndpointView
@@ -25,7 +25,7 @@ class WebhookForm(ConditionsForm):
         "URL",
         filters=[without_edges],
         validators=[
-            InputRequired("Enter the URL that events are sent to."),
+            DataRequired("Enter the URL that events are sent to."),
             Length(max=2_000, message="A URL may have at most 2000 characters."),
         ],
     )

@@ -96,6 +96,7 @@ def test_mistakes_are_shown_beside_the_field(project: Project, browser: requests
     form = form_with(page, "repeats")
     for given, words in (
         ({"name": ""}, "Enter a name"),
+        ({"name": "  "}, "Enter a name"),
         ({"starts_at": "tonight"}, "Not a valid"),
         ({"starts_at": "2020-01-01T00:00"}, "already ended"),
         ({"time_zone": "Mars"}, "Choose a time zone"),
