@@ -34,9 +34,19 @@ async (source) => {
   for (const node of all(plain, "button[type=button], input[type=button], [onclick], a:not([href]), a[href='#']")) {
     say(node, "does nothing");
   }
+  // A box that belongs to no form may change what the style shows.
+  const places = () => JSON.stringify([...plain.querySelectorAll("main *")].map(each => each.getBoundingClientRect()));
+  const changesPage = node => {
+    const before = places();
+    node.checked = !node.checked;
+    const isChanged = places() !== before;
+    node.checked = !node.checked;
+    return isChanged;
+  };
   for (const node of all(plain, "input:not([type=hidden]), select, textarea, button")) {
-    if (!node.form) say(node, "belongs to no form");
-    else if (![...node.form.elements].some(each => each.type === "submit" && isThere(each))) say(node, "is in a form that nothing sends");
+    if (!node.form && !changesPage(node)) say(node, "belongs to no form and changes nothing");
+    if (!node.form) continue;
+    if (![...node.form.elements].some(each => each.type === "submit" && isThere(each))) say(node, "is in a form that nothing sends");
   }
   for (const node of all(plain, "[aria-busy=true], progress:not([value]), [role=progressbar]")) say(node, "waits for a script");
   for (const node of all(plain, "main :empty:not(svg *, input, textarea, select, img, td, th)")) {
@@ -45,11 +55,28 @@ async (source) => {
     if (height > 30 && width > 30 && !isDrawn) say(node, "is empty");
   }
 
-  // What a script would have to show: controls, and words.
+  // What a script would have to show.
   const isHidden = node => !isThere(node) && !needsScripts(node);
-  for (const node of plain.querySelectorAll("a[href], button:not([type=button]), select, textarea, input:not([type=hidden], [autocomplete=username])")) {
-    if (isHidden(node) && !node.matches("[data-choose-all] *")) say(node, "is hidden");
+  // With scripts, one box selects all rows, and rows may come to a list that has none.
+  const isOfRows = node => node.matches("[data-choose-all] *, .list-tools:has(+ #alert-rows > .empty) *");
+  let hidden = [...plain.querySelectorAll("a[href], button:not([type=button]), select, textarea, input:not([type=hidden], [autocomplete=username])")]
+    .filter(node => isHidden(node) && !isOfRows(node));
+  // A choice may show by the style what goes with it: each is made in turn, and taken back.
+  const choices = hidden.length ? [
+    ...all(plain, "input:is([type=radio], [type=checkbox])"),
+    ...all(plain, "select").flatMap(each => [...each.options]),
+  ] : [];
+  for (const choice of choices) {
+    const form = choice.closest("form");
+    if (!form || choice.matches(":disabled")) continue;
+    if (choice.localName === "option") choice.selected = true;
+    else choice.checked = !choice.checked;
+    away.clear();
+    hidden = hidden.filter(isHidden);
+    form.reset();
+    away.clear();
   }
+  for (const node of hidden) say(node, "is hidden, whatever is chosen");
   // Everything that leads on or changes something here, with scripts, does so without them.
   const keyOf = node => [node.localName, node.getAttribute("href") ?? node.name, node.type, node.localName === "button" ? node.value : ""].join(" ");
   const there = new Set(all(plain, "a, button, input, select, textarea").map(keyOf));
