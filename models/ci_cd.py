@@ -17,9 +17,7 @@ class Deployment(Base):
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
     #: Its number in the project.
     iid: Mapped[int]
-    environment_id: Mapped[int] = mapped_column(
-        ForeignKey("environments.id", ondelete="CASCADE"), index=True
-    )
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environments.id", ondelete="CASCADE"))
     #: Of the commit, as the reporter wrote it.
     sha: Mapped[str] = mapped_column(String(64))
     #: The branch or tag.
@@ -36,6 +34,8 @@ class Deployment(Base):
 
     __table_args__ = (
         UniqueConstraint("project_id", "iid"),
+        # Its page shows the newest.
+        Index("ix_deployments_environment_id_id", "environment_id", "id"),
         Index("ix_deployments_project_id_updated_at", "project_id", "updated_at", "id"),
         Index("ix_deployments_project_id_finished_at", "project_id", "finished_at", "id"),
     )

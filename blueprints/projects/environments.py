@@ -11,6 +11,8 @@ from domain.alerts.listing import charts
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import AlertSlice, list_alerts
 from domain.alerts.listing.sort_orders import read_cursor
+from domain.ci_cd.deployments import newest_deployments
+from domain.ci_cd.environment_history import environment_history
 from domain.database.list_queries import words
 from domain.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
@@ -21,6 +23,9 @@ from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, list_query, page_size
 from web.services import now
+
+#: On the page of an environment; the API lists all.
+_MOST_DEPLOYMENTS = 10
 
 environments = PageBlueprint(
     "environments", __name__, url_prefix="/<names:project_path>/-/environments"
@@ -50,6 +55,7 @@ def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnVal
         "environments/index.html",
         project=project,
         page=page_links(found),
+        deployments=newest_deployments(found.items, session=db.session()),
         search=search,
         objection=objection,
         form=form,
@@ -80,7 +86,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
 @environments.get("/<path:reference>")
 @project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ENVIRONMENTS)
 def show(project: ProjectView, reference: str) -> ResponseReturnValue:
-    """Show the open alerts of an environment, and a chart of the last days."""
+    """Show the open alerts of an environment, its deployments, and a chart of the last days."""
     session = db.session()
     environment = domain.get_environment(project.id, reference, session=session)
     wanted = AlertFilter(
@@ -99,6 +105,9 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
         page=page_links(list_alerts(wanted, part, session=session)),
         days=charts.last_days(
             project.id, now().date(), environment=environment.name, session=session
+        ),
+        history=environment_history(
+            project.id, environment, most=_MOST_DEPLOYMENTS, session=session
         ),
     )
 

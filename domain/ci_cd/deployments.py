@@ -1,5 +1,6 @@
 """Deployments: which commit went to which environment, and how that ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -123,6 +124,36 @@ def _conditions(wanted: DeploymentFilter) -> list[ColumnElement[bool]]:
         found += [column >= after] if after else []
         found += [column <= before] if before else []
     return found
+
+
+def latest_deployments(
+    project_id: int, environment: EnvironmentView, *, most: int, session: Session
+) -> list[DeploymentView]:
+    """Return the newest deployments of an environment, the newest first, at most `most`."""
+    rows = session.scalars(
+        select(Deployment)
+        .where(Deployment.project_id == project_id, Deployment.environment_id == environment.id)
+        .order_by(Deployment.id.desc())
+        .limit(most)
+    ).all()
+    people = reporters((row.user_id for row in rows), session=session)
+    return [_view(row, environment, people.get(row.user_id)) for row in rows]
+
+
+def newest_deployments(
+    environments: Sequence[EnvironmentView], *, session: Session
+) -> dict[int, DeploymentView]:
+    """Return the newest deployment of each environment that has one, by the environment's id."""
+    by_id = {each.id: each for each in environments}
+    newest = (
+        select(func.max(Deployment.id))
+        .where(Deployment.environment_id == Environment.id)
+        .correlate(Environment)
+        .scalar_subquery()
+    )
+    ids = session.scalars(select(newest).where(Environment.id.in_(by_id))).all()
+    rows = session.scalars(select(Deployment).where(Deployment.id.in_(ids)))
+    return {row.environment_id: _view(row, by_id[row.environment_id], None) for row in rows}
 
 
 def get_deployment(project_id: int, deployment_id: int, *, session: Session) -> DeploymentView:
