@@ -134,7 +134,7 @@ def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
     place = new_place("damaged")
     assert f"{dump.name} was changed" in refusal(restore(place, backup))
     (backup / "manifest.json").unlink()
-    assert "one that was not finished" in refusal(restore(place, backup))
+    assert "was not completed" in refusal(restore(place, backup))
 
 
 @pytest.mark.one_database("postgres")

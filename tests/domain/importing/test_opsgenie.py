@@ -76,7 +76,7 @@ def test_steps_count_from_the_alert_and_repeat(plan: ImportPlan) -> None:
 
 def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) -> None:
     found = reasons(plan)
-    assert "turns of nobody" in found["rotation", "Shop_schedule: Gaps"]
+    assert "turns without a user" in found["rotation", "Shop_schedule: Gaps"]
     assert found["rotation", "Shop_schedule: Former"] == "It is over."
     assert "add a route" in found["route", "Shop: Nights"]
     assert "does not receive alerts" in found["integration", "Mail"]

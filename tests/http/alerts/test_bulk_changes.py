@@ -16,6 +16,7 @@ from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
+from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -75,7 +76,7 @@ def test_all_that_match_get_a_status_after_a_question_and_get_it_back(
     before = statuses(gatebell, endpoint.project)
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts?service=mail")
-    assert f"All {MANY} alerts that match" in page.text
+    assert f"All {MANY} alerts that match" in words(page)
     form = form_to(page, "/alerts/status")
     asked = submit(browser, page, form, every="yes", status="resolved")
     assert f"Resolve {MANY} alerts?" in asked.text

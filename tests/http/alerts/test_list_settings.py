@@ -7,9 +7,9 @@ import requests
 from flask import Flask
 
 from domain.accounts.roles import Role
-from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.people import alice, make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.accounts.team import browser_of, person_for
+from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
@@ -71,8 +71,9 @@ def test_what_is_no_filter_is_told_and_not_saved(gatebell: LiveGatebell) -> None
 def test_the_size_of_pages_is_kept_with_the_account(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json([{"title": f"alert {number}"} for number in range(45)])
-    person = person_for(gatebell, Role.OWNER)
-    browser = browser_of(gatebell, endpoint.project, Role.OWNER)
+    person = make_user(gatebell)  # who has no other alerts
+    give_role(gatebell, endpoint.project, person, Role.OWNER)
+    browser = signed_in(gatebell, person)
     page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts")
     assert "1\u201320 of 45" in page.text
     second = re.search(r'href="([^"]*)" rel="next"', page.text)

@@ -126,7 +126,7 @@ def test_what_was_not_kept_is_counted_and_told(limited: LiveGatebell) -> None:
     assert told == 20
     _, page = opened(limited, endpoint, "{id}/deliveries")
     seen = words(page.text)
-    assert "401 20 refused with this status" in seen
+    assert "401 20 rejected with this status" in seen
     assert "similar requests)" in seen
 
 

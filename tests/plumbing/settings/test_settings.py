@@ -225,7 +225,7 @@ def test_audit_events_are_kept_for_less_than_a_month_by_the_environment_alone(
 
 
 def test_what_is_read_at_the_start_cannot_be_changed_later() -> None:
-    with pytest.raises(SettingsError, match=r"^PORT is read from the environment at the start"):
+    with pytest.raises(SettingsError, match=r"^PORT is only read from the environment"):
         read_change("port", "9000")
 
 
