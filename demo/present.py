@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from demo.cast import SHOP
@@ -139,7 +140,7 @@ class Present:
     def _deploy(self, environment: str, status: str, number: int) -> None:
         fields = {
             "environment": environment,
-            "sha": f"{0x4F2C1D6B8E9A + 7919 * number:040x}",
+            "sha": sha256(b"commit %d" % number).hexdigest()[:40],
             "ref": f"v2.{14 + number}.0",
             "tag": True,
             "status": status,
