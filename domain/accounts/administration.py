@@ -47,6 +47,8 @@ class AccountDetails:
     #: Display name; the user name if empty.
     name: str = ""
     is_admin: bool = False
+    #: As in the IANA database.
+    time_zone: str = "UTC"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +117,7 @@ def create_account_with(
         password=password,
         is_admin=details.is_admin,
         must_change_password=True,
+        time_zone=details.time_zone,
     )
     return create_user(new, session=session, now=now, rules=rules)
 

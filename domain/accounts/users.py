@@ -86,6 +86,7 @@ class NewUser:
     password: str
     is_admin: bool = False
     must_change_password: bool = False
+    time_zone: str = "UTC"
 
 
 def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> UserView:
@@ -100,6 +101,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
     check_name(new.name)
     check_new_password(new.password, username=new.username, email=new.email, minimum=rules.minimum)
     email = checked_email(new.email)
+    time_zone = check_zone(new.time_zone)
     password_hash = hash_password(new.password, rules.cost)
     user = User(
         username=new.username,
@@ -107,6 +109,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         name=new.name or new.username,
         password_hash=password_hash,
         is_admin=new.is_admin,
+        time_zone=time_zone,
         must_change_password=new.must_change_password,
         state=ACTIVE,
         created_at=now,

@@ -1,5 +1,7 @@
 """/api/v4/audit_streams: destinations of the audit log, for administrators."""
 
+from dataclasses import replace
+
 from flask import Blueprint
 
 from domain.audit.events import Actor
@@ -34,7 +36,10 @@ def index(query: AuditStreamQuery) -> Found[AuditStream]:
 @operation("audit_streams.create", body=AuditStreamBody, returns=NewAuditStream, status=201)
 def create(body: AuditStreamBody) -> NewAuditStream:
     """Create a destination; only this response contains its secret."""
-    return NewAuditStream.with_secret(streams.create(body.url))
+    made = streams.create(body.url)
+    if body.paused:
+        made = replace(made, stream=streams.pause(made.stream.id))
+    return NewAuditStream.with_secret(made)
 
 
 @audit_streams.get("/<int:stream_id>")

@@ -1,5 +1,7 @@
 """/api/v4/projects/:id/webhooks: outgoing webhooks of a project."""
 
+from dataclasses import replace
+
 from flask import Blueprint
 
 from domain.database.paging import LARGEST_ID
@@ -39,7 +41,10 @@ def index(project: ProjectView, query: WebhookQuery) -> Found[Webhook]:
 @operation("webhooks.create", body=WebhookBody, returns=NewWebhook, status=201)
 def create(project: ProjectView, body: WebhookBody) -> NewWebhook:
     """Create a webhook; only this response contains its secret."""
-    return NewWebhook.with_secret(changes.create(project, body.details))
+    made = changes.create(project, body.details)
+    if not body.active:
+        made = replace(made, endpoint=changes.pause(project, made.endpoint.id))
+    return NewWebhook.with_secret(made)
 
 
 @webhooks.get(ONE)

@@ -36,8 +36,8 @@ def call(
 @pytest.fixture
 def stream(gatebell: LiveGatebell) -> Iterator[dict[str, Any]]:
     """A destination that is never sent anything."""
-    made = call(gatebell, "POST", url=ELSEWHERE).json()
-    call(gatebell, "PUT", f"/{made['id']}", paused=True)
+    made = call(gatebell, "POST", url=ELSEWHERE, paused=True).json()
+    assert made["state"] == "paused"
     yield made
     call(gatebell, "DELETE", f"/{made['id']}")
 

@@ -198,10 +198,12 @@ def test_an_account_is_made_whose_password_has_to_be_changed(gatebell: LiveGateb
 
 
 def test_a_password_that_the_service_makes_is_shown_once(gatebell: LiveGatebell) -> None:
-    answer = create(gatebell, password=None, force_random_password=True)
+    given = {"force_random_password": True, "time_zone": "europe/berlin"}
+    answer = create(gatebell, password=None, **given)
 
     assert answer.headers["Cache-Control"] == "no-store"
     made = answer.json()
+    assert made["time_zone"] == "Europe/Berlin"
     assert signs_in(gatebell, made["username"], made["generated_password"]).status_code == 302
     assert "generated_password" not in call(gatebell, "GET", f"/{made['id']}").json()
 
@@ -220,6 +222,7 @@ def test_a_password_that_the_service_makes_is_shown_once(gatebell: LiveGatebell)
         ({"password": "short"}, "password"),
         ({"force_random_password": True}, "password"),
         ({"admin": "maybe"}, "admin"),
+        ({"time_zone": "Mars"}, "time_zone"),
     ],
 )
 def test_what_is_wrong_with_a_new_account_is_named(

@@ -179,6 +179,10 @@ def test_a_webhook_is_changed_paused_resumed_and_deleted(
     assert "secret" not in listed
     shop.call.done("DELETE", one, status=204)
     shop.call.refused("GET", one, status=404)
+    new = {"url": ELSEWHERE, "events": "alert.opened", "active": False}
+    unused = shop.call.done("POST", status=201, json=new)
+    assert (unused["active"], unused["pause_reason"]) == (False, "user")
+    assert shop.call.done("GET", f"/{unused['id']}")["state"] == "paused"
     kinds = [each.kind for each in events_with_subject(gatebell, "https://hooks.invalid/in")]
     # No secret of a query is in the audit log.
     assert set(kinds) == {"webhook.created", "webhook.changed", "webhook.removed"}
@@ -194,6 +198,7 @@ def test_a_webhook_is_changed_paused_resumed_and_deleted(
         ({"url": "https://a.example", "events": "alert.vanished"}, "is not one of"),
         ({"url": "https://a.example", "events": "*", "labels": "x=~("}, "Character 4"),
         ({"url": "https://a.example", "events": "*", "severities": ["awful"]}, "awful"),
+        ({"url": "https://a.example", "events": "*", "active": "later"}, "active"),
     ],
 )
 def test_what_is_wrong_is_refused_in_words(shop: Shop, given: dict[str, Any], words: str) -> None:

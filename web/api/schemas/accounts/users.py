@@ -120,12 +120,17 @@ class AccountBody(Body):
     password: RequiredText | None = None
     force_random_password: bool = False
     admin: bool = False
+    time_zone: RequiredText = "UTC"
 
     @property
     def details(self) -> AccountDetails:
         """The fields of the new account."""
         return AccountDetails(
-            username=self.username, email=self.email, name=self.name, is_admin=self.admin
+            username=self.username,
+            email=self.email,
+            name=self.name,
+            is_admin=self.admin,
+            time_zone=self.time_zone,
         )
 
 

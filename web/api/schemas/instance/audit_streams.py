@@ -29,6 +29,9 @@ class AuditStreamBody(Body):
     """A new destination."""
 
     url: RequiredText = Field(description="An https or http URL.")
+    paused: bool = Field(
+        default=False, description="`true` creates it paused: events wait until it is resumed."
+    )
 
 
 class AuditStreamChangeBody(Body):

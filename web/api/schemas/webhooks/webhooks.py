@@ -41,6 +41,9 @@ class WebhookBody(ConditionsBody):
 
     url: RequiredText = Field(description="An https or http URL.")
     events: RequiredWords = Field(description=_EVENTS)
+    active: bool = Field(
+        default=True, description="`false` creates it paused: it gets no events until resumed."
+    )
 
     @property
     def details(self) -> EndpointDetails:
