@@ -128,9 +128,9 @@ def test_an_item_that_is_none_does_not_sink_the_others(gatebell: LiveGatebell) -
     assert answer.json() == answered((1, "good"))
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     assert [warning.partition(":")[0] for warning in delivery.parse_warnings] == [
-        "Item 1 was refused",
-        "Item 3 was refused",
-        "Item 4 was refused",
+        "Item 1 was rejected",
+        "Item 3 was rejected",
+        "Item 4 was rejected",
     ]
 
 

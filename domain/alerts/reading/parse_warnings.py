@@ -31,7 +31,7 @@ def parse_warnings_on(error: DomainError) -> list[str]:
 
 
 def _on_refused(refused: Sequence[RefusedItem]) -> list[str]:
-    return [f"Item {each.item_index + 1} was refused: {each.reason}" for each in refused]
+    return [f"Item {each.item_index + 1} was rejected: {each.reason}" for each in refused]
 
 
 def _limited(warnings: list[str]) -> list[str]:

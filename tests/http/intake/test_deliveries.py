@@ -169,8 +169,8 @@ def test_the_log_says_of_each_item_why_it_was_refused(gatebell: LiveGatebell) ->
     assert "(2 warnings)" in page.text
     first = deliveries_of(gatebell, endpoint.project)[0]
     page = opened(gatebell, endpoint, f"{{id}}/deliveries/{first.id}")[1]
-    assert "Item 1 was refused: it has no title" in page.text
-    assert "Item 2 was refused: it is not an object" in page.text
+    assert "Item 1 was rejected: it has no title" in page.text
+    assert "Item 2 was rejected: it is not an object" in page.text
     submit(browser, page, form_to(page, "/send_again"))
     again = deliveries_of(gatebell, endpoint.project)[-1]
     assert (again.status_code, again.parse_warnings) == (422, first.parse_warnings)

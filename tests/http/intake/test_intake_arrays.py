@@ -56,7 +56,7 @@ def test_what_is_no_object_is_refused_and_sinks_nobody(gatebell: LiveGatebell) -
     ]
     assert [(iid, item) for iid, item, _ in occurrences_of(gatebell, endpoint.project)] == [(1, 1)]
     assert newest_delivery(gatebell, endpoint.project).parse_warnings == [
-        f"Item {number} was refused: it is not an object" for number in (1, 3, 4)
+        f"Item {number} was rejected: it is not an object" for number in (1, 3, 4)
     ]
 
 

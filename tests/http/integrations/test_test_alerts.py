@@ -100,8 +100,8 @@ def test_a_webhook_without_a_good_item_is_explained_item_by_item(
     payload = webhook(item("x", labels={}), "nonsense").decode()
     answer = submit(browser, page, form_with(page, "payload"), payload=payload, do=button)
     assert answer.status_code == 422
-    assert "Item 1 was refused: it has no title" in answer.text
-    assert "Item 2 was refused: it is not an object" in answer.text
+    assert "Item 1 was rejected: it has no title" in answer.text
+    assert "Item 2 was rejected: it is not an object" in answer.text
 
 
 @pytest.mark.both_databases
