@@ -153,7 +153,7 @@ STATUSES = {
 }
 
 
-@pytest.mark.spec("M2")
+@pytest.mark.spec("M2", "M3")
 @pytest.mark.parametrize("change_id", STATUSES)
 def test_the_requests_that_a_page_shows_try_both_sides(
     gatebell: LiveGatebell, change_id: str

@@ -244,6 +244,7 @@ def test_every_change_that_is_hosted_is_tried_here() -> None:
         assert (ROOT / file).is_file()
 
 
+@pytest.mark.spec("M3")
 @pytest.mark.parametrize("change_id", REFUSED)
 def test_a_call_is_announced_and_then_refused(world: World, change_id: str) -> None:
     change = BY_ID[change_id]
