@@ -14,7 +14,7 @@ from web.access.marks import project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links
-from web.pages.list_query import asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.webhooks import changes
 
 webhook_deliveries = PageBlueprint(
@@ -28,7 +28,7 @@ _ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
 def index(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """List the deliveries with their results."""
     webhook = changes.get(project, webhook_id)
-    given = list_query("state", "before")
+    given = list_query("state", *CURSORS)
     wanted = log.DeliveryFilter(endpoint_id=webhook_id, state=read_state(given.get("state")))
     return render_template(
         "webhooks/deliveries.html",

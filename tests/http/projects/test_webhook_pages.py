@@ -113,6 +113,8 @@ def test_a_delivery_is_shown_with_request_and_response_and_sent_again(
         empty = shop.browser.get(f"{page.url}/deliveries?state={state}")
         assert "No matching deliveries" in empty.text
     assert shop.browser.get(f"{page.url}/deliveries?state=lost").status_code == 400
+    # The link to newer ones, which pages after the first have.
+    assert "webhook.tested" in shop.browser.get(f"{page.url}/deliveries?after=0").text
 
 
 def test_what_is_wrong_is_told_beside_its_field(shop: Shop) -> None:
