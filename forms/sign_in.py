@@ -25,3 +25,8 @@ class SignInForm(Form):
             Length(max=LONGEST_PASSWORD, message="This password is too long."),
         ],
     )
+
+    @property
+    def needs_summary(self) -> bool:
+        """Whether an error belongs to no field: others stand beside one of two, always in view."""
+        return bool(set(self.errors) - {"login", "password"})

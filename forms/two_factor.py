@@ -1,5 +1,7 @@
 """Forms of the second-factor check."""
 
+from typing import Self
+
 from wtforms import HiddenField, StringField
 from wtforms.validators import DataRequired, Length
 
@@ -15,10 +17,15 @@ class CodeForm(Form):
         "Code",
         filters=[without_edges],
         validators=[
-            DataRequired("Enter the code of your authenticator app, or a recovery code."),
+            DataRequired("Enter a code."),
             Length(max=_LONGEST_TYPED, message="This code is too long."),
         ],
     )
+
+    def without_app(self) -> Self:
+        """Ask for a recovery code only: the user has no authenticator app."""
+        self.code.label.text = "Recovery code"
+        return self
 
 
 class PasskeyResponseForm(Form):

@@ -22,7 +22,7 @@ from web.sealing.passkey_challenges import find_relying_party
 from web.server.bootstrap import forget_first_password
 from web.services import now, services, settings, sign_in_limits
 from web.settings.password_rules import password_rules
-from web.signing_in.account_access import end_access
+from web.signing_in.account_access import end_access, granted_access
 from web.signing_in.password_confirmation import is_current_password
 
 account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
@@ -132,6 +132,7 @@ def _security_page(form: PasswordForm) -> tuple[str, int]:
         recovery_codes=HOW_MANY,
         has_passkeys=find_relying_party() is not None,
         base_url=settings().base_url,
+        **granted_access(get_current_user().id),
     )
     return page, 422 if form.errors else 200
 

@@ -174,7 +174,7 @@ def _page(form: CodeForm, pending: PendingSignIn) -> str:
     factors = factors_of(pending.user.id, session=db.session())
     return render_template(
         "sessions/two_factor.html",
-        form=form,
+        form=form if factors.has_app else form.without_app(),
         username=pending.user.username,
         has_app=factors.has_app,
         has_passkeys=bool(factors.passkeys) and find_relying_party() is not None,

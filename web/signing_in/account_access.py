@@ -1,9 +1,20 @@
 """Ends applications and tokens together with a password change."""
 
-from domain.oauth.consent.authorized_applications import revoke_everything
+from domain.oauth.consent.authorized_applications import list_authorized, revoke_everything
+from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
 from domain.oauth.personal_tokens.tokens import revoke_own_tokens
 from web.extensions import db
 from web.services import now
+
+
+def granted_access(user_id: int) -> dict[str, bool]:
+    """Return which kinds of access there are to end, as the page to change a password asks."""
+    session, moment = db.session(), now()
+    own = TokenFilter(owner_id=user_id, user_id=user_id, is_active=True)
+    return {
+        "has_applications": bool(list_authorized(user_id, session=session, now=moment)),
+        "has_tokens": count_tokens(own, session=session, now=moment) > 0,
+    }
 
 
 def end_access(user_id: int, *, applications: bool, tokens: bool) -> dict[str, int]:
