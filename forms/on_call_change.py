@@ -109,8 +109,12 @@ class SwapForm(Form):
 
 
 def _from_to(start: datetime, end: datetime) -> str:
-    is_same_day = start.date() == end.date()
-    return f"{_written(start)} to {f'{end:%H:%M}' if is_same_day else _written(end)}"
+    """Write a shift so that a select box on a telephone has room for it."""
+    if start.date() == end.date():
+        return f"{_written(start)} to {end:%H:%M}"
+    same_month = (start.year, start.month) == (end.year, end.month)
+    until = f"{end:%a} {end.day} {end:%H:%M}" if same_month else _written(end)
+    return f"{_written(start)} to {until}"
 
 
 def _written(local: datetime) -> str:

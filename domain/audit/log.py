@@ -19,8 +19,18 @@ from models.folding import fold
 _METHODS = {"pwd": "password", "otp": "code", "hwk": "passkey", "swk": "passkey"}
 
 
+#: Titles that differ from the stored names, which never change.
+_TITLES = {
+    EventKind.RECOVERY_CODES_MADE.value: "Recovery codes created",
+    EventKind.CODE_INVALIDATED.value: "Authorization code invalidated",
+    EventKind.REPOSITORY_DOWNLOADED.value: "Repository downloaded",
+}
+
+
 def in_words(kind: str) -> str:
     """Return the title of a kind: `token.revoked` becomes `Token revoked`."""
+    if title := _TITLES.get(kind):
+        return title
     return kind.replace(".", " ").replace("_", " ").capitalize()
 
 
