@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.doors import have_signed_in
+from tests.browser.keys import press
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice, make_project, make_user
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
@@ -103,6 +104,20 @@ def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> No
     expect(page.locator(".flashes")).to_contain_text("2 alerts are acknowledged now.")
     expect(row(page, "second")).to_contain_text("Triggered")
     page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are as before.")
+    expect(row(page, "first")).to_contain_text("Triggered")
+
+
+def test_several_are_chosen_with_tab_and_space(page: Page, endpoint: Endpoint) -> None:
+    open_list(page, endpoint)
+    press(page, page.get_by_label("Select alert 3"), "Space")
+    press(page, page.get_by_label("Select alert 1"), "Space")
+    expect(page.locator("[data-chosen]")).to_have_text("2 selected")
+    press(page, page.get_by_role("button", name="Acknowledge"))
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are acknowledged now.")
+    expect(row(page, "second")).to_contain_text("Triggered")
+    expect(row(page, "first")).to_contain_text("Acknowledged")
+    press(page, page.get_by_role("button", name="Undo"))
     expect(page.locator(".flashes")).to_contain_text("2 alerts are as before.")
     expect(row(page, "first")).to_contain_text("Triggered")
 

@@ -111,6 +111,17 @@ def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test
     press(page, page.locator(".secret-box > summary").first)
     expect(key).to_be_visible()
 
+    # Somebody else has seen it: a new one, after the question has been left once.
+    seen, reset = key.text_content() or "", page.locator("summary").filter(has_text="Reset key")
+    press(page, reset)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(reset).to_be_focused()
+    press(page, reset)
+    press(page, page.get_by_role("button", name="Reset key"))
+    expect(page.locator(".flashes")).to_contain_text("Key reset.")
+    expect(key).not_to_have_text(seen)
+
     press(page, page.get_by_role("link", name="Send test alert").first)
     press(page, page.get_by_role("button", name="Send test alert"))
     expect(page.locator("main")).to_contain_text("Disk almost full on web-1")
@@ -135,7 +146,13 @@ def test_a_maintainer_without_scripts_does_the_same(
     page.get_by_label("Name").fill("Nagios")
     page.get_by_role("button", name="Add integration").click()
     page.get_by_text("Reveal").first.click()
-    expect(page.locator("#authorization-key")).to_be_visible()
+    key = page.locator("#authorization-key")
+    expect(key).to_be_visible()
+    seen = key.text_content() or ""
+    page.get_by_text("Reset key").first.click()
+    page.get_by_role("button", name="Reset key").click()
+    expect(page.locator(".flashes")).to_contain_text("Key reset.")
+    expect(key).not_to_have_text(seen)
     page.get_by_role("link", name="Send test alert").first.click()
     page.get_by_role("button", name="Send test alert").click()
     page.get_by_role("navigation", name="Project").get_by_role("link", name="Alerts").click()

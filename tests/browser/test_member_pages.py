@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from domain.accounts.roles import Role
 from tests.browser.doors import have_signed_in
+from tests.browser.keys import press
 from tests.browser.looks import NASTY, problems_at, problems_of
 from tests.http.api.test_invitations_api import link_to
 from tests.support.accounts.administration import root
@@ -141,9 +142,25 @@ def test_a_tag_is_not_deleted_while_the_registry_is_away(house: House, plain_pag
     expect(row).to_be_visible()
 
 
-def test_a_member_leaves_without_scripts(house: House, plain_page: Page) -> None:
+def test_a_role_is_changed_in_its_row_by_the_keyboard(house: House, page: Page) -> None:
+    have_signed_in(page, house.service, house.owner)
+    page.goto(f"{house.service.url}/{house.project}/-/settings/members")
+    # The letter that the name of the role begins with.
+    press(page, page.get_by_label("Role of developer"), "r")
+    press(page, page.get_by_role("button", name="Change the role of developer"))
+    expect(page.locator(".flashes")).to_contain_text(f"is now Reporter of {house.project}.")
+
+
+def test_a_member_gets_another_role_and_leaves_without_scripts(
+    house: House, plain_page: Page
+) -> None:
     goer = make_user(house.service, name="goer")
     give_role(house.service, house.project, goer, Role.REPORTER)
+    have_signed_in(plain_page, house.service, house.owner)
+    plain_page.goto(f"{house.service.url}/{house.project}/-/settings/members")
+    plain_page.get_by_label(f"Role of {goer.username} here").select_option("Developer")
+    plain_page.get_by_role("button", name=f"Change the role of {goer.username}").click()
+    expect(plain_page.locator(".flashes")).to_contain_text(f"{goer.username} is now Developer of")
     have_signed_in(plain_page, house.service, goer)
     plain_page.goto(f"{house.service.url}/{house.project}")
     plain_page.get_by_role("link", name="Members").click()

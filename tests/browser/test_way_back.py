@@ -162,8 +162,9 @@ def test_the_answer_reaches_a_callback_that_hands_on_to_another_origin(
 
 
 def test_the_answer_reaches_a_program_that_listens_on_ipv6(
-    localhost: LiveGatebell, charlie: Person, page: Page
+    localhost: LiveGatebell, charlie: Person, plain_page: Page
 ) -> None:
+    page = plain_page  # with scripts, somebody authorizes in the test above
     with running_site("::1") as program:
         client = application(localhost, program.callback)
         begin(page, localhost, client)
