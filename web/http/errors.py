@@ -62,7 +62,11 @@ from web.http.error_bodies import as_sentence, for_event, for_registry, written_
 from web.http.error_pages import EXPIRED_FORM, UNKNOWN_QUERY, as_page
 from web.http.moved import moved_answer
 from web.http.oauth_errors import advice, explained
-from web.http.routes import existing_methods, is_read_of_receiver
+from web.http.routes import (
+    existing_methods,
+    is_delivery_to_part_of_a_receiver,
+    is_read_of_receiver,
+)
 from web.http.transactions import roll_back
 from web.services import settings
 
@@ -124,6 +128,11 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     # Allow is empty: such a token may use no method (RFC 9110 section 15.5.6).
     NotPersonalError: {"Allow": ""},
 }
+
+_NO_RECEIVER = (
+    "This is not the URL of an integration, or only a part of it. Copy all of it, up to .json, "
+    "from the page View credentials of the integration."
+)
 
 _OAUTH_CODES = {
     400: "invalid_request",
@@ -273,9 +282,7 @@ def _answer_broken(error: ParseException) -> Response:
 
 def _answer_http(error: HTTPException) -> Response:
     roll_back()
-    if isinstance(error, MethodNotAllowed):
-        methods = existing_methods(error.valid_methods or ())
-        error = MethodNotAllowed(valid_methods=methods) if methods else NotFound()
+    error = _corrected(error)
     status = error.code or 500
     if status == HTTPStatus.SERVICE_UNAVAILABLE:  # the deadline of all requests, and where it hit
         _log.error("a request took too long", exc_info=error)
@@ -289,6 +296,19 @@ def _answer_http(error: HTTPException) -> Response:
         return as_page(status, None, kept, words=EXPIRED_FORM)
     text = error.description if status == HTTPStatus.BAD_REQUEST and is_page else None
     return _answer(status, text, kept)
+
+
+def _corrected(error: HTTPException) -> HTTPException:
+    """Return what is true of the URL, which Werkzeug matches with the rules of others too."""
+    if not isinstance(error, MethodNotAllowed | NotFound):
+        return error
+    if is_delivery_to_part_of_a_receiver():
+        body = {"message": _message(404, _NO_RECEIVER)}
+        return NotFound(response=written_json(body, 404, {}))
+    if isinstance(error, NotFound):
+        return error
+    methods = existing_methods(error.valid_methods or ())
+    return MethodNotAllowed(valid_methods=methods) if methods else NotFound()
 
 
 def _answer_database(error: SQLAlchemyError) -> Response:

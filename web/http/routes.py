@@ -103,6 +103,15 @@ def is_read_of_receiver() -> bool:
     return is_read and bool(existing_methods(["POST"]))
 
 
+def is_delivery_to_part_of_a_receiver() -> bool:
+    """Return whether a sender posts to what is left of the URL of a receiver, or to more than it.
+
+    The URL alone decides, so that strangers do not learn whether there is such a project.
+    """
+    is_post = request.method == "POST" and request.routing_exception is not None
+    return is_post and f"{request.path}/".find("/alerts/notify/") > 0
+
+
 def _leads_somewhere(adapter: MapAdapter, method: str, path: str | None) -> bool:
     try:
         adapter.match(path, method=method)

@@ -268,6 +268,23 @@ def test_another_method_is_refused_and_told_the_right_one(gatebell: LiveGatebell
     assert answer.json() == {"message": "405 Method Not Allowed"}
 
 
+@ON_SQLITE
+def test_a_truncated_url_is_told_as_such_wherever_it_leads(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    answers = {}
+    for project in (endpoint.project, "nobody/nothing"):
+        whole = endpoint.url.replace(f"/{endpoint.project}/", f"/{project}/")
+        begin, slug, _ = whole.rsplit("/", 2)
+        for url in (whole[:-5], whole[:-9], f"{begin}/{slug}/", f"{begin}/", begin, f"{whole}/"):
+            answer = requests.post(url, json={"title": "x"}, headers=endpoint.bearer, timeout=60)
+            answers[url] = (answer.status_code, answer.headers["Content-Type"], answer.text)
+    assert len(answers) == 12
+    ((status, media_type, text),) = set(answers.values())
+    assert (status, media_type) == (404, "application/json")
+    assert "Copy all of it, up to .json, from the page View credentials" in text
+    assert alerts_of(gatebell, endpoint.project) == []
+
+
 def test_a_refused_stranger_leaves_no_body_in_the_log(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post(b'{"title": "spam"}', Authorization="Bearer wrong")
