@@ -197,6 +197,11 @@ class Program:
             }
         if len(service) > 1:
             return {"problem": "it names several targets: add one for each of them"}
+        if self._names_file(service):
+            return {
+                "problem": "it names a file, such as a template or a key file, and Gatebell reads "
+                "none: remove that part of the URL, or choose another service"
+            }
         host = _host_of(service) or ""
         scheme = urlsplit(service.url(privacy=True)).scheme
         return {
@@ -208,6 +213,14 @@ class Program:
     def _is_of_this_machine(self, url: str) -> bool:
         scheme = url.partition(":")[0].lower()
         return scheme in self._services and _module(self._services[scheme]) in _OF_THIS_MACHINE
+
+    def _names_file(self, service: Any) -> bool:
+        """Return whether a service reads a file, of this machine or a downloaded one."""
+        # Keys of e-mail are files in an object within the service.
+        if any(getattr(service, each, None) for each in ("pgp_key", "pgp_privkey")):
+            return True
+        files = self._apprise.AppriseAttachment
+        return any(isinstance(each, files) and each for each in vars(service).values())
 
     def _send(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]

@@ -210,6 +210,7 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
         ({"type": "fax", "address": "1"}, "type"),
         ({"type": "email"}, "address"),
         ({"type": "apprise", "address": "syslog://"}, "acts on the machine"),
+        ({"type": "apprise", "address": "fcm://p@apikey12/t/?keyfile=/k"}, "It names a file"),
         ({"type": "apprise", "address": "json://a\x00b"}, "URL"),
         ({"type": "email", "address": "a@b.example", "label": "x" * 101}, "label"),
     ],

@@ -153,13 +153,13 @@ def test_a_redirect_leads_to_nothing_that_is_refused(local: Settings, receiver: 
     assert "127.0.0.2, which is loopback" in problem.reason
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "workflows://127.0.0.1:1/abcdefgh/ijkl/?template={file}",
-        "fcm://project@apikeyapikey/token/?mode=oauth2&keyfile={file}",
-    ],
+OF_FILES = (
+    "workflows://127.0.0.1:1/abcdefgh/ijkl/?template={file}",
+    "fcm://project@apikeyapikey/token/?mode=oauth2&keyfile={file}",
 )
+
+
+@pytest.mark.parametrize("url", OF_FILES)
 def test_no_file_of_this_machine_is_read(
     processes: AppriseProcesses, tmp_path: Path, url: str
 ) -> None:
@@ -190,6 +190,10 @@ def test_a_process_has_nothing_of_the_environment(
         ("json://a\nb", "Enter a URL"),
         ("json://" + 1_100 * "a", "Enter a URL"),
         ("mailto://a:b@gmail.com?to=x@example.org,y@example.org", "several targets"),
+        (OF_FILES[0].format(file="/t.json"), "names a file"),
+        (OF_FILES[0].format(file="https://files.example/t.json"), "names a file"),
+        (OF_FILES[1].format(file="/key.json"), "names a file"),
+        ("mailto://a:b@gmail.com?to=x@example.org&pgp=encrypt&pgppub=/key", "names a file"),
     ],
 )
 def test_urls_that_cannot_be_used_are_refused(local: Settings, url: str, words: str) -> None:
