@@ -234,16 +234,16 @@ class _Stepping:
 
 #: Before the name of a mute.
 _MUTE_WORDS = {
-    MuteKind.SILENCE: "silence",
-    MuteKind.MAINTENANCE: "maintenance window",
-    MuteKind.FLAPPING: "the alert is flapping,",
-    MuteKind.REOPENED: "the alert",
+    MuteKind.SILENCE: "silence “{}”",
+    MuteKind.MAINTENANCE: "maintenance window “{}”",
+    MuteKind.FLAPPING: "the alert is flapping, {}",
+    MuteKind.REOPENED: "the alert {}",
 }
 
 
 def mute_words(mute: Mute) -> str:
     """Return why an alert is muted, as a part of a sentence."""
-    return f"{_MUTE_WORDS[mute.kind]} {mute.name}"
+    return _MUTE_WORDS[mute.kind].format(mute.name.rstrip("."))
 
 
 def _store(results: _Results, *, session: Session, now: datetime) -> None:

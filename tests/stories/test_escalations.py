@@ -125,14 +125,14 @@ def test_a_silence_holds_pages_back_until_its_end(shop: Escalated, mailbox: Mail
     assert mails_to(mailbox, "alice") == ["[critical] Load (acme/shop #2)"]
     assert shop.escalation(muted).state == "held"
     (said,) = shop.said(muted)
-    assert said == "Paging is held back until 2026-03-01 22:00 UTC: silence deploy."
+    assert said == "Paging is held back until 2026-03-01 22:00 UTC: silence “deploy”."
     for _ in range(30):
         shop.pass_time(minutes=1)
     assert shop.said(muted) == [said]
     shop.end_silence(silence)
     shop.pass_time(minutes=1)
     assert shop.paged(muted) == [("alice", 1, 1)]
-    assert shop.said(muted)[1] == "Paging continues. It was held back: silence deploy."
+    assert shop.said(muted)[1] == "Paging continues. It was held back: silence “deploy”."
     # No time passed for the steps meanwhile.
     shop.pass_time(minutes=9)
     assert shop.paged(muted) == [("alice", 1, 1)]

@@ -56,7 +56,7 @@ def test_it_says_why_nobody_is_paged(shop: Escalated) -> None:
     assert shown(shop, other).reason == "no route matches, and there is no default policy"
     assert shown(shop, other).sentence == "Nobody is paged for this alert."
     held = shown(shop, silent)
-    assert held.sentence == "Nobody is paged now until 2026-03-01 21:00 UTC: silence deploy."
+    assert held.sentence == "Nobody is paged now until 2026-03-01 21:00 UTC: silence “deploy”."
     assert held.policy == "Night"
 
 
