@@ -83,7 +83,9 @@ def test_the_pages_of_an_archived_project_say_so_and_refuse_changes(
     assert "is archived" not in page.text
     made(script_of(gatebell, owner).send("POST", f"{path_of(project)}/archive"))
     for path in ("", "/-/settings/general", "/-/alerts"):
-        assert "This project is archived" in browser.get(f"{gatebell.url}/{project}{path}").text
+        page = browser.get(f"{gatebell.url}/{project}{path}")
+        assert "This project is archived" in page.text
+        assert "integrations/new" not in page.text
     token = page.text.partition('name="csrf_token"')[2].partition('value="')[2].partition('"')[0]
     answer = browser.post(settings, data={"csrf_token": token, "visibility": "public"})
     assert answer.status_code == 403
