@@ -94,7 +94,7 @@ def test_a_trusted_application_is_reached_right_after_the_first_sign_in(
     page.get_by_label("User name or e-mail address").fill(charlie.username)
     page.get_by_label("Password", exact=True).fill("wrong")
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.get_by_role("alert").first).to_contain_text("There is a problem")
+    expect(page.locator("main")).to_contain_text("Wrong user name or password.")
     give_password(page, charlie)
     assert_back_with_a_code(page, site.callback)
 
