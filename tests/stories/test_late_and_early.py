@@ -1,5 +1,6 @@
 """Implausible times: ends before starts, and copies that arrive after the recovery."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_a_recovery_by_a_clock_that_is_behind_ends_no_sooner_than_it_began(
     endpoint.accepted(fingerprint="x", end_time=behind.isoformat())
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.ended_at == alert.started_at
-    assert "-18" not in page_of(gatebell, endpoint)
+    assert not re.search(r"(?<!\w)-18", page_of(gatebell, endpoint))
 
 
 def test_what_was_over_before_anybody_told_of_it_keeps_its_end(gatebell: LiveGatebell) -> None:

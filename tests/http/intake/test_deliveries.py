@@ -183,7 +183,7 @@ def test_of_very_many_warnings_the_log_says_how_many_there_were(gatebell: LiveGa
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     assert len(delivery.parse_warnings) == 100
     # What is lost comes before what is only strange.
-    assert [" was refused: " in warning for warning in delivery.parse_warnings[:31]] == [
+    assert [" was rejected: " in warning for warning in delivery.parse_warnings[:31]] == [
         True
     ] * 30 + [False]
     assert delivery.parse_warnings[-1] == "And 51 more warnings, which are not stored."

@@ -168,7 +168,7 @@ def test_whatever_a_metrics_webhook_holds_the_answer_is_clear(gatebell: LiveGate
             # Each item is a report of an alert, or was refused with a reason.
             delivery = newest_delivery(gatebell, endpoint.project)
             refused = [
-                warning for warning in delivery.parse_warnings if " was refused: " in warning
+                warning for warning in delivery.parse_warnings if " was rejected: " in warning
             ]
             assert reports_in(gatebell, delivery) + len(refused) == len(items)
             assert delivery.body == body

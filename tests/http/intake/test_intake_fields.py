@@ -62,7 +62,7 @@ def test_a_webhook_with_any_value_in_every_place_is_stored_but_for_what_is_wrong
             assert answer.status_code == 200, (name, answer.text)
             delivery = newest_delivery(gatebell, endpoint.project)
             refused = [
-                warning for warning in delivery.parse_warnings if " was refused: " in warning
+                warning for warning in delivery.parse_warnings if " was rejected: " in warning
             ]
             count = body.count(b'"startsAt"')
             assert reports_in(gatebell, delivery) + len(refused) == count, name
