@@ -4,8 +4,6 @@ It furnishes a demonstration of its own, visits each page in Chromium with an em
 with a filled one, asks the server for it in turn with `/healthz`, and prints a table.
 """
 
-import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from demo.browser import chromium, signed_in
 from demo.cast import GROUP, SHOP
 from demo.folder import Memory
 from demo.pictures import path_of
-from demo.service import ROOT, environment_of, prepare, running
+from demo.service import fresh_environment, prepare, running
 from web.settings.reader import Settings, read_settings
 
 _ROUNDS = 15
@@ -113,10 +111,7 @@ HEAD = (
 
 def main() -> None:
     """Furnish a demonstration, weigh all pages, and print the table."""
-    given = {**os.environ, "INSTANCE_PATH": str(ROOT / "build" / "page-weights")}  # noqa: TID251 - as demo/__main__.py
-    given.pop("DATABASE_URL", None)
-    shutil.rmtree(given["INSTANCE_PATH"], ignore_errors=True)
-    environment = environment_of(given)
+    environment = fresh_environment("page-weights")
     settings = read_settings(environment)
     memory = prepare(settings, say=_say)
     with running(settings, environment):

@@ -1,7 +1,5 @@
 """`make pictures`: the README's pictures, taken from a freshly furnished demonstration."""
 
-import os
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from playwright.sync_api import Page, ViewportSize
 from demo.browser import chromium, signed_in
 from demo.cast import SHOP
 from demo.folder import Memory
-from demo.service import ROOT, environment_of, prepare, running
+from demo.service import ROOT, fresh_environment, prepare, running
 from web.settings.reader import Settings, read_settings
 
 _IMAGES = ROOT / "docs" / "images"
@@ -50,10 +48,7 @@ PICTURES = (
 
 def main() -> None:
     """Take all pictures."""
-    given = {**os.environ, "INSTANCE_PATH": str(ROOT / "build" / "pictures")}  # noqa: TID251 - as demo/__main__.py
-    given.pop("DATABASE_URL", None)
-    shutil.rmtree(given["INSTANCE_PATH"], ignore_errors=True)
-    environment = environment_of(given)
+    environment = fresh_environment("pictures")
     settings = read_settings(environment)
     memory = prepare(settings, say=_say)
     with running(settings, environment):

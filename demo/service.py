@@ -1,5 +1,7 @@
 """The service that runs on the demonstration's database."""
 
+import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -39,6 +41,14 @@ def environment_of(given: Mapping[str, str]) -> dict[str, str]:
         "DYNAMIC_CLIENT_REGISTRATION": "true",
     }
     return {"BASE_URL": f"http://127.0.0.1:{port}", **given, **own}
+
+
+def fresh_environment(folder: str) -> dict[str, str]:
+    """Return the environment of a demonstration in `build/<folder>`, which is emptied first."""
+    given = {**os.environ, "INSTANCE_PATH": str(ROOT / "build" / folder)}  # noqa: TID251 - as demo/__main__.py
+    given.pop("DATABASE_URL", None)
+    shutil.rmtree(given["INSTANCE_PATH"], ignore_errors=True)
+    return environment_of(given)
 
 
 def prepare(settings: Settings, *, say: Callable[[str], None]) -> Memory:
