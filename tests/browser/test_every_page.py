@@ -9,17 +9,17 @@ import pytest
 import requests
 from playwright.sync_api import Page
 
-from tests.browser.alert_pages import alert_pages
-from tests.browser.contact_pages import contact_pages
 from tests.browser.doors import have_signed_in, sign_in
-from tests.browser.escalation_pages import escalation_pages
-from tests.browser.heartbeat_pages import heartbeat_pages
 from tests.browser.html_checker import html_problems
-from tests.browser.incident_pages import incident_pages
 from tests.browser.looks import NASTY, problems_at
-from tests.browser.silence_pages import silence_pages
-from tests.browser.token_pages import token_pages
-from tests.browser.webhook_pages import webhook_pages
+from tests.browser.page_lists.alert_pages import alert_pages
+from tests.browser.page_lists.contact_pages import contact_pages
+from tests.browser.page_lists.escalation_pages import escalation_pages
+from tests.browser.page_lists.heartbeat_pages import heartbeat_pages
+from tests.browser.page_lists.incident_pages import incident_pages
+from tests.browser.page_lists.silence_pages import silence_pages
+from tests.browser.page_lists.token_pages import token_pages
+from tests.browser.page_lists.webhook_pages import webhook_pages
 from tests.support.accounts.people import (
     CALLBACK,
     Person,
