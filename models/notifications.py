@@ -88,6 +88,8 @@ class PageRecipient(Base):
     #: The last message about alerts that fire, and the last one at all.
     last_page_at: Mapped[datetime | None]
     last_message_at: Mapped[datetime | None]
+    #: The rank of the worst severity in the last message about alerts that fire.
+    last_page_severity: Mapped[int | None] = mapped_column(SmallInteger)
     #: Quiet hours in minutes after midnight of the time zone; NULL for none.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
     quiet_from: Mapped[int | None] = mapped_column(SmallInteger)

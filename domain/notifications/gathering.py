@@ -4,7 +4,7 @@ Several workers may gather at once: on Postgres each takes the recipients that n
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, func, select, update
@@ -72,13 +72,13 @@ class _Gathering:
         self._now = now
 
     def run(self) -> None:
-        kinds = self._drop_what_may_not_be_seen()
-        if kinds:
-            leave_at = _leave_at(self._recipient, kinds)
+        worst = self._drop_what_may_not_be_seen()
+        if worst:
+            leave_at = _leave_at(self._recipient, worst, self._now)
             if leave_at is not None and leave_at > self._now:
                 self._recipient.due_at = leave_at
                 return
-            self._leave(kinds)
+            self._leave(worst)
         self._recipient.due_at = self._session.scalar(
             select(func.min(Page.due_at)).where(*self._is_waiting())
         )
@@ -94,20 +94,27 @@ class _Gathering:
         # What follows within the pause leaves as well, rather than half a minute later.
         return (*self._is_waiting(), Page.due_at <= self._now + GATHERING_PAUSE)
 
-    def _drop_what_may_not_be_seen(self) -> set[PageKind]:
-        """Withdraw what the recipient may not see any more; return the kinds of what is left."""
+    def _drop_what_may_not_be_seen(self) -> Mapping[PageKind, int]:
+        """Withdraw what the recipient may not see any more.
+
+        Returns the kinds of what is left, each with the worst severity of its alerts.
+        """
         found = self._session.execute(
-            select(Alert.project_id, Page.kind)
+            select(Alert.project_id, Page.kind, func.min(Alert.severity))
             .join(Alert, Alert.id == Page.alert_id)
             .where(*self._is_due())
-            .distinct()
+            .group_by(Alert.project_id, Page.kind)
         ).all()
-        seen = self._seen_projects({project_id for project_id, _ in found})
-        hidden = {project_id for project_id, _ in found} - seen
+        seen = self._seen_projects({project_id for project_id, _, _ in found})
+        hidden = {project_id for project_id, _, _ in found} - seen
         if hidden:
             of_hidden = select(Alert.id).where(Alert.project_id.in_(hidden))
             self._withdraw(Page.alert_id.in_(of_hidden))
-        return {PageKind(kind) for project_id, kind in found if project_id in seen}
+        worst: dict[PageKind, int] = {}
+        for project_id, kind, severity in found:
+            if project_id in seen:
+                worst[PageKind(kind)] = min(severity, worst.get(PageKind(kind), severity))
+        return worst
 
     def _seen_projects(self, project_ids: Collection[int]) -> set[int]:
         projects = self._session.scalars(
@@ -127,7 +134,7 @@ class _Gathering:
             .execution_options(synchronize_session=False)
         )
 
-    def _leave(self, kinds: Collection[PageKind]) -> None:
+    def _leave(self, worst: Mapping[PageKind, int]) -> None:
         contact_ids = self._contacts()
         if not contact_ids:
             record_unreachable(
@@ -146,8 +153,9 @@ class _Gathering:
         )
         queue_batch(batch.id, contact_ids, session=self._session, now=self._now)
         self._recipient.last_message_at = self._now
-        if PageKind.FIRING in kinds:
+        if PageKind.FIRING in worst:
             self._recipient.last_page_at = self._now
+            self._recipient.last_page_severity = worst[PageKind.FIRING]
 
     def _contacts(self) -> Sequence[int]:
         """Return the contacts that a message goes to; none if nobody can be reached."""
@@ -180,9 +188,11 @@ def seen_projects(
     return {each.id for each in projects if permissions.project(each).shows_alerts}
 
 
-def _leave_at(recipient: PageRecipient, kinds: Collection[PageKind]) -> datetime | None:
-    kind = PageKind.FIRING if PageKind.FIRING in kinds else PageKind.FOLLOW_UP
-    return earliest_leave(recipient, kind)
+def _leave_at(
+    recipient: PageRecipient, worst: Mapping[PageKind, int], now: datetime
+) -> datetime | None:
+    kind = PageKind.FIRING if PageKind.FIRING in worst else PageKind.FOLLOW_UP
+    return earliest_leave(recipient, kind, severity=worst[kind], now=now)
 
 
 def _account_contact(user_id: int, *, session: Session, now: datetime) -> int:

@@ -17,6 +17,7 @@ from domain.database.upsert import insert_into
 from domain.notifications.recipients import (
     BETWEEN_PAGES,
     GATHERING_PAUSE,
+    NO_SEVERITY,
     RecipientKey,
     held_until,
     quiet_hours_of,
@@ -103,6 +104,7 @@ def _withdraw(alert_ids: Sequence[int], *, session: Session, now: datetime) -> N
             recipient=wanting[recipient],
             key=f"follow-up of {alert} to {recipient} at {now.isoformat()}",
             alert_id=alert,
+            urgency=_FOLLOW_UP,
         )
         for recipient, alert in told
         if recipient in wanting
@@ -133,7 +135,7 @@ def _raise(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None
         select(PageRecipient).where(has_waiting).order_by(PageRecipient.id).with_for_update()
     ).all()
     for recipient in recipients:
-        due = due_at(recipient, PageKind.FIRING, is_critical=True, now=now)
+        due = due_at(recipient, PageKind.FIRING, Urgency(0, is_critical=True), now=now)
         earlier = case((Page.due_at > due, due), else_=Page.due_at)
         session.execute(
             update(Page)
@@ -144,11 +146,20 @@ def _raise(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None
         wake_recipient(recipient.id, due, session=session)
 
 
+class Urgency(NamedTuple):
+    """How urgent a page is."""
+
+    #: The rank of its alert's severity: 0 for critical.
+    severity: int
+    #: Whether it may break quiet hours.
+    is_critical: bool = False
+
+
 class _NewRow(NamedTuple):
     recipient: PageRecipient
     key: str
     alert_id: int
-    is_critical: bool = False
+    urgency: Urgency
 
 
 def _queue(pages: Sequence[NewPage], kind: PageKind, *, session: Session, now: datetime) -> int:
@@ -157,19 +168,22 @@ def _queue(pages: Sequence[NewPage], kind: PageKind, *, session: Session, now: d
         {page.channel_id for page in pages if page.channel_id is not None},
         session=session,
     )
-    alerts = set(
-        session.scalars(select(Alert.id).where(Alert.id.in_({page.alert_id for page in pages})))
+    alert_ids = {page.alert_id for page in pages}
+    severities: dict[int, int] = dict(
+        session.execute(select(Alert.id, Alert.severity).where(Alert.id.in_(alert_ids))).all()
     )
-    rows = _rows((page for page in pages if page.alert_id in alerts), recipients)
+    rows = _rows((page for page in pages if page.alert_id in severities), recipients, severities)
     return _insert(rows, kind, session=session, now=now)
 
 
 def _rows(
-    pages: Iterable[NewPage], recipients: Mapping[RecipientKey, PageRecipient]
+    pages: Iterable[NewPage],
+    recipients: Mapping[RecipientKey, PageRecipient],
+    severities: Mapping[int, int],
 ) -> list[_NewRow]:
     found = ((page, recipients.get((page.user_id, page.channel_id))) for page in pages)
     return [
-        _NewRow(row, page.key, page.alert_id, page.is_critical)
+        _NewRow(row, page.key, page.alert_id, Urgency(severities[page.alert_id], page.is_critical))
         for page, row in found
         if row is not None
     ]
@@ -185,9 +199,9 @@ def _insert(rows: Sequence[_NewRow], kind: PageKind, *, session: Session, now: d
             "recipient_id": row.recipient.id,
             "alert_id": row.alert_id,
             "kind": kind.value,
-            "is_critical": row.is_critical,
+            "is_critical": row.urgency.is_critical,
             "created_at": now,
-            "due_at": due.at(row.recipient, is_critical=row.is_critical),
+            "due_at": due.at(row.recipient, row.urgency),
         }
         for row in rows
     ]
@@ -212,31 +226,49 @@ class _Due:
     def __init__(self, kind: PageKind, now: datetime) -> None:
         self._kind = kind
         self._now = now
-        self._known: dict[tuple[int, bool], datetime] = {}
+        self._known: dict[tuple[int, Urgency], datetime] = {}
 
-    def at(self, recipient: PageRecipient, *, is_critical: bool) -> datetime:
-        known = self._known.get((recipient.id, is_critical))
+    def at(self, recipient: PageRecipient, urgency: Urgency) -> datetime:
+        known = self._known.get((recipient.id, urgency))
         if known is None:
-            known = due_at(recipient, self._kind, is_critical=is_critical, now=self._now)
-            self._known[recipient.id, is_critical] = known
+            known = due_at(recipient, self._kind, urgency, now=self._now)
+            self._known[recipient.id, urgency] = known
         return known
 
 
+#: How urgent it is to learn what became of an alert: no message is less so.
+_FOLLOW_UP = Urgency(NO_SEVERITY)
+
+
 def due_at(
-    recipient: PageRecipient, kind: PageKind, *, is_critical: bool, now: datetime
+    recipient: PageRecipient, kind: PageKind, urgency: Urgency, *, now: datetime
 ) -> datetime:
     """Return when a page leaves that is queued now: after quiet hours, and after the last one."""
-    begin = held_until(quiet_hours_of(recipient), is_critical=is_critical, now=now) or now
-    return max(begin + GATHERING_PAUSE, earliest_leave(recipient, kind) or begin)
+    quiet = quiet_hours_of(recipient)
+    begin = held_until(quiet, is_critical=urgency.is_critical, now=now) or now
+    earliest = earliest_leave(recipient, kind, severity=urgency.severity, now=now)
+    return max(begin + GATHERING_PAUSE, earliest or begin)
 
 
-def earliest_leave(recipient: PageRecipient, kind: PageKind) -> datetime | None:
+def earliest_leave(
+    recipient: PageRecipient, kind: PageKind, *, severity: int, now: datetime
+) -> datetime | None:
     """Return until when the pages of a recipient wait for each other, if there was one before.
 
-    Follow-ups wait for every message, but do not hold back a page about an alert that fires.
+    What is more severe than the last page does not wait for it. Follow-ups wait for every message,
+    but do not hold back a page about an alert that fires.
     """
-    last = recipient.last_page_at if kind is PageKind.FIRING else recipient.last_message_at
-    return None if last is None else last + BETWEEN_PAGES
+    if kind is PageKind.FOLLOW_UP:
+        return _pause_after(recipient.last_message_at, now)
+    last_severity = recipient.last_page_severity
+    is_worse = last_severity is not None and severity < last_severity
+    return None if is_worse else _pause_after(recipient.last_page_at, now)
+
+
+def _pause_after(last: datetime | None, now: datetime) -> datetime | None:
+    # A time ahead of now comes from a clock that was wrong. It holds nothing back: the end of a
+    # pause that began now would move on with each look.
+    return None if last is None or last > now else last + BETWEEN_PAGES
 
 
 def _slices(values: Sequence[Value]) -> Iterator[Sequence[Value]]:

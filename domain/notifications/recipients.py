@@ -17,6 +17,8 @@ from models import Contact, Page, PageRecipient, User
 GATHERING_PAUSE = timedelta(seconds=1)
 #: After a page, further ones of the same recipient wait for each other for so long.
 BETWEEN_PAGES = timedelta(seconds=30)
+#: The rank of no severity: every one is worse.
+NO_SEVERITY = 6
 
 
 @dataclass(frozen=True, kw_only=True)

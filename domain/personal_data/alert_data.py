@@ -50,6 +50,7 @@ ALERT_DATA = (
             "wants_follow_ups",
             "last_page_at",
             "last_message_at",
+            "last_page_severity",
         ),
         on_erasure=ErasureRule.DELETED,
     ),

@@ -8,8 +8,8 @@ from domain.accounts.roles import Role
 from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.audit.events import Actor
 from domain.notifications.contacts import Owner, email_address
-from domain.notifications.paging import NewPage
-from models import Page, Project
+from domain.notifications.paging import NewPage, pages_became_critical
+from models import Alert, Page, Project
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, subjects
 
@@ -94,6 +94,62 @@ def test_other_people_do_not_wait_for_the_one_who_was_just_paged(
     assert mailbox.recipients == [["alice@pager.example"], ["bob@pager.example"]]
     pages.run_for(30)
     assert mailbox.recipients[2:] == [["alice@pager.example"]]
+
+
+@pytest.mark.both_databases
+def test_what_is_more_severe_than_the_last_page_leaves_at_once(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice")
+    pages.page([pages.alert("Backup old", severity=4)], alice)
+    pages.run_for(2)
+    pages.page([pages.alert("Disk full", severity=0)], alice, is_critical=True)
+    pages.run_for(2)
+    told = ["[info] Backup old (acme/shop #1)", "[critical] Disk full (acme/shop #2)"]
+    assert subjects(mailbox) == told
+    # What is as severe as the last page, or less, waits for it.
+    pages.page([pages.alert("Slow", severity=1), pages.alert("Down", severity=0)], alice)
+    pages.run_for(27)
+    assert subjects(mailbox) == told
+    pages.run_for(3)
+    assert subjects(mailbox) == [*told, "[critical] 2 alerts: Down and others"]
+
+
+def test_a_waiting_page_leaves_at_once_when_its_alert_becomes_critical(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice")
+    pages.page([pages.alert(severity=2)], alice)
+    pages.run_for(2)
+    worse = pages.alert(severity=2)
+    pages.page([worse], alice)
+    with pages.session() as session:
+        session.get_one(Alert, worse).severity = 0
+        pages_became_critical([worse], session=session, now=pages.now)
+    pages.run_for(2)
+    assert len(mailbox.messages) == 2
+
+
+@pytest.mark.both_databases
+def test_a_clock_that_ran_ahead_keeps_nobody_from_the_next_page(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice")
+    pages.wait(hours=1)
+    first = pages.alert()
+    pages.page([first], alice)
+    pages.run_for(2)
+    pages.wait(hours=-1)
+    pages.page([pages.alert()], alice)
+    pages.set_status([first], "resolved")
+    pages.run_for(3)
+    assert len(mailbox.messages) == 2
+    # From here on, pages wait for each other as ever.
+    pages.page([pages.alert()], alice)
+    pages.run_for(27)
+    assert len(mailbox.messages) == 2
+    pages.run_for(5)
+    assert len(mailbox.messages) == 3
 
 
 def test_what_has_not_left_does_not_leave_after_all(pages: Pages, mailbox: Mailbox) -> None:

@@ -1,0 +1,19 @@
+"""Keep how severe the last page of a recipient was."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0052"
+down_revision = "0051"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Go forward."""
+    op.add_column("page_recipients", sa.Column("last_page_severity", sa.SmallInteger()))
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_column("page_recipients", "last_page_severity")
