@@ -326,8 +326,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     "group_member_roles.index": _administrator(_READ),
     "group_member_roles.create": _administrator(_WRITE),
     "group_member_roles.delete": _administrator(_WRITE),
-    # Whoever calls them learns what became of them.
-    "runners.register": _instance(_ANY),
+    # Whoever calls them learns what became of them. A runner that registers has no user's token,
+    # only the `token` of its body.
+    "runners.register": _anyone(),
     "runners.reset_token": _instance(_ANY),
     "runners.reset_project_token": _instance(_ANY),
     "runners.reset_group_token": _instance(_ANY),

@@ -331,10 +331,29 @@ def test_a_nonsense_release_is_refused_wherever_releases_differ(world: World, re
         assert "Platform-Release" in answer.text
 
 
-@pytest.mark.one_database("sqlite")
-def test_a_caller_without_a_token_learns_nothing_of_a_removal(world: World) -> None:
-    for path in ("/runners", "/runners/reset_registration_token"):
-        answer = requests.post(f"{world.gatebell.url}/api/v4{path}", timeout=30)
-        assert answer.status_code == 401
-    plain = world.api("POST", "/runners", json={"description": "x"})
+@pytest.mark.spec("M3")
+@pytest.mark.parametrize(("release", "status"), [("16.11", 404), ("17.0", 410)])
+def test_a_runner_registers_with_the_token_of_its_body_alone(
+    world: World, release: str, status: int
+) -> None:
+    url = f"{world.gatebell.url}/api/v4/runners"
+    sent = {"token": "GR1348941registration", "description": "ci-1", "tag_list": "ruby,linux"}
+    bodies: tuple[dict[str, Any], ...] = ({"json": sent}, {"data": sent})
+    for body in bodies:
+        answer = requests.post(url, headers={"Platform-Release": release}, timeout=30, **body)
+        assert answer.status_code == status, answer.text
+        assert ("Deprecation" in answer.headers) == (status == 404)
+        assert "WWW-Authenticate" not in answer.headers
+    plain = requests.post(url, json={"description": "x"}, timeout=30)
     assert plain.status_code == 404
+
+
+@pytest.mark.spec("M3")
+@pytest.mark.parametrize("place", ["", "{at}", "/groups/{group}"])
+def test_a_reset_of_a_registration_token_asks_for_a_token(world: World, place: str) -> None:
+    path = f"{place.format(at=world.at, group=world.group)}/runners/reset_registration_token"
+    for release, status in (("17.11", 404), ("18.0", 410)):
+        headers = {"Platform-Release": release}
+        url = f"{world.gatebell.url}/api/v4{path}"
+        assert requests.post(url, headers=headers, timeout=30).status_code == 401
+        assert world.send(Use("POST", path), release).status_code == status
