@@ -17,7 +17,7 @@ from domain.alerts.reading.severity import proposed_severity, unknown_words
 from domain.projects.views import ProjectView
 from forms.replay import ReplayForm
 from web.access.marks import get_current_user, project_member
-from web.alerts.integration_context import integration_of
+from web.alerts.integration_context import receiver_of
 from web.alerts.user_deliveries import replay_period
 from web.alerts.user_deliveries import send_again as receive_again
 from web.extensions import db
@@ -38,7 +38,7 @@ deliveries = PageBlueprint(
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List the deliveries with their outcomes."""
-    integration = integration_of(project, integration_id)
+    integration = receiver_of(project, integration_id)
     wanted = _wanted(integration_id)
     page = domain.list_deliveries(wanted, asked_slice(), session=db.session())
     with_one = [each.id for each in page.items if each.changed == 1]
@@ -72,7 +72,7 @@ def _wanted(integration_id: int) -> domain.DeliveryFilter:
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show one delivery with its payload."""
-    integration = integration_of(project, integration_id)
+    integration = receiver_of(project, integration_id)
     delivery = domain.get_delivery(integration_id, delivery_id, session=db.session())
     return render_template(
         "integrations/delivery.html",
@@ -95,7 +95,7 @@ def _proposals(words: Iterable[str], integration: IntegrationView) -> tuple[tupl
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
 def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Store the refused deliveries of the chosen period after all."""
-    integration, form = integration_of(project, integration_id), ReplayForm()
+    integration, form = receiver_of(project, integration_id), ReplayForm()
     if form.validate_on_submit():
         period = Period(since=now() - form.length, until=now(), after=form.after.data or 0)
         result = replay_period(integration, period, sender=get_current_user().username)
@@ -127,7 +127,7 @@ def _flash_replays(result: Replays) -> None:
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Store the body of a delivery as a new one, read with the current mapping."""
-    integration = integration_of(project, integration_id)
+    integration = receiver_of(project, integration_id)
     resent = receive_again(integration, delivery_id, sender=get_current_user().username)
     if resent.is_accepted:
         flash(f"Delivery {delivery_id} was sent again as this delivery.")

@@ -18,7 +18,7 @@ from domain.projects.views import ProjectView
 from forms.integration import EndKeyForm, ResetKeyForm
 from web.access.marks import project_member
 from web.alerts.integration_audit import record_change
-from web.alerts.integration_context import integration_of
+from web.alerts.integration_context import receiver_of
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.services import now, services, settings
@@ -34,7 +34,7 @@ integration_keys = PageBlueprint(
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show the URL, the keys, and snippets for senders."""
-    integration = integration_of(project, integration_id)
+    integration = receiver_of(project, integration_id)
     return _page(project, integration, ResetKeyForm(seen=_keys(integration).key_id))
 
 
@@ -42,7 +42,7 @@ def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValu
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show only whether the integration receives, for a page that waits for it."""
-    integration = integration_of(project, integration_id)
+    integration = receiver_of(project, integration_id)
     page = render_template(
         "integrations/_setup.html",
         project=project,
@@ -56,7 +56,7 @@ def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the key; the old one is accepted for the chosen grace period."""
-    integration, form = integration_of(project, integration_id), ResetKeyForm()
+    integration, form = receiver_of(project, integration_id), ResetKeyForm()
     if not form.validate_on_submit():
         return _page(project, integration, form)
     try:
@@ -87,7 +87,7 @@ def _reset(integration: IntegrationView, form: ResetKeyForm) -> None:
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def end_previous_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Refuse the previous key before its grace period ends."""
-    integration, form = integration_of(project, integration_id), EndKeyForm()
+    integration, form = receiver_of(project, integration_id), EndKeyForm()
     if form.validate_on_submit():
         domain.end_previous_key(integration.id, seen=form.seen.data or "", session=db.session())
         record_change("previous key ended", project, integration)

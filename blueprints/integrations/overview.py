@@ -100,8 +100,9 @@ def _create(form: NewIntegrationForm, project: ProjectView) -> domain.Integratio
 
 
 def _first_page(created: domain.IntegrationView, project: ProjectView) -> str:
-    is_link = created.type is IntegrationType.EXTERNAL
-    endpoint = "integration_settings.configure" if is_link else "integration_keys.credentials"
+    endpoint = (
+        "integration_keys.credentials" if created.receives else "integration_settings.configure"
+    )
     return url_for(endpoint, project_path=project.path, integration_id=created.id)
 
 

@@ -11,7 +11,7 @@ from domain.projects.views import ProjectView
 from forms.mapping import SeverityWordForm, SeverityWordsForm
 from web.access.marks import project_member
 from web.alerts.integration_audit import record_change
-from web.alerts.integration_context import integration_of
+from web.alerts.integration_context import receiver_of
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 
@@ -26,7 +26,7 @@ severity_words = PageBlueprint(
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the table."""
-    integration, form = integration_of(project, integration_id), SeverityWordsForm()
+    integration, form = receiver_of(project, integration_id), SeverityWordsForm()
     try:
         save_severity_words(integration.id, form.table, session=db.session())
     except (InvalidError, ValueError) as error:
@@ -41,7 +41,7 @@ def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def add(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Add a word, or change what one stands for."""
-    integration, form = integration_of(project, integration_id), SeverityWordForm()
+    integration, form = receiver_of(project, integration_id), SeverityWordForm()
     word, severity = form.word.data or "", form.severity.data
     words = {**integration.mapping.rules.severity_words, word: severity}
     try:

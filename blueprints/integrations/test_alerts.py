@@ -14,8 +14,8 @@ from domain.escalations.choosing import pages_nobody
 from domain.projects.views import ProjectView
 from forms.test_alert import TestAlertForm
 from web.access.marks import get_current_user, project_member
-from web.alerts.integration_context import integration_of
-from web.alerts.user_deliveries import dry_run, receiving_type, send_test
+from web.alerts.integration_context import receiver_of
+from web.alerts.user_deliveries import dry_run, send_test
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.services import now
@@ -34,7 +34,7 @@ _MOST_REASONS = 5
 @project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert and explain its result; a dry run stores nothing."""
-    integration = integration_of(project, integration_id)
+    integration = receiver_of(project, integration_id)
     form = TestAlertForm(payload=_example(integration))
     if not form.validate_on_submit():
         return _page(project, integration, form)
@@ -50,7 +50,7 @@ def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 def _example(integration: IntegrationView) -> str:
     """Return a payload that the integration reads: the sample of its mapping, if it has one."""
     sample = integration.sample if integration.has_mapping else None
-    return sample or example_body(receiving_type(integration), now=now())
+    return sample or example_body(integration.type, now=now())
 
 
 def _page(

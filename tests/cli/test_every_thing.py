@@ -133,6 +133,19 @@ def test_integrations_get_a_new_key_and_alerts_a_new_status(app: Flask) -> None:
     assert operate(app, "integrations", "delete", *of_it)["deleted"] is True
 
 
+def test_a_link_to_an_on_call_tool_has_no_url_and_no_key(app: Flask) -> None:
+    made(app)
+    pager = ("create", "acme/shop", "--type", "external", "--name", "Pager")
+    link = operate(app, "integrations", *pager, "--api-url", "https://pager.example")
+    assert (link["url"], link["key"], link["endpoint_identifier"]) == (None, None, None)
+    of_it = ("acme/shop", str(link["id"]))
+    shown = operate(app, "integrations", "show", *of_it)
+    assert (shown["url"], shown["api_url"]) == (None, "https://pager.example")
+    for arguments in (("integrations", "reset-key", *of_it), ("deliveries", "list", *of_it)):
+        refused = app.test_cli_runner().invoke(args=list(arguments))
+        assert "does not receive alerts" in json.loads(refused.stderr)["error"]
+
+
 def test_the_tool_of_a_payload_is_recognized(app: Flask) -> None:
     sample = (PAYLOADS / "tools" / "uptime_kuma_down.json").read_bytes()
     ask = partial(app.test_cli_runner().invoke, args=["integrations", "recognize", "-"])

@@ -5,6 +5,7 @@ from domain.alerts.integrations.integrations import (
     IntegrationView,
     get_integration,
 )
+from domain.errors import NotFoundError
 from domain.projects.views import ProjectView
 from web.extensions import db
 from web.services import settings
@@ -24,3 +25,11 @@ def integration_context(project: ProjectView) -> IntegrationContext:
 def integration_of(project: ProjectView, integration_id: int) -> IntegrationView:
     """Return an integration of a project, or raise NotFoundError."""
     return get_integration(integration_id, integration_context(project), session=db.session())
+
+
+def receiver_of(project: ProjectView, integration_id: int) -> IntegrationView:
+    """Return an integration of a project that receives alerts, or raise NotFoundError."""
+    integration = integration_of(project, integration_id)
+    if not integration.receives:
+        raise NotFoundError("A link to an on-call tool does not receive alerts.")
+    return integration

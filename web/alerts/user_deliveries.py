@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from domain.alerts.deliveries.log import get_body
-from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import test_alerts
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.replays import (
@@ -27,7 +26,7 @@ from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.clock import start_stopwatch
 from domain.database.locks import release_locks
-from domain.errors import ConflictError, DomainError, NotFoundError
+from domain.errors import ConflictError, DomainError
 from web.extensions import db
 from web.http.errors import status_of
 from web.services import now, reading, services, settings
@@ -43,13 +42,6 @@ class Resent:
 
     delivery_id: int
     is_accepted: bool
-
-
-def receiving_type(integration: IntegrationView) -> IntegrationType:
-    """Return the type of an integration, or raise NotFoundError for one that receives nothing."""
-    if integration.type is IntegrationType.EXTERNAL:
-        raise NotFoundError("A link to an on-call tool does not receive alerts.")
-    return integration.type
 
 
 def send_test(integration: IntegrationView, body: bytes, *, sender: str) -> TestAlertResult:
@@ -74,7 +66,7 @@ def send_again(integration: IntegrationView, delivery_id: int, *, sender: str) -
 
     Raise NotFoundError if it is not stored, DisabledReceiverError if the integration is off.
     """
-    if not integration.active or integration.type is IntegrationType.EXTERNAL:
+    if not integration.active:
         raise DisabledReceiverError(_IS_OFF)
     body = get_body(integration.id, delivery_id, session=db.session())
     earlier = get_refused(delivery_id, session=db.session())
@@ -115,7 +107,7 @@ def replay_period(integration: IntegrationView, period: Period, *, sender: str) 
 
     Raise DisabledReceiverError if the integration is off.
     """
-    if not integration.active or integration.type is IntegrationType.EXTERNAL:
+    if not integration.active:
         raise DisabledReceiverError(_IS_OFF)
     ids, has_more = find_refused(integration.id, period, session=db.session())
     replayed, still_refused = [], []

@@ -21,7 +21,7 @@ from domain.database.paging import LARGEST_ID
 from domain.errors import InvalidError
 from domain.grace_period import GracePeriod
 from web.alerts.integration_audit import record_change
-from web.alerts.integration_context import integration_context, integration_of
+from web.alerts.integration_context import integration_context, integration_of, receiver_of
 from web.api.schemas.alerts.alert_recognition import AlertRecognition
 from web.commands.operator import project_at
 from web.commands.transaction import one_transaction
@@ -68,9 +68,9 @@ def create_integration_command(
     record_event(Event(kind=EventKind.INTEGRATION_CHANGED, subject=created.name, details=change))
     return {
         "id": created.id,
-        "url": created.url,
-        "key": key,
-        "endpoint_identifier": created.endpoint_identifier,
+        "url": created.url if created.receives else None,
+        "key": key if created.receives else None,
+        "endpoint_identifier": created.endpoint_identifier if created.receives else None,
     }
 
 
@@ -132,7 +132,7 @@ def change_integration_command(
 def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dict[str, Any]:
     """Create a new key of the integration ID of PROJECT and print it."""
     place, session, keyring, moment = project_at(project), db.session(), services().keyring, now()
-    integration = integration_of(place, integration_id)
+    integration = receiver_of(place, integration_id)
     length = GracePeriod.of(overlap).length
     until = moment + length if length else None
     reset_key(
@@ -182,7 +182,7 @@ def _shown(view: IntegrationView) -> dict[str, Any]:
         "name": view.name,
         "type": view.type.value,
         "active": view.active,
-        "url": view.url,
+        "url": view.url if view.receives else None,
         "api_url": view.api_url,
         "resolve_after_minutes": view.resolve_after_minutes,
         "last_delivery_at": written(view.last_delivery_at) if view.last_delivery_at else None,

@@ -13,7 +13,7 @@ from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.clients.applications import ApplicationView, get_any, get_own, newest_own
 from domain.projects.access import get_project, get_project_for
 from web.access.marks import viewer
-from web.alerts.integration_context import integration_of
+from web.alerts.integration_context import receiver_of
 from web.extensions import db
 from web.help.documents import Document
 from web.help.values import CLIENT_ID, Values
@@ -110,7 +110,7 @@ def _of_integration(project_path: str, integration_id: int, values: Values) -> R
         ability=Ability.ADMIN_INTEGRATIONS,
         session=db.session(),
     )
-    integration = integration_of(project, integration_id)
+    integration = receiver_of(project, integration_id)
     return Reader(
         values=replace(values, integration_url=integration.url, project_path=project.path),
         name=integration.name,

@@ -8,8 +8,7 @@ from domain.alerts.integrations.integrations import IntegrationView
 from domain.audit.events import Event, EventKind
 from domain.projects.views import ProjectView
 from web.alerts.integration_audit import record_change
-from web.alerts.integration_context import integration_of
-from web.alerts.user_deliveries import receiving_type
+from web.alerts.integration_context import receiver_of
 from web.api.operations import Found, operation
 from web.api.schemas.alerts.alert_integrations import (
     IntegrationCredentials,
@@ -28,7 +27,7 @@ alert_integration_keys = Blueprint("alert_integration_keys", __name__, url_prefi
 @operation("alert_integration_keys.credentials", returns=IntegrationCredentials).but(writes=True)
 def credentials(project: ProjectView, integration_id: int) -> IntegrationCredentials:
     """Show the URL and the key of an alert integration; the audit log records this."""
-    integration = _receiver(project, integration_id)
+    integration = receiver_of(project, integration_id)
     details = {"project": project.path, "type": integration.type.value}
     kind = EventKind.INTEGRATION_KEY_READ
     record_event(Event(kind=kind, subject=integration.name, details=details))
@@ -39,7 +38,7 @@ def credentials(project: ProjectView, integration_id: int) -> IntegrationCredent
 @operation("alert_integration_keys.index", query=KeyQuery, returns=IntegrationKey)
 def index(project: ProjectView, integration_id: int) -> Found[IntegrationKey]:
     """List the keys that an alert integration accepts, with their last use."""
-    return Found(items=IntegrationKey.all_of(_keys(_receiver(project, integration_id))))
+    return Found(items=IntegrationKey.all_of(_keys(receiver_of(project, integration_id))))
 
 
 @alert_integration_keys.post("/keys")
@@ -53,7 +52,7 @@ def rotate(
     project: ProjectView, integration_id: int, body: KeyRotationBody
 ) -> IntegrationCredentials:
     """Replace the key of an alert integration; the old one can stay valid for some time."""
-    integration, until = _receiver(project, integration_id), body.previous_key_expires_at
+    integration, until = receiver_of(project, integration_id), body.previous_key_expires_at
     domain.reset_key(
         integration.id,
         seen=body.key_id or None,
@@ -71,16 +70,9 @@ def rotate(
 @operation("alert_integration_keys.delete")
 def delete(project: ProjectView, integration_id: int, key_id: str) -> None:
     """Revoke the previous key of an alert integration."""
-    integration = _receiver(project, integration_id)
+    integration = receiver_of(project, integration_id)
     domain.end_key(integration.id, key_id, session=db.session(), now=now())
     record_change("previous key ended", project, integration)
-
-
-def _receiver(project: ProjectView, integration_id: int) -> IntegrationView:
-    """Return an integration that has a key, or raise NotFoundError."""
-    integration = integration_of(project, integration_id)
-    receiving_type(integration)
-    return integration
 
 
 def _keys(integration: IntegrationView) -> domain.IntegrationKeys:

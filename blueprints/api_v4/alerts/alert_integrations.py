@@ -10,8 +10,8 @@ from domain.audit.events import Actor
 from domain.database.paging import LARGEST_ID
 from domain.projects.views import ProjectView
 from web.alerts.integration_audit import record_change
-from web.alerts.integration_context import integration_context, integration_of
-from web.alerts.user_deliveries import dry_run, receiving_type, send_test
+from web.alerts.integration_context import integration_context, integration_of, receiver_of
+from web.alerts.user_deliveries import dry_run, send_test
 from web.api.operations import Found, operation
 from web.api.schemas.alerts.alert_deliveries import TestAlertBody, TestAlertResult
 from web.api.schemas.alerts.alert_integrations import (
@@ -95,8 +95,8 @@ def test(
     project: ProjectView, integration_id: int, body: TestAlertBody, actor: Actor
 ) -> TestAlertResult:
     """Send a test alert, or explain what it would do."""
-    integration = integration_of(project, integration_id)
-    example = example_body(receiving_type(integration), now=now())
+    integration = receiver_of(project, integration_id)
+    example = example_body(integration.type, now=now())
     payload = example if body.payload is None else body.payload
     do = dry_run if body.dry_run else send_test
     return TestAlertResult.of(do(integration, payload.encode(), sender=actor.name))

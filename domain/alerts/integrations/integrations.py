@@ -106,6 +106,11 @@ class IntegrationView:
         )
 
     @property
+    def receives(self) -> bool:
+        """Whether senders can post to it, so that it has a URL, keys and deliveries."""
+        return self.type is not IntegrationType.EXTERNAL
+
+    @property
     def type_label(self) -> str:
         """The label of the type."""
         return self.type.label

@@ -194,9 +194,16 @@ def test_a_link_to_an_external_tool_has_an_address_and_nothing_that_receives(
     link = connect(gatebell, kind="external", name="Pager")
     browser, page = opened(gatebell, link, "{id}/configure")
     assert "https://pager.example" in page.text
-    for tab in ("credentials", "test", "deliveries"):
+    for tab in ("credentials", "setup", "test", "deliveries"):
         assert f"/{link.id}/{tab}" not in page.text
-    assert browser.get(address(gatebell, link.project, "{id}/test", link.id)).status_code == 404
+        answer = browser.get(address(gatebell, link.project, f"{{id}}/{tab}", link.id))
+        assert answer.status_code == 404, tab
+        assert link.key not in answer.text
+    token = form_with(page, "name").value("csrf_token")
+    for action in ("reset_key", "end_previous_key", "deliveries/replay"):
+        url = address(gatebell, link.project, f"{{id}}/{action}", link.id)
+        answer = browser.post(url, data={"csrf_token": token, "overlap": "now", "period": "1h"})
+        assert answer.status_code == 404, action
     assert link.send().status_code == 404
     refused = submit(browser, page, form_with(page, "name"), api_url="")
     assert refused.status_code == 422

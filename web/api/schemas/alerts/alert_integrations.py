@@ -165,7 +165,7 @@ class IntegrationWithKey(Integration, SecretResource):
 
 
 def _url(view: IntegrationView) -> str | None:
-    return None if view.type is IntegrationType.EXTERNAL else view.url
+    return view.url if view.receives else None
 
 
 class KeyRotationBody(Body):
