@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, func, select, update
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
+from domain.database.failures import is_lost, is_of_database
 from domain.database.upsert import insert_into
 from domain.notifications.contacts import EMAIL_LANE, ContactType
 from domain.notifications.failures import record_unreachable
@@ -26,6 +26,8 @@ _log = logging.getLogger("gatebell.pages")
 #: Recipients of one transaction.
 _RECIPIENTS = 50
 _AFTER_FAILURE = timedelta(minutes=1)
+#: Where another transaction was in the way.
+_AFTER_LOCK = timedelta(seconds=1)
 
 
 def has_due_recipients(*, session: Session, now: datetime) -> bool:
@@ -51,12 +53,12 @@ def gather_due(*, sends_mail: bool, session: Session, now: datetime) -> int:
         try:
             with session.begin_nested():
                 gathering.run()
-        except SQLAlchemyError:
-            raise
-        except Exception:  # noqa: BLE001 - whatever it is, the others are gathered
+        except Exception as error:
+            if is_lost(error):
+                raise
             # Others must not wait for the one that cannot be gathered.
             _log.exception("pages could not be gathered", extra={"recipient_id": recipient.id})
-            recipient.due_at = now + _AFTER_FAILURE
+            recipient.due_at = now + (_AFTER_LOCK if is_of_database(error) else _AFTER_FAILURE)
     return len(recipients)
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import (
@@ -17,6 +16,7 @@ from domain.alerts.following.changes import (
 )
 from domain.alerts.following.followers import Follower
 from domain.clock import Clock, system_clock
+from domain.database.failures import is_of_database
 from web.jobs.current_settings import current_settings
 from web.jobs.escalations import handle_changes as escalate_changes
 from web.jobs.incidents import follow_for_incidents
@@ -91,8 +91,8 @@ class AlertChanges(Loop):
                     self._handlers[follower](changes, session=session, now=now, settings=settings)
                     finish(changes, session=session)
         except Exception as error:
-            if isinstance(error, DBAPIError) and error.connection_invalidated:
-                raise  # the database is unavailable: nothing is wrong with the changes
+            if is_of_database(error):
+                raise  # nothing is wrong with the changes
             self._after_failure(follower, changes, error)
         return len(changes)
 

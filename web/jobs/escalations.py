@@ -8,10 +8,10 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import Change
+from domain.database.failures import is_of_database
 from domain.escalations import running
 from domain.escalations.alerts import Surroundings
 from web.jobs.current_settings import current_settings
@@ -64,8 +64,8 @@ class Escalations(Loop):
                 around = _surroundings(settings)
                 return running.take_due_steps(ids, session=session, now=self.clock(), around=around)
         except Exception as error:
-            if isinstance(error, DBAPIError) and error.connection_invalidated:
-                raise  # the database is unavailable: nothing is wrong with the escalations
+            if is_of_database(error):
+                raise  # nothing is wrong with the escalations
             return self._after_failure(ids, error)
 
     def _after_failure(self, ids: Sequence[int], error: Exception) -> int:

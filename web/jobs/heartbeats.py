@@ -3,9 +3,8 @@
 import logging
 from datetime import timedelta
 
-from sqlalchemy.exc import InterfaceError, OperationalError
-
 from domain.clock import Clock, system_clock
+from domain.database.failures import is_of_database
 from domain.heartbeats.settling import due_heartbeats, postpone, settle_if_free
 from web.database.connections import KeptConnections
 from web.database.engine import open_autocommit_engine
@@ -50,9 +49,10 @@ class Heartbeats(Loop):
             return int(
                 settle_if_free(heartbeat_id, connection=self._kept, now=self.clock()) is not None
             )
-        except (OperationalError, InterfaceError):
-            raise  # the database is unavailable or busy: nothing is wrong with the heartbeat
-        except Exception:  # noqa: BLE001 - one that fails must not hold up the others
+        except Exception as error:
+            if is_of_database(error):
+                raise  # nothing is wrong with the heartbeat
+            # One that fails must not hold up the others.
             _log.exception("a heartbeat was not settled", extra={"heartbeat_id": heartbeat_id})
             until = self.clock() + _AFTER_FAILURE
             postpone(heartbeat_id, connection=self._kept, until=until)

@@ -1,10 +1,14 @@
 """Steps are taken when they are due, each once, until somebody answers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from threading import Timer
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, text, update
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.escalations.policies import delete_policy
@@ -24,6 +28,7 @@ from models import (
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person, subjects
+from web.jobs.escalations import Escalations
 from web.jobs.maintenance import prune_database
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -335,3 +340,25 @@ def test_an_escalation_that_fails_holds_up_no_other(shop: Escalated) -> None:
     shop.wait(minutes=1)
     shop.take_steps()
     assert shop.paged(first) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
+@pytest.mark.both_databases
+def test_a_lock_that_outlasts_the_patience_postpones_no_step(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    alerts = [shop.alert() for _ in range(6)]
+    shop.pass_time()
+    shop.wait(minutes=5)
+    lock = {"sqlite": "SELECT 1", "postgresql": "LOCK TABLE escalation_pages"}
+    impatient = replace(
+        shop.settings, sqlite_busy_timeout_ms=200, database_statement_timeout_ms=200
+    )
+    with (
+        Session(shop.engine) as other,
+        Escalations(impatient, clock=lambda: shop.now) as steps,
+    ):
+        other.execute(text(lock[shop.engine.dialect.name]))
+        Timer(0.5, other.rollback).start()
+        with pytest.raises(OperationalError):
+            steps.run_due()
+    shop.take_steps()
+    assert [shop.paged(each)[1:] for each in alerts] == [[("bob", 1, 2)]] * 6

@@ -9,7 +9,8 @@ from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.audit.events import Actor
 from domain.notifications.contacts import Owner, email_address
 from domain.notifications.paging import NewPage, pages_became_critical
-from models import Alert, Page, Project
+from models import Alert, Page, PageRecipient, Project
+from tests.support.database.refusing import refuse_rows
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, subjects
 
@@ -266,3 +267,18 @@ def test_nothing_is_sent_about_a_deleted_project(pages: Pages, mailbox: Mailbox)
         session.get_one(Project, pages.project_id).deleted_at = pages.now
     pages.run_for(5)
     assert mailbox.messages == []
+
+
+@pytest.mark.both_databases
+def test_a_recipient_that_cannot_be_stored_holds_up_no_other(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice, bob = pages.person("alice"), pages.person("bob")
+    pages.page([pages.alert()], alice, bob)
+    of_alice = next(row.id for row in pages.rows(PageRecipient) if row.user_id == alice.id)
+    allow = refuse_rows("page_batches", f"NEW.recipient_id = {of_alice}", engine=pages.engine)
+    pages.run_for(4)
+    assert mailbox.recipients == [["bob@pager.example"]]
+    allow()
+    pages.run_for(60)
+    assert mailbox.recipients == [["bob@pager.example"], ["alice@pager.example"]]

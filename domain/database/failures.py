@@ -1,0 +1,20 @@
+"""Tells a database that is away or busy from rows that cannot be read or stored."""
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+#: Classes of SQLSTATE that Postgres's driver calls operational, though a row is to blame: a value
+#: exceeds what the program can do (54), such as the longest row of an index.
+_OF_ROWS = ("54",)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Return whether the connection was lost, so that nothing more can be done in it."""
+    return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def is_of_database(error: BaseException) -> bool:
+    """Return whether the database is away, busy or full: a retry may succeed, whatever the row."""
+    if not isinstance(error, InterfaceError | OperationalError):
+        return is_lost(error)
+    state = getattr(error.orig, "sqlstate", None) or ""
+    return not state.startswith(_OF_ROWS)
