@@ -54,6 +54,9 @@ class IncidentRuleForm(Form):
     services = StringField("Services", filters=[without_edges])
     labels = StringField("Labels", filters=[without_edges])
     close_when_resolved = BooleanField("Close its incidents when all of their alerts are resolved")
+    open_when_silenced = BooleanField(
+        "Open incidents for silenced alerts too, and during maintenance windows"
+    )
 
     @classmethod
     def of(cls, rule: RuleView) -> "IncidentRuleForm":
@@ -67,6 +70,7 @@ class IncidentRuleForm(Form):
                 "services": ", ".join(conditions.services),
                 "labels": conditions.labels_text,
                 "close_when_resolved": rule.closes_when_resolved,
+                "open_when_silenced": rule.opens_when_silenced,
             }
         )
 
@@ -77,6 +81,7 @@ class IncidentRuleForm(Form):
             name=self.name.data or "",
             conditions=self._conditions(),
             closes_when_resolved=bool(self.close_when_resolved.data),
+            opens_when_silenced=bool(self.open_when_silenced.data),
         )
 
     def _conditions(self) -> Conditions:

@@ -28,6 +28,7 @@ from models.incident import (
     IncidentFingerprint,
     IncidentNote,
     IncidentRule,
+    IncidentWaiting,
 )
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
@@ -118,6 +119,7 @@ __all__ = [
     "IncidentFingerprint",
     "IncidentNote",
     "IncidentRule",
+    "IncidentWaiting",
     "Installation",
     "InstanceSetting",
     "Integration",

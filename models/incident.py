@@ -43,12 +43,27 @@ class IncidentRule(Base):
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
     #: Whether its incidents are closed when all of their alerts are resolved.
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: Whether it opens them for alerts that a silence or a maintenance window matches as well.
+    opens_when_silenced: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: One that is not opens nothing.
     is_active: Mapped[bool] = mapped_column(default=True, server_default=true())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
     __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+
+class IncidentWaiting(Base):
+    """An alert that opens an incident once no silence or maintenance window matches it."""
+
+    __tablename__ = "incident_waiting"
+
+    alert_id: Mapped[int] = mapped_column(
+        ForeignKey("alerts.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+
+    __table_args__ = (Index("ix_incident_waiting_project_id_alert_id", "project_id", "alert_id"),)
 
 
 class Incident(Base):

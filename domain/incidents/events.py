@@ -33,6 +33,7 @@ def rule_event(kind: EventKind, rule: RuleView, project_path: str) -> Event:
             "id": rule.id,
             **rule.conditions.to_json(),
             "close_when_resolved": rule.closes_when_resolved,
+            "open_when_silenced": rule.opens_when_silenced,
             "active": rule.is_active,
         },
     )

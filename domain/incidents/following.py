@@ -37,11 +37,15 @@ from domain.incidents.rules import RuleView, list_rules
 from domain.incidents.status import close_recovered
 from domain.incidents.timeline import EntryKind, NewEntry, add_entries, alerts_in
 from domain.incidents.views import HIGHEST_URGENCY, OPEN_STATUSES
+from domain.incidents.waiting import wait, wait_no_more, waiting_alerts, waiting_projects
+from domain.silences.muting import silenced
 from models import Alert, Incident, Project
 
 #: Those that may open an incident; acknowledging an alert does nothing to its incident.
 _FIRING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED, ChangeKind.RAISED})
 _RECOVERED = frozenset({ChangeKind.RESOLVED, ChangeKind.IGNORED})
+#: Waiting alerts of one transaction.
+_BATCH = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +74,19 @@ def follow_alerts(changes: Sequence[Change], context: IncidentContext) -> None:
             _InProject(project_id, path, context).follow(by_project[project_id])
 
 
+def open_for_waiting(context: IncidentContext, *, between: Callable[[], None]) -> None:
+    """Open the incidents of alerts that waited for a silence or maintenance window to end.
+
+    `between` commits, after each batch.
+    """
+    for project_id, path in waiting_projects(session=context.session):
+        last: int | None = 0
+        while last is not None:
+            lock_incidents(project_id, session=context.session)
+            last = _InProject(project_id, path, context).look_again(after=last)
+            between()
+
+
 class _InProject:
     """The incidents of one project, which is locked."""
 
@@ -85,9 +102,19 @@ class _InProject:
         self._lock_alerts([change.alert_id for change in known])
         for is_firing, some in groupby(known, lambda change: change.kind in _FIRING):
             if is_firing:
-                self._fire(list(some))
+                self._fire_changed(list(some))
             else:
                 self._close([change.alert_id for change in some])
+
+    def look_again(self, *, after: int) -> int | None:
+        """Handle some alerts that wait, from an id on; return the last id, or None at the end."""
+        found = waiting_alerts(self.id, after=after, limit=_BATCH, session=self.session)
+        if not found:
+            return None
+        self._lock_alerts([alert_id for alert_id, _ in found])
+        wait_no_more([alert_id for alert_id, is_open in found if not is_open], session=self.session)
+        self._fire([alert_id for alert_id, is_open in found if is_open], raised=())
+        return found[-1][0]
 
     def _lock_alerts(self, alert_ids: Sequence[int]) -> None:
         """Lock what is about to be linked, in the order in which changes of status lock it."""
@@ -100,9 +127,12 @@ class _InProject:
             event = incident_changed(incident, self.path, status="resolved", by="alerts")
             store_event(event, EventSource(), session=self.session, now=self.context.now)
 
-    def _fire(self, changes: Sequence[Change]) -> None:
+    def _fire_changed(self, changes: Sequence[Change]) -> None:
         raised = {change.alert_id for change in changes if change.kind is ChangeKind.RAISED}
-        firing = self._firing([change.alert_id for change in changes], raised)
+        self._fire([change.alert_id for change in changes], raised=raised)
+
+    def _fire(self, alert_ids: Sequence[int], *, raised: Collection[int]) -> None:
+        firing = self._firing(alert_ids, raised)
         fingerprints = {each.alert.fingerprint for each in firing} - {None}
         holders = holders_of(
             self.id, [each for each in fingerprints if each is not None], session=self.session
@@ -122,7 +152,9 @@ class _InProject:
         ).all()
         by_id = {row.id: row for row in rows}
         linked = open_incidents_of(by_id, session=self.session)
-        rules = self._rules_of([alert_id for alert_id in by_id if alert_id not in linked])
+        rules, waiting = self._rules_of([each for each in by_id if each not in linked])
+        wait_no_more(by_id.keys() - waiting, session=self.session)
+        wait(self.id, waiting, session=self.session)
         return [
             FiringAlert(
                 alert=LinkedAlert(alert_id, by_id[alert_id].iid, by_id[alert_id].fingerprint),
@@ -135,13 +167,22 @@ class _InProject:
             if alert_id in by_id
         ]
 
-    def _rules_of(self, alert_ids: Sequence[int]) -> Mapping[int, RuleView]:
-        """Return the first rule whose conditions each alert meets."""
+    def _rules_of(self, alert_ids: Sequence[int]) -> tuple[Mapping[int, RuleView], Collection[int]]:
+        """Return the first rule whose conditions each alert meets, and the alerts that wait.
+
+        Those are silenced, and no rule that they meet opens incidents for such alerts.
+        """
         rules = [each for each in list_rules(self.id, session=self.session) if each.is_active]
         if not rules or not alert_ids:
-            return {}
-        labels = labels_of(alert_ids, session=self.session, reading=self.context.reading)
-        return dict(_matching(rules, labels.values()))
+            return {}, ()
+        found = labels_of(alert_ids, session=self.session, reading=self.context.reading)
+        labels = tuple(found.values())
+        held = silenced(labels, at=self.context.now, session=self.session)
+        audible = [each for each in labels if each.alert_id not in held]
+        muted = [each for each in labels if each.alert_id in held]
+        opening = dict(_matching([each for each in rules if each.opens_when_silenced], muted))
+        waiting = dict(_matching(rules, muted)).keys() - opening
+        return {**dict(_matching(rules, audible)), **opening}, waiting
 
     def _state(self, rule_id: int) -> RuleState:
         rows = self.session.execute(

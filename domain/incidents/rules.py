@@ -28,6 +28,8 @@ class RuleView:
     conditions: Conditions
     #: Whether its incidents are closed when all of their alerts are resolved.
     closes_when_resolved: bool
+    #: Whether it opens them for silenced alerts as well, and during maintenance windows.
+    opens_when_silenced: bool
     #: One that is not opens nothing.
     is_active: bool
     created_at: datetime
@@ -41,6 +43,7 @@ class RuleValues:
     name: str
     conditions: Conditions
     closes_when_resolved: bool = False
+    opens_when_silenced: bool = False
     #: None: as it is; a new rule is active.
     is_active: bool | None = None
 
@@ -136,6 +139,7 @@ def _store(row: IncidentRule, values: RuleValues, *, session: Session, now: date
             row.name = name
             row.conditions = values.conditions.to_json()
             row.closes_when_resolved = values.closes_when_resolved
+            row.opens_when_silenced = values.opens_when_silenced
             row.is_active = row.is_active if values.is_active is None else values.is_active
             row.updated_at = now
     except IntegrityError as error:
@@ -157,6 +161,7 @@ def _view(row: IncidentRule) -> RuleView:
         name=row.name,
         conditions=conditions_from(row.conditions),
         closes_when_resolved=row.closes_when_resolved,
+        opens_when_silenced=row.opens_when_silenced,
         is_active=row.is_active,
         created_at=row.created_at,
         updated_at=row.updated_at,

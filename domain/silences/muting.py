@@ -4,7 +4,7 @@ Alerts are stored and shown as ever. Whoever pages asks before each page, holds 
 time that it is told, and then asks again: rules may have ended, changed or come since.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -88,6 +88,15 @@ def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> M
     mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
     projects = {alert.alert_id: alert.project_id for alert in alerts}
     return _longest(mutes + _held(projects, at=at, session=session))
+
+
+def silenced(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Collection[int]:
+    """Return the ids of alerts that a silence or maintenance window matches at a moment.
+
+    An alert that flaps or continues another one is not silenced.
+    """
+    rules = _rules({alert.project_id for alert in alerts}, at=at, session=session)
+    return {alert.alert_id for alert in alerts if _pairs(alert, rules, at)}
 
 
 def muted_rows(

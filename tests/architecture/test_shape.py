@@ -22,6 +22,7 @@ COMMITTERS = {
     "web/http/audit_events.py",  # what happens after the transaction of the request
     "web/commands/transaction.py",
     "web/jobs/deletion.py",
+    "web/jobs/incidents.py",
     "web/jobs/maintenance.py",
     "web/jobs/registry.py",
     "web/database/queue_tables.py",

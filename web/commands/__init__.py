@@ -36,6 +36,7 @@ _COMMANDS = {
     "groups": ("projects:groups", "Groups of projects."),
     "heartbeats": ("heartbeats:heartbeats", "Heartbeats: alerts when a job does not report."),
     "import": ("imports:imports", "Import users, schedules, policies and integrations."),
+    "incident-rules": ("incident_rules:incident_rules", "Which alerts open incidents."),
     "incidents": ("incidents:incidents", "Incidents of projects."),
     "integrations": ("integrations:integrations", "Alert integrations of projects."),
     "keys": ("keys:keys", "Keys that sign ID tokens."),

@@ -28,6 +28,7 @@ from web.jobs.deletion import run_deletions
 from web.jobs.escalations import Escalations
 from web.jobs.heartbeat import start_heartbeat
 from web.jobs.heartbeats import Heartbeats
+from web.jobs.incidents import run_waiting_incidents
 from web.jobs.loops import Loop
 from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.maintenance import run_add_up, run_prune, run_resolve_silent, run_seal
@@ -125,6 +126,14 @@ def add_silence_task(queue: Huey, settings: Settings, *, resolve: Callable[[], N
     queue.periodic_task(crontab(minute="*"), name="resolve_silent_alerts")(locked)
 
 
+def add_incident_task(queue: Huey, settings: Settings, *, look_again: Callable[[], None]) -> None:
+    """Register the task that opens the incidents of alerts whose silence is over."""
+    locked = queue.lock_task("incidents")(
+        once_per_period("incidents", _MINUTE, look_again, settings)
+    )
+    queue.periodic_task(crontab(minute="*"), name="open_waiting_incidents")(locked)
+
+
 def add_repository_task(queue: Huey, *, pack: Callable[[], None]) -> None:
     """Register the task that packs repositories, once an hour on each host."""
     queue.periodic_task(crontab(minute="17"), name="pack_repositories")(pack)
@@ -165,6 +174,7 @@ def _add_all_tasks(queue: Huey, settings: Settings) -> None:
     add_mail_tasks(queue, settings, write=queue_due_mail, send=send_due_mail)
     add_registry_task(queue, remove=run_registry_removals)
     add_repository_task(queue, pack=run_pack)
+    add_incident_task(queue, settings, look_again=run_waiting_incidents)
     add_silence_task(queue, settings, resolve=run_resolve_silent)
     add_deletion_task(queue, settings, remove=run_deletions)
     add_worker_heartbeat(queue, settings)

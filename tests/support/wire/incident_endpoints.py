@@ -12,6 +12,7 @@ INCIDENT = (
 )
 RULE = (
     *("name", "severities", "environments", "services", "labels", "close_when_resolved"),
+    "open_when_silenced",
     *("active", "severities[]", "environments[]"),
 )
 

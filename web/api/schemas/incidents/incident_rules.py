@@ -45,6 +45,11 @@ class _Fields(Body):
         description="Whether its incidents are closed when all of their alerts are resolved; "
         "false if it is left out of a new rule.",
     )
+    open_when_silenced: bool | None = Field(
+        default=None,
+        description="Whether it opens incidents for silenced alerts too, and during maintenance "
+        "windows; false if it is left out of a new rule.",
+    )
     active: bool | None = Field(
         default=None,
         description="Whether it opens incidents; true if it is left out of a new rule.",
@@ -69,6 +74,7 @@ class IncidentRuleBody(_Fields):
             name=self.name,
             conditions=self.conditions({}),
             closes_when_resolved=bool(self.close_when_resolved),
+            opens_when_silenced=bool(self.open_when_silenced),
             is_active=self.active,
         )
 
@@ -80,11 +86,12 @@ class IncidentRuleChange(_Fields):
 
     def values(self, rule: RuleView) -> RuleValues:
         """Return what becomes of a rule."""
-        closes = self.close_when_resolved
+        closes, opens = self.close_when_resolved, self.open_when_silenced
         return RuleValues(
             name=rule.name if self.name is None else self.name,
             conditions=self.conditions(rule.conditions.to_json()),
             closes_when_resolved=rule.closes_when_resolved if closes is None else closes,
+            opens_when_silenced=rule.opens_when_silenced if opens is None else opens,
             is_active=self.active,
         )
 
@@ -99,6 +106,10 @@ class IncidentRule(Resource):
     services: tuple[str, ...]
     labels: tuple[str, ...] = Field(description="Matchers, each as a text.")
     close_when_resolved: bool
+    open_when_silenced: bool = Field(
+        description="Whether it opens incidents for alerts that are silenced or in a maintenance "
+        "window. If not, they wait until that is over."
+    )
     active: bool = Field(description="Whether it opens incidents.")
     created_at: Time
     updated_at: Time
@@ -111,6 +122,7 @@ class IncidentRule(Resource):
             name=view.name,
             **{name: tuple(each) for name, each in view.conditions.to_json().items()},
             close_when_resolved=view.closes_when_resolved,
+            open_when_silenced=view.opens_when_silenced,
             active=view.is_active,
             created_at=view.created_at,
             updated_at=view.updated_at,

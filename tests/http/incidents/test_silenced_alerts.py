@@ -1,0 +1,152 @@
+"""Silenced alerts open no incident by a rule, unless the rule says so; they do once it is over."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from models import AuditEvent
+from tests.support.alerts.incidents import PROJECT, IncidentProject
+from tests.support.service.commands import operate
+from web.extensions import db
+from web.jobs.incidents import open_waiting_incidents
+
+
+def _silence(project: IncidentProject, matcher: str = 'alertname=~".+"') -> Any:
+    made = project.api("POST", "/silences", code=201, matchers=matcher, duration="2h")
+    project.now = datetime.now(UTC)
+    return made
+
+
+def _window(project: IncidentProject) -> Any:
+    starts = (datetime.now(UTC) - timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%MZ")
+    return project.api(
+        *("POST", "/maintenance_windows"),
+        code=201,
+        name="Move",
+        starts_at=starts,
+        duration="2h",
+        time_zone="UTC",
+    )
+
+
+def _look_again(project: IncidentProject) -> None:
+    """Do what the worker does every minute."""
+    open_waiting_incidents(project.settings)
+
+
+def _titles(project: IncidentProject) -> list[str]:
+    return [each["title"] for each in project.incidents()]
+
+
+@pytest.mark.parametrize("hold", [_silence, _window])
+def test_what_is_silenced_opens_an_incident_only_when_that_is_over(
+    project: IncidentProject, hold: Any
+) -> None:
+    project.rule(close_when_resolved=True)
+    held = hold(project)
+    project.fire("stays", "ends meanwhile")
+    _look_again(project)
+    assert _titles(project) == []
+    project.recover("ends meanwhile")
+    where = "silences" if hold is _silence else "maintenance_windows"
+    project.api("DELETE", f"/{where}/{held['id']}", code=204)
+    _look_again(project)
+    assert _titles(project) == ["stays"]
+    assert project.timeline(1) == ["opened by the rule “all” from alert #1"]
+    _look_again(project)
+    assert _titles(project) == ["stays"]
+    project.recover("stays")
+    assert [each["status"] for each in project.incidents()] == ["resolved"]
+
+
+def test_a_rule_that_says_so_opens_an_incident_for_a_silenced_alert(
+    project: IncidentProject,
+) -> None:
+    assert project.rule("first")["open_when_silenced"] is False
+    second = project.rule("second", open_when_silenced=True)
+    _silence(project, 'alertname="a"')
+    project.fire("a", "b")
+    found = {each["title"]: each["rule_id"] for each in project.incidents()}
+    assert found == {"a": second["id"], "b": second["id"] - 1}
+    changed = project.api("PUT", f"/incident_rules/{second['id']}", open_when_silenced=False)
+    assert changed["open_when_silenced"] is False
+    again = project.api("PUT", f"/incident_rules/{second['id']}", name="other")
+    assert again["open_when_silenced"] is False
+
+
+def test_a_silenced_alert_joins_the_incident_that_holds_its_fingerprint(
+    project: IncidentProject,
+) -> None:
+    project.rule()
+    project.fire("a")
+    project.recover("a")
+    _silence(project)
+    project.fire("a")
+    (incident,) = project.incidents()
+    assert incident["alerts"] == [1, 2]
+
+
+def test_what_waits_for_a_silence_waits_no_more_where_its_rule_is_gone(
+    project: IncidentProject,
+) -> None:
+    rule = project.rule()
+    silence = _silence(project)
+    project.fire("a")
+    project.api("DELETE", f"/incident_rules/{rule['id']}", code=204)
+    project.api("DELETE", f"/silences/{silence['id']}", code=204)
+    _look_again(project)
+    project.rule("later")
+    _look_again(project)
+    assert _titles(project) == []
+
+
+def test_an_archived_project_opens_what_waited_when_it_is_back(project: IncidentProject) -> None:
+    project.rule()
+    silence = _silence(project)
+    project.fire("a")
+    project.api("DELETE", f"/silences/{silence['id']}", code=204)
+    project.api("POST", "/archive", code=201)
+    _look_again(project)
+    assert _titles(project) == []
+    project.api("POST", "/unarchive", code=201)
+    _look_again(project)
+    assert _titles(project) == ["a"]
+
+
+def test_the_command_line_has_the_switch_and_writes_the_same_event(
+    project: IncidentProject,
+) -> None:
+    app = project.app
+    made = operate(
+        *(app, "incident-rules", "create", PROJECT, "--name", "Night", "--severity", "critical"),
+        "--open-when-silenced",
+    )
+    assert made["open_when_silenced"] is True
+    assert made["severities"] == ["critical"]
+    number = str(made["id"])
+    assert operate(app, "incident-rules", "show", PROJECT, number) == made
+    changed = operate(app, "incident-rules", "change", PROJECT, number, "--skip-silenced", "--off")
+    assert (changed["open_when_silenced"], changed["active"]) == (False, False)
+    assert changed["severities"] == ["critical"]
+    assert operate(app, "incident-rules", "list", PROJECT) == {"rules": [changed]}
+    gone = operate(app, "incident-rules", "delete", PROJECT, number)
+    assert gone == {"id": made["id"], "name": "Night", "deleted": True}
+    assert operate(app, "incident-rules", "list", PROJECT) == {"rules": []}
+    with app.app_context():
+        events = db.session.scalars(
+            select(AuditEvent).where(AuditEvent.kind == "incident_rule.changed")
+        )
+        assert [each.details["open_when_silenced"] for each in events] == [False]
+
+
+def test_the_command_line_changes_no_rule_of_an_archived_project(
+    project: IncidentProject,
+) -> None:
+    project.api("POST", "/archive", code=201)
+    done = project.app.test_cli_runner().invoke(
+        args=("incident-rules", "create", PROJECT, "--name", "x")
+    )
+    assert done.exit_code == 1
+    assert "archived" in done.stderr
