@@ -49,6 +49,7 @@ from blueprints.api_v4.silences.maintenance_windows import maintenance_windows
 from blueprints.api_v4.silences.silences import silences
 from blueprints.api_v4.webhooks.webhook_deliveries import webhook_deliveries
 from blueprints.api_v4.webhooks.webhooks import webhooks
+from web.api.ignored_parameters import HEADER
 from web.http.cors import SIMPLE_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 
@@ -68,6 +69,7 @@ api_v4 = MachineBlueprint(
             *("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page"),
             *("X-Prev-Page", "RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining"),
             *("RateLimit-Reset", "Retry-After", "ETag", "Deprecation", "Sunset"),
+            HEADER,
         ),
     ),
 )

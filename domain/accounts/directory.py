@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, case, func, not_, or_, select
+from sqlalchemy import ColumnElement, Row, and_, case, exists, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import get_account
 from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN
 from domain.clock import written
 from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_page, fetch_part
-from models import Passkey, SignIn, TotpDevice, User
+from models import Member, Passkey, SignIn, TotpDevice, User
 from models.folding import fold, searchable
 
 #: Further words of a search are ignored.
@@ -86,6 +86,8 @@ class UserFilter:
     search: str = ""
     is_active: bool | None = None
     is_human: bool | None = None
+    #: Whether they are members of a project or a group.
+    has_projects: bool | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
     #: For administrators.
@@ -149,6 +151,14 @@ _PUBLIC_NAMES = (
     searchable(User.name, User.name_key),
 )
 _ALL_NAMES = (*_PUBLIC_NAMES, searchable(User.email, User.email_key))
+_ORDERS = {
+    "id": User.id,
+    "username": _PUBLIC_NAMES[0],
+    "name": _PUBLIC_NAMES[1],
+    "created_at": User.created_at,
+    # When an account was changed is not kept.
+    "updated_at": User.created_at,
+}
 
 
 def _words(
@@ -183,7 +193,7 @@ def list_accounts(wanted: UserFilter, part: ListPart, *, session: Session) -> Li
     statement = _ACCOUNTS.where(
         User.kind != ERASED, *_conditions(wanted), *_words(wanted.search, _ALL_NAMES)
     )
-    found = fetch_part(statement, {"id": User.id}, part, session=session)
+    found = fetch_part(statement, _ORDERS, part, session=session)
     return Listed(
         items=tuple(_account(row) for row in found.items),
         total=found.total,
@@ -198,7 +208,7 @@ def list_public_users(
     statement = select(User).where(
         _IS_PUBLIC, *_conditions(wanted), *_words(wanted.search, _PUBLIC_NAMES)
     )
-    found = fetch_part(statement, {"id": User.id}, part, session=session)
+    found = fetch_part(statement, _ORDERS, part, session=session)
     return Listed(
         items=tuple(_public(row[0]) for row in found.items),
         total=found.total,
@@ -229,6 +239,7 @@ _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "username": lambda wanted: User.username_key == fold(wanted),
     "is_active": lambda wanted: _is(User.state == ACTIVE, wanted),
     "is_human": lambda wanted: _is(_IS_HUMAN, wanted),
+    "has_projects": lambda wanted: _is(exists().where(Member.user_id == User.id), wanted),
     "created_after": lambda wanted: User.created_at >= wanted,
     "created_before": lambda wanted: User.created_at <= wanted,
     "is_admin": lambda wanted: _is(_IS_ADMINISTRATOR, wanted),

@@ -16,7 +16,7 @@ STATUSES = ("pending", "running", "success", "failed", "canceled", "skipped")
 _FINISHED = frozenset({"success", "failed", "canceled", "skipped"})
 #: Characters of a text of a report; the release schedule has a lower limit from release 16.0 on.
 _LONGEST_TEXT = 65_536
-_ORDERS = {"id": CommitStatus.id}
+_ORDERS = {"id": CommitStatus.id, "pipeline_id": CommitStatus.pipeline_id}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,10 +80,15 @@ def invite(
 
 
 def list_invitations(
-    namespace: Namespace, part: ListPart, *, session: Session, now: datetime
+    namespace: Namespace, part: ListPart, *, search: str = "", session: Session, now: datetime
 ) -> Listed[InvitationView]:
-    """Return a part of the pending invitations of a group or project, the oldest first."""
-    wanted = _pending(now).where(_is_of(namespace))
+    """Return a part of the pending invitations of a group or project, the oldest first.
+
+    `search` is a part of the address.
+    """
+    wanted = _pending(now).where(
+        _is_of(namespace), func.lower(Invitation.email).contains(search.lower(), autoescape=True)
+    )
     found = fetch_part(wanted, {"id": Invitation.id}, part, session=session)
     return Listed(items=tuple(map(_view, found.items)), total=found.total)
 

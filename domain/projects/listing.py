@@ -31,8 +31,21 @@ _PROJECT_ORDERS = {
     "name": _PROJECT_NAME,
     "path": Project.path_key,
     "created_at": Project.created_at,
+    # What projects have not, or all have alike.
+    **dict.fromkeys(
+        (
+            *("similarity", "star_count", "repository_size", "storage_size"),
+            *("packages_size", "wiki_size"),
+        ),
+        Project.id,
+    ),
 }
-_GROUP_ORDERS = {"id": Group.id, "name": _GROUP_NAME, "path": Group.path_key}
+_GROUP_ORDERS = {
+    "id": Group.id,
+    "name": _GROUP_NAME,
+    "path": Group.path_key,
+    "similarity": _GROUP_NAME,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +58,11 @@ class ProjectFilter:
     #: The viewer is a member with at least this role.
     least: Role | None = None
     search: str = ""
+    #: Whether the paths of the groups above are searched too.
+    searches_groups: bool = False
     visibility: str | None = None
     is_archived: bool | None = None
+    is_active: bool | None = None
     id_after: int | None = None
     id_before: int | None = None
 
@@ -64,6 +80,7 @@ class GroupFilter:
     least: Role | None = None
     search: str = ""
     without: tuple[int, ...] = ()
+    visibility: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +114,7 @@ def list_projects(
     """Return a part of the projects that a viewer sees and that match."""
     statement = select(Project).where(*_project_conditions(wanted, viewer))
     if wanted.search:
-        statement = _search_projects(statement, wanted.search)
+        statement = _search_projects(statement, wanted)
     found = fetch_part(statement, _PROJECT_ORDERS, part, session=session)
     rows = [row[0] for row in found.items]
     permissions = Permissions(viewer, map(namespace_of, rows), session=session)
@@ -141,6 +158,7 @@ def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnEle
         else Project.deleted_at.is_(None) & has_role_in_project(viewer, wanted.least),
         None if wanted.visibility is None else Project.visibility == wanted.visibility,
         _is_archived(wanted.is_archived),
+        _is_archived(None if wanted.is_active is None else not wanted.is_active),
         None if wanted.id_after is None else Project.id > wanted.id_after,
         None if wanted.id_before is None else Project.id < wanted.id_before,
     ]
@@ -165,9 +183,16 @@ def _is_archived(wanted: bool | None) -> ColumnElement[bool] | None:  # noqa: FB
     return Project.archived_at.is_not(None) if wanted else Project.archived_at.is_(None)
 
 
-def _search_projects(statement: Select[Project], search: str) -> Select[Project]:
+def _search_projects(statement: Select[Project], wanted: ProjectFilter) -> Select[Project]:
     """Search names, and the last part of paths: that of the group is no word of a project."""
-    word = fold(search)
+    word = fold(wanted.search)
+    if wanted.searches_groups:
+        return statement.where(
+            or_(
+                _PROJECT_NAME.contains(word, autoescape=True),
+                Project.path_key.contains(word, autoescape=True),
+            )
+        )
     own_part = func.substr(Project.path_key, func.length(Group.path) + 2)
     return statement.join(Group, Group.id == Project.group_id).where(
         or_(
@@ -193,6 +218,7 @@ def _group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnElement
         )
         if word
         else None,
+        None if wanted.visibility is None else _widest_visibility() == wanted.visibility,
     ]
     return [each for each in conditions if each is not None]
 
@@ -242,7 +268,13 @@ def _groups_above(paths: Iterable[str], *, session: Session) -> dict[str, Group]
 
 
 def _visibilities(group_ids: Sequence[int], *, session: Session) -> dict[int, str]:
-    """Return the widest visibility of the projects of groups; without projects there is none."""
+    """Return the widest visibility of the projects of groups."""
+    rows = session.execute(select(Group.id, _widest_visibility()).where(Group.id.in_(group_ids)))
+    return dict(rows.all())
+
+
+def _widest_visibility() -> ColumnElement[str]:
+    """Return that of a group's most visible project; without projects it is private."""
     holds_public, holds_internal = (
         exists().where(
             Project.group_id == Group.id,
@@ -251,6 +283,4 @@ def _visibilities(group_ids: Sequence[int], *, session: Session) -> dict[int, st
         )
         for visibility in (PUBLIC, INTERNAL)
     )
-    widest = case((holds_public, PUBLIC), (holds_internal, INTERNAL), else_=PRIVATE)
-    rows = session.execute(select(Group.id, widest).where(Group.id.in_(group_ids)))
-    return dict(rows.all())
+    return case((holds_public, PUBLIC), (holds_internal, INTERNAL), else_=PRIVATE)

@@ -31,6 +31,7 @@ class MemberFilter:
     #: Of names and user names.
     search: str = ""
     user_ids: Sequence[int] = ()
+    without: Sequence[int] = ()
     #: Only those who were given a role here.
     is_direct: bool = False
 
@@ -213,6 +214,8 @@ def _users(
     )
     if wanted.user_ids:
         found = found.where(Member.user_id.in_(wanted.user_ids))
+    if wanted.without:
+        found = found.where(Member.user_id.not_in(wanted.without))
     if wanted.search:
         word = fold(wanted.search.replace("\x00", "\ufffd"))
         matches = or_(*(column.contains(word, autoescape=True) for column in _NAMES))

@@ -13,7 +13,7 @@ its arguments: `bearer`, `viewer`, `actor`, `project`, `group`, `namespace` (wit
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from hashlib import blake2b
 from http import HTTPStatus
 from inspect import signature
@@ -45,12 +45,14 @@ from web.access.api_limits import Family, count_request, count_search
 from web.access.bearer_token import QUERY_TOKENS
 from web.access.marks import admit, admit_or_anonymous
 from web.api.idempotency import once
+from web.api.ignored_parameters import name_ignored
 from web.api.page_headers import cursor_headers, offset_headers
 from web.api.parameters import all_parameters, given_parameters
 from web.api.permissions import PERMISSIONS, Permission, Place
 from web.api.schemas.base import (
     Body,
     Done,
+    GitLabQuery,
     KeysetQuery,
     OffsetQuery,
     PagedQuery,
@@ -59,6 +61,8 @@ from web.api.schemas.base import (
     SecretResource,
     read_body,
     read_query,
+    unknown_names,
+    with_plain_numbers,
 )
 from web.extensions import db
 from web.http.encoded_references import decoded_reference
@@ -210,12 +214,14 @@ def _guard(arguments: Arguments) -> Guard:
         @wraps(view)
         def guarded(**variables: Any) -> Response:
             given = _admitted(arguments, variables)
-            gate = open_gate(given_parameters)
+            gate = open_gate(partial(_given, arguments))
             names = _read_parameters(arguments, given, gate)
             record_operation(given["bearer"], names, known, variables.get("kind", ""))
 
             def act() -> Response:
-                returned = view(**{name: each for name, each in given.items() if name in named})
+                returned = _none_of(given.get("query")) or view(
+                    **{name: each for name, each in given.items() if name in named}
+                )
                 return _response(arguments, returned, given.get("query"), gate)
 
             return once(given["bearer"], act) if arguments.is_repeatable else act()
@@ -300,6 +306,12 @@ def _group(
     return get_group_for(path, viewer, at_least=least, ability=ability, session=session)
 
 
+def _given(arguments: Arguments) -> Mapping[str, Any]:
+    """Return the parameters as they were given, with numbers as they will be read."""
+    given = given_parameters()
+    return given if arguments.query is None else with_plain_numbers(arguments.query, given)
+
+
 def _read_parameters(
     arguments: Arguments, given: dict[str, Any], gate: Gate | None
 ) -> Collection[str]:
@@ -308,13 +320,23 @@ def _read_parameters(
         sent = gate.parameters() if gate else arguments.reader()
         given["body"] = read_body(arguments.body, sent)
         return sent.keys() - QUERY_TOKENS
-    if arguments.query is None and request.method not in _READING:
+    if arguments.query is None:
         return request.args.keys() - QUERY_TOKENS
     asked = {name: each for name, each in request.args.lists() if name not in QUERY_TOKENS}
-    given["query"] = query = read_query(arguments.query or Query, asked)
+    given["query"] = query = read_query(arguments.query, asked)
+    if unknown := unknown_names(arguments.query, asked):
+        name_ignored(unknown)
     if getattr(query, "search", ""):
         count_search()
     return asked.keys()
+
+
+def _none_of(query: Query | None) -> Found[Any] | None:
+    """Return the empty list where a query asks for what nothing here has."""
+    if not (isinstance(query, GitLabQuery) and query.finds_nothing):
+        return None
+    has_numbers = isinstance(query, OffsetQuery) and query.pagination != "keyset"
+    return Found(items=(), total=0 if has_numbers else None)
 
 
 def _known_names(arguments: Arguments) -> frozenset[str]:

@@ -12,7 +12,7 @@ from domain.accounts.users import Profile, UserView, change_profile, get_user
 from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks
 from domain.database.paging import ListPart
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.errors import ForbiddenError, InvalidError, NotFoundError, QueryError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.people import is_known
 from domain.projects.views import Viewer
@@ -79,7 +79,7 @@ def index(viewer: Viewer, query: UserQuery) -> Found[User]:
         accounts = directory.list_accounts(query.wanted, part, session=session)
         return Found.of(accounts, lambda each: Account.of_account(each, base_url=base_url))
     if query.is_for_administrators:
-        message = "admins and two_factor are for administrators of the instance."
+        message = "admins, two_factor and without_projects are for administrators of the instance."
         raise ForbiddenError(message)
     found = directory.list_public_users(query.wanted, part, session=session)
     return Found.of(found, lambda each: User.of(each, base_url=base_url))
@@ -88,6 +88,9 @@ def index(viewer: Viewer, query: UserQuery) -> Found[User]:
 def _part(query: UserQuery) -> ListPart:
     """Return the part that is asked for; without numbered pages, all of them are by key."""
     is_by_key = _OFFSET_PAGINATION.applies_in(requested_release())
+    if is_by_key and query.order_by != "id":
+        message = "order_by can only be id: this list has no numbered pages any more."
+        raise QueryError(message, field="order_by")
     return replace(query.part, is_by_key=True) if is_by_key else query.part
 
 

@@ -41,7 +41,9 @@ _NO_MAIL = (
 def index(namespace: Namespace, query: InvitationQuery) -> Found[Invitation]:
     """List the pending invitations."""
     part = ListPart(size=query.size, offset=query.offset)
-    found = domain.list_invitations(namespace, part, session=db.session(), now=now())
+    found = domain.list_invitations(
+        namespace, part, search=query.query, session=db.session(), now=now()
+    )
     return Found.of(found, Invitation.of)
 
 

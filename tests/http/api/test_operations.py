@@ -75,15 +75,13 @@ def test_a_body_may_be_json_or_a_form_or_in_the_query(gatebell: LiveGatebell) ->
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
-        ("?nmae=x", "nmae is not a known parameter; known parameters: page, per_page"),
         ("?name=a&name=b", "name can be given only once."),
         ("?page=x", "page must be a whole number."),
-        ("?per_page=0", "per_page must be at least 1."),
+        ("?per_page=-1", "per_page must be at least 0."),
         ("?sort=desc", "sort must be one of asc."),
-        ("/1?x=1", "x is not a known parameter; this URL has no parameters."),
     ],
 )
-def test_a_list_refuses_what_it_does_not_know(
+def test_a_list_refuses_values_that_it_does_not_know(
     gatebell: LiveGatebell, query: str, problem: str
 ) -> None:
     answer = call(gatebell, connect(gatebell), "GET", query)

@@ -149,12 +149,10 @@ def test_only_administrators_ask_for_roles_and_second_factors(
 
 @pytest.mark.parametrize(
     "query",
-    ["name=x", "active=maybe", "active=true&blocked=true", "order_by=email", "cursor=x",
-     "pagination=keyset&cursor=x", "username=%00", "created_after=soon", "per_page=0"],
+    ["active=maybe", "active=true&blocked=true", "order_by=email", "cursor=x", "order_by=name",
+     "pagination=keyset&cursor=x", "username=%00", "created_after=soon", "per_page=-1"],
 )  # fmt: skip
-def test_a_parameter_that_the_list_does_not_take_is_refused(
-    gatebell: LiveGatebell, query: str
-) -> None:
+def test_a_value_that_the_list_does_not_take_is_refused(gatebell: LiveGatebell, query: str) -> None:
     answer = call(gatebell, "GET", f"?{query}")
     assert (answer.status_code, set(answer.json())) == (400, {"error"})
 

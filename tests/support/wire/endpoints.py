@@ -81,6 +81,7 @@ USERS = (
     "created_before",
     "admins",
     "two_factor",
+    *("exclude_active", "exclude_humans", "without_projects", "external", "extern_uid", "auditors"),
 )
 ALERTS = (
     *PAGES,

@@ -10,6 +10,7 @@ GROUPS = (
     "top_level_only",
     "all_available",
     "skip_groups[]",
+    *("visibility", "active", "archived", "marked_for_deletion_on", "statistics"),
 )
 PROJECTS = (
     *PAGES,
@@ -21,7 +22,9 @@ PROJECTS = (
     "archived",
     "simple",
     "id_before",
+    *("active", "search_namespaces", "topic", "topic_id", "starred", "imported", "statistics"),
 )
+MEMBERS = (*PAGES, "query", "user_ids[]", "skip_users[]", "state", "show_seat_info")
 LEVELS = tuple(
     f"{part}_access_level"
     for part in (
@@ -49,14 +52,14 @@ GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.groups.subgroups", "GET", f"{GROUP_AT}/subgroups", GROUPS),
     ("api_v4.groups.descendant_groups", "GET", f"{GROUP_AT}/descendant_groups", GROUPS),
     ("api_v4.groups.projects", "GET", f"{GROUP_AT}/projects", (*PROJECTS, "include_subgroups")),
-    ("api_v4.members.index", "GET", MEMBERS_AT, (*PAGES, "query", "user_ids[]")),
-    ("api_v4.members.index_all", "GET", f"{MEMBERS_AT}/all", (*PAGES, "query", "user_ids[]")),
+    ("api_v4.members.index", "GET", MEMBERS_AT, MEMBERS),
+    ("api_v4.members.index_all", "GET", f"{MEMBERS_AT}/all", MEMBERS),
     ("api_v4.members.show", "GET", f"{MEMBERS_AT}/{{id}}", TOKEN),
     ("api_v4.members.show_of_all", "GET", f"{MEMBERS_AT}/all/{{id}}", TOKEN),
     ("api_v4.members.create", "POST", MEMBERS_AT, MEMBER),
     ("api_v4.members.change", "PUT", f"{MEMBERS_AT}/{{id}}", MEMBER),
     ("api_v4.members.delete", "DELETE", f"{MEMBERS_AT}/{{id}}", TOKEN),
-    ("api_v4.invitations.index", "GET", INVITATIONS_AT, PAGES),
+    ("api_v4.invitations.index", "GET", INVITATIONS_AT, (*PAGES, "query")),
     ("api_v4.invitations.create", "POST", INVITATIONS_AT, INVITATION),
     ("api_v4.invitations.change", "PUT", f"{INVITATIONS_AT}/{{id}}", INVITATION),
     ("api_v4.invitations.revoke", "DELETE", f"{INVITATIONS_AT}/{{id}}", TOKEN),

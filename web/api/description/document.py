@@ -21,7 +21,9 @@ of its token and on the role of the token's user; each operation lists what it r
 
 - **Tokens** go into `Authorization: Bearer …` or `PRIVATE-TOKEN: …`, never into two places.
 - **Lists** have pages: `page` and `per_page` (at most 100) with `X-Total` and its kin, or a `Link`
-to the next page. A parameter that a list does not know is an error.
+to the next page. Lists of what GitLab has as well take the parameters that GitLab documents, and
+name those that they do not know in `Gatebell-Ignored-Parameters`; for all other lists, such as
+alerts, an unknown parameter is an error.
 - **Bodies** are JSON objects or forms. Fields that are not known are ignored.
 - **ETag**: a GET with `If-None-Match` is answered 304 without a body while nothing has changed.
 - **Times** are in UTC with milliseconds.

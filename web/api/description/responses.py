@@ -8,6 +8,8 @@ from pydantic import BaseModel
 
 from web.api.description.described import JSON, TEXT, Answer
 from web.api.description.views import DescribedView, is_linked, is_numbered
+from web.api.ignored_parameters import HEADER as IGNORED
+from web.api.schemas.base import GitLabQuery
 from web.api.schemas.errors import (
     Conflict,
     EventRefusal,
@@ -59,6 +61,11 @@ HEADERS: Mapping[str, dict[str, Any]] = {
     },
     "X-Prev-Page": {
         "description": "The number of the page before, or empty.",
+        "schema": {"type": "string"},
+    },
+    IGNORED: {
+        "description": "The parameters of the request that this list does not know and has "
+        "ignored, percent-encoded, separated by commas.",
         "schema": {"type": "string"},
     },
     "WWW-Authenticate": {
@@ -183,6 +190,8 @@ def _other(answer: Answer, referred: Referred) -> dict[str, Any]:
 def _headers_of(view: DescribedView) -> dict[str, Any]:
     names: tuple[str, ...] = ("ETag",) if view.is_conditional else ()
     names += ("Idempotency-Replayed",) if view.is_repeatable else ()
+    if view.query is not None and issubclass(view.query, GitLabQuery):
+        names += (IGNORED,)
     if is_numbered(view.paging):
         names += _OF_NUMBERED
     elif is_linked(view.paging):

@@ -6,7 +6,7 @@ responses and describe both at /api/openapi.json.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import cache
 from types import NoneType
@@ -45,6 +45,7 @@ _WITHOUT_NUL = r"^[^\x00]*$"
 #: A pattern that is a choice of words, as `PagedQuery` has for orders.
 _WORDS = re.compile(r"\^(?:\(\?:)?(\w+(?:\|\w+)*)\)?\$")
 _URL: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
+_WHOLE: TypeAdapter[int] = TypeAdapter(int)
 
 
 def _not_empty(value: Any) -> Any:
@@ -72,10 +73,14 @@ def split(value: Any) -> Any:
 
 def _first_page(number: int) -> int:
     # A client that counts pages would read the first one for ever.
-    if number != 1:
+    if number not in {0, 1}:
         message = "can only be 1: follow the link with rel=next to the next page"
         raise ValueError(message)
-    return number
+    return 1
+
+
+def _dropped(_given: Any) -> str:
+    return ""
 
 
 def one_of(*words: str) -> WithJsonSchema:
@@ -105,6 +110,15 @@ Numbers = Annotated[
 GivenTime = Annotated[
     datetime, BeforeValidator(in_utc), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
+#: The number of a page; clients written for GitLab send 0 for the first one.
+PageNumber = Annotated[
+    int, Field(ge=0, le=LARGEST_NUMBER), AfterValidator(lambda number: number or 1)
+]
+#: The number of items of a page; clients written for GitLab send 0 for the usual one.
+PageSize = Annotated[
+    int,
+    Field(ge=0, le=LARGEST_NUMBER, description="At most 100 are returned."),
+]
 #: A day of a request.
 GivenDay = Annotated[date, WithJsonSchema({"type": "string", "format": "date"})]
 #: A time of a response: UTC with milliseconds and `Z`.
@@ -125,10 +139,56 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+#: What GitLab adds to its responses, or how it looks for items: without effect here.
+WithoutEffect = Annotated[
+    str,
+    BeforeValidator(_dropped),
+    Field(description="For clients written for GitLab; it has no effect."),
+]
+_ABSENT = object()
+#: A filter of GitLab by something that nothing here has: `true` leaves nothing.
+AbsentFlag = Annotated[
+    bool,
+    Field(
+        description="For clients written for GitLab: nothing here has it, so true finds nothing."
+    ),
+    _ABSENT,
+]
+#: A filter of GitLab by something that nothing here has: any value leaves nothing.
+AbsentWord = Annotated[
+    Text,
+    Field(
+        description="For clients written for GitLab: nothing here has it, so any value finds "
+        "nothing."
+    ),
+    _ABSENT,
+]
+
+
 class Query(BaseModel):
-    """Parameters of a GET; unknown ones are an error."""
+    """Parameters of a GET; unknown ones are an error, so that a misspelt filter is noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GitLabQuery(Query):
+    """Parameters of a GET that GitLab has as well: unknown ones are ignored, and named.
+
+    What GitLab documents is a field: with its effect where the data is here, otherwise of one of
+    the three types above.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it asks for what nothing here has."""
+        return any(getattr(self, name) for name in _absent_fields(type(self)))
+
+
+def _size(per_page: int, schema: type[Query]) -> int:
+    usual: int = schema.model_fields["per_page"].default
+    return min(per_page or usual, _LARGEST_PAGE)
 
 
 class OffsetQuery(Query):
@@ -138,16 +198,14 @@ class OffsetQuery(Query):
     numbered in any case.
     """
 
-    page: int = Field(default=1, ge=1, le=LARGEST_NUMBER)
-    per_page: int = Field(
-        default=_USUAL_PAGE, ge=1, le=LARGEST_NUMBER, description="At most 100 are returned."
-    )
+    page: PageNumber = 1
+    per_page: PageSize = _USUAL_PAGE
     pagination: Literal["offset", "legacy", "keyset"] = "offset"
 
     @property
     def size(self) -> int:
         """The number of items of a page."""
-        return min(self.per_page, _LARGEST_PAGE)
+        return _size(self.per_page, type(self))
 
     @property
     def offset(self) -> int:
@@ -159,9 +217,7 @@ class KeysetQuery(Query):
     """Parameters of a list whose next page the `Link` header leads to, without page numbers."""
 
     cursor: str = Field(default="", description="From the link to the next page.")
-    per_page: int = Field(
-        default=_USUAL_PAGE, ge=1, le=LARGEST_NUMBER, description="At most 100 are returned."
-    )
+    per_page: PageSize = _USUAL_PAGE
     pagination: Literal["keyset"] = "keyset"
     page: Annotated[int, AfterValidator(_first_page)] = Field(
         default=1, description="Only 1: the link with rel=next leads to the next page."
@@ -170,7 +226,7 @@ class KeysetQuery(Query):
     @property
     def size(self) -> int:
         """The number of items of a page."""
-        return min(self.per_page, _LARGEST_PAGE)
+        return _size(self.per_page, type(self))
 
 
 class PagedQuery(OffsetQuery):
@@ -255,23 +311,50 @@ def read_body(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
 
 def read_query(schema: type[Schema], given: Mapping[str, Sequence[str]]) -> Schema:
     """Return the parameters of a list, or raise QueryError for the first mistake."""
-    known = schema.model_fields
-    for name, values in given.items():
-        if _field_name(name) not in known:
-            raise QueryError(
-                f"{_shown(name)} is not a known parameter; {_takes(known)}.", field=name
-            )
+    unknown = unknown_names(schema, given)
+    if unknown and not issubclass(schema, GitLabQuery):
+        shown, takes = _shown(unknown[0]), _takes(schema.model_fields)
+        raise QueryError(f"{shown} is not a known parameter; {takes}.", field=unknown[0])
+    known = {name: values for name, values in given.items() if name not in unknown}
+    for name, values in known.items():
         if len(values) > 1 and not name.endswith("[]"):
             raise QueryError(f"{name} can be given only once.", field=name)
     flat = {
         _field_name(name): values if name.endswith("[]") else values[0]
-        for name, values in given.items()
+        for name, values in known.items()
     }
     try:
         return schema.model_validate(_without_empty(schema, flat))
     except ValidationError as error:
         problem = _problem(_errors(error)[0])
         raise QueryError(f"{problem.field} {problem.reason}.", field=problem.field) from error
+
+
+def with_plain_numbers(schema: type[BaseModel], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return parameters with each whole number in its usual digits, however it was written."""
+    numbers = {
+        name: _plain_number(given[name])
+        for name, field in schema.model_fields.items()
+        if field.annotation is int and name in given
+    }
+    return {**given, **numbers}
+
+
+def _plain_number(value: Any) -> Any:
+    try:
+        return str(_WHOLE.validate_python(value))
+    except ValidationError:
+        return value  # the schema says what is wrong with it
+
+
+def unknown_names(schema: type[BaseModel], given: Iterable[str]) -> Sequence[str]:
+    """Return the names of those parameters that a schema does not have."""
+    return [name for name in given if _field_name(name) not in schema.model_fields]
+
+
+@cache
+def _absent_fields(schema: type[GitLabQuery]) -> Sequence[str]:
+    return [name for name, field in schema.model_fields.items() if _ABSENT in field.metadata]
 
 
 def _field_name(name: str) -> str:

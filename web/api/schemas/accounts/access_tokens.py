@@ -13,6 +13,7 @@ from domain.oauth.personal_tokens.tokens import NewToken
 from domain.projects.views import Namespace
 from web.api.schemas.base import (
     Body,
+    GitLabQuery,
     GivenDay,
     GivenTime,
     Id,
@@ -24,7 +25,7 @@ from web.api.schemas.base import (
 )
 
 
-class TokenQuery(OffsetQuery):
+class TokenQuery(OffsetQuery, GitLabQuery):
     """Which tokens a list has."""
 
     user_id: Id | None = None

@@ -11,7 +11,10 @@ from domain.accounts.profiles import profile_path
 from domain.errors import QueryError
 from domain.oauth.openid.avatars import avatar_path
 from web.api.schemas.base import (
+    AbsentFlag,
+    AbsentWord,
     Body,
+    GitLabQuery,
     GivenTime,
     PagedQuery,
     RequiredText,
@@ -20,10 +23,11 @@ from web.api.schemas.base import (
     SecretResource,
     Text,
     Time,
+    WithoutEffect,
 )
 
 
-class UserQuery(PagedQuery):
+class UserQuery(PagedQuery, GitLabQuery):
     """Which users a list has. From release 17.0 on its pages are by key, asked for or not."""
 
     username: Text = ""
@@ -33,16 +37,32 @@ class UserQuery(PagedQuery):
     blocked: bool = False
     humans: bool = False
     without_project_bots: bool = False
+    exclude_active: bool = False
+    exclude_humans: bool = False
     created_after: GivenTime | None = None
     created_before: GivenTime | None = None
-    #: This and the next one are for administrators.
+    #: This and the next two are for administrators.
     admins: bool = False
+    #: Who is a member of no project and no group.
+    without_projects: bool = False
     two_factor: Literal["enabled", "disabled"] | None = None
+    order_by: Literal["id", "name", "username", "created_at", "updated_at"] = "id"
+    auditors: AbsentFlag = False
+    external: AbsentFlag = False
+    extern_uid: AbsentWord = ""
+    provider: WithoutEffect = ""
+    public_email: AbsentWord = ""
+    saml_provider_id: AbsentWord = ""
+    #: Nobody here is internal or external, or comes from LDAP: nobody is left out.
+    exclude_external: WithoutEffect = ""
+    exclude_internal: WithoutEffect = ""
+    skip_ldap: WithoutEffect = ""
+    with_custom_attributes: WithoutEffect = ""
 
     @property
     def is_for_administrators(self) -> bool:
         """Whether only administrators may ask this."""
-        return self.admins or self.two_factor is not None
+        return self.admins or self.without_projects or self.two_factor is not None
 
     @property
     def wanted(self) -> UserFilter:
@@ -53,13 +73,19 @@ class UserQuery(PagedQuery):
         return UserFilter(
             username=self.username or None,
             search=self.search,
-            is_active=self.active if self.active or self.blocked else None,
-            is_human=True if self.humans or self.without_project_bots else None,
+            is_active=_chosen(self.active, self.blocked or self.exclude_active),
+            is_human=_chosen(self.humans or self.without_project_bots, self.exclude_humans),
+            has_projects=False if self.without_projects else None,
             created_after=self.created_after,
             created_before=self.created_before,
             is_admin=self.admins or None,
             has_second_factor=None if self.two_factor is None else self.two_factor == "enabled",
         )
+
+
+def _chosen(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
+    """Return which side of a condition two parameters ask for, or None for both."""
+    return wanted if wanted or unwanted else None
 
 
 class User(Resource):

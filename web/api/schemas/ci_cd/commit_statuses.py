@@ -6,19 +6,32 @@ from pydantic import Field
 
 from domain.ci_cd.commit_statuses import CommitStatusView
 from web.api.schemas.accounts.people import UserReference
-from web.api.schemas.base import Body, Id, PagedQuery, Resource, Text, Time, WebUrl
+from web.api.schemas.base import (
+    Body,
+    GitLabQuery,
+    Id,
+    PagedQuery,
+    Resource,
+    Text,
+    Time,
+    WebUrl,
+    WithoutEffect,
+)
 
 State = Literal["pending", "running", "success", "failed", "canceled", "skipped"]
 
 
-class CommitStatusQuery(PagedQuery):
+class CommitStatusQuery(PagedQuery, GitLabQuery):
     """Which statuses of a commit a list has."""
 
     ref: Text | None = None
     stage: Text | None = None
     name: Text | None = None
     pipeline_id: Id | None = None
+    order_by: Literal["id", "pipeline_id"] = "id"
     sort: Literal["asc", "desc"] = "asc"
+    #: A job has one status, the latest.
+    all: WithoutEffect = ""
 
 
 class CommitStatusBody(Body):

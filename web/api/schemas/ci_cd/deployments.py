@@ -6,7 +6,7 @@ from pydantic import Field
 
 from domain.ci_cd.deployments import DeploymentView
 from web.api.schemas.accounts.people import UserReference
-from web.api.schemas.base import Body, GivenTime, PagedQuery, Resource, Text, Time
+from web.api.schemas.base import Body, GitLabQuery, GivenTime, PagedQuery, Resource, Text, Time
 from web.api.schemas.ci_cd.environments import Environment
 
 Status = Literal["created", "running", "success", "failed", "canceled", "blocked"]
@@ -14,7 +14,7 @@ Status = Literal["created", "running", "success", "failed", "canceled", "blocked
 Sha = Annotated[str, Field(pattern="^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 
 
-class DeploymentQuery(PagedQuery):
+class DeploymentQuery(PagedQuery, GitLabQuery):
     """Which deployments a list has, in which order."""
 
     order_by: str = Field(

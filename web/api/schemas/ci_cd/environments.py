@@ -5,16 +5,32 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.alerts.environments import EnvironmentView
-from web.api.schemas.base import Body, OffsetQuery, Resource, Search, Text, Time, WebUrl
+from web.api.schemas.base import (
+    Body,
+    GitLabQuery,
+    OffsetQuery,
+    Resource,
+    Search,
+    Text,
+    Time,
+    WebUrl,
+)
 
 
-class EnvironmentQuery(OffsetQuery):
+class EnvironmentQuery(OffsetQuery, GitLabQuery):
     """Which environments a list has: all, or one by name, or those that match."""
 
     name: Text = ""
     search: Search = ""
+    #: Every environment is available: the other states leave none.
+    states: Literal["available", "stopping", "stopped"] = "available"
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it asks for a state that no environment is in."""
+        return self.states != "available"
 
 
 class EnvironmentBody(Body):

@@ -10,6 +10,7 @@ from domain.oauth.clients.applications import (
 from domain.oauth.setting_up.refusals import RefusalView
 from web.api.schemas.base import (
     Body,
+    GitLabQuery,
     OffsetQuery,
     RequiredText,
     RequiredWords,
@@ -19,7 +20,7 @@ from web.api.schemas.base import (
 )
 
 
-class ApplicationQuery(OffsetQuery):
+class ApplicationQuery(OffsetQuery, GitLabQuery):
     """A list of applications, the newest first."""
 
     order_by: Literal["id"] = "id"

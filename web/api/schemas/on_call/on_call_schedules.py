@@ -23,11 +23,11 @@ from domain.on_call.spans import Source
 from domain.on_call.swaps import NewSwap, SwapView
 from web.api.schemas.accounts.people import UserReference
 from web.api.schemas.base import (
-    LARGEST_NUMBER,
     Body,
     GivenTime,
     OffsetQuery,
     PagedQuery,
+    PageSize,
     Query,
     RequiredText,
     Resource,
@@ -76,7 +76,7 @@ class OnCallChangeQuery(PagedQuery):
 class ShiftWindow(OffsetQuery):
     """The end of a list of shifts, and its pages."""
 
-    per_page: int = Field(default=100, ge=1, le=LARGEST_NUMBER)
+    per_page: PageSize = 100
     until: GivenTime | None = Field(
         default=None, description="By default two weeks after `from`; at most 92 days after it."
     )

@@ -1,13 +1,26 @@
 """Groups."""
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from domain.accounts.roles import Role
 from domain.projects.editing import LONGEST_DESCRIPTION, GroupEdit
 from domain.projects.listing import GroupDetails, GroupFilter
-from web.api.schemas.base import Body, Id, PagedQuery, Resource, Search, Text, Time, split
+from web.api.schemas.base import (
+    AbsentFlag,
+    AbsentWord,
+    Body,
+    GitLabQuery,
+    Id,
+    PagedQuery,
+    Resource,
+    Search,
+    Text,
+    Time,
+    WithoutEffect,
+    split,
+)
 
 #: Of a group or a project.
 Description = Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)]
@@ -22,19 +35,49 @@ def least_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | No
     return given or (Role.GUEST if is_member else None)
 
 
-class GroupQuery(PagedQuery):
+def _nearest_role(value: Any) -> Any:
+    # GitLab has levels between ours, such as 5 for minimal access.
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    return _LEVELS_BETWEEN.get(number, number) if isinstance(number, int) else value
+
+
+_LEVELS_BETWEEN = {5: Role.GUEST, 25: Role.DEVELOPER}
+#: The lowest level of a role; one that only GitLab has stands for the next role.
+LeastLevel = Annotated[
+    Role,
+    BeforeValidator(_nearest_role),
+    WithJsonSchema({"type": "integer", "enum": sorted([*map(int, Role), *_LEVELS_BETWEEN])}),
+]
+
+
+class GroupQuery(PagedQuery, GitLabQuery):
     """Which of the groups that the caller sees a list has."""
 
     #: Of names and paths.
     search: Search = ""
     owned: bool = False
-    min_access_level: Role | None = None
+    min_access_level: LeastLevel | None = None
     top_level_only: bool = False
     #: `false` leaves groups in which the caller is a member.
     all_available: bool = True
     skip_groups: Annotated[tuple[Id, ...], BeforeValidator(split)] = ()
-    order_by: Literal["name", "path", "id"] = "name"
+    #: That of the most visible project of a group.
+    visibility: Visibility | None = None
+    #: `similarity` is the order by name.
+    order_by: Literal["name", "path", "id", "similarity"] = "name"
     sort: Literal["asc", "desc"] = "asc"
+    #: Groups cannot be archived: `false` leaves none.
+    active: bool | None = None
+    archived: AbsentFlag = False
+    marked_for_deletion_on: AbsentWord = ""
+    repository_storage: WithoutEffect = ""
+    statistics: WithoutEffect = ""
+    with_custom_attributes: WithoutEffect = ""
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it asks for what no group is."""
+        return self.active is False or super().finds_nothing
 
     def wanted(self, *, parent_id: int | None = None, below_id: int | None = None) -> GroupFilter:
         """Return the filter, limited to subgroups, or to all groups below one."""
@@ -49,6 +92,7 @@ class GroupQuery(PagedQuery):
             ),
             search=self.search,
             without=self.skip_groups,
+            visibility=self.visibility,
         )
 
 
@@ -82,7 +126,7 @@ class GroupTransferBody(Body):
     group_id: Id | None = None
 
 
-class TransferQuery(PagedQuery):
+class TransferQuery(PagedQuery, GitLabQuery):
     """Which of the groups that take a transfer a list has."""
 
     #: Of names and paths.

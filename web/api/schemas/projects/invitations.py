@@ -7,15 +7,26 @@ from pydantic import Field
 
 from domain.accounts.roles import Role
 from domain.projects.invitations import InvitationView
-from web.api.schemas.base import Body, GivenDay, OffsetQuery, Resource, Time, Words
+from web.api.schemas.base import (
+    Body,
+    GitLabQuery,
+    GivenDay,
+    OffsetQuery,
+    Resource,
+    Search,
+    Time,
+    Words,
+)
 
 #: So many addresses can be invited by one request.
 _MOST_ADDRESSES = 20
 
 
-class InvitationQuery(OffsetQuery):
-    """Which part of the pending invitations a list has."""
+class InvitationQuery(OffsetQuery, GitLabQuery):
+    """Which of the pending invitations a list has."""
 
+    #: Of the e-mail address.
+    query: Search = ""
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 

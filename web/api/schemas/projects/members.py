@@ -12,12 +12,14 @@ from domain.projects.member_lists import MemberFilter
 from domain.projects.views import GivenMemberRole, MemberView
 from web.api.schemas.base import (
     Body,
+    GitLabQuery,
     GivenDay,
     Id,
     OffsetQuery,
     Resource,
     Search,
     Time,
+    WithoutEffect,
     Words,
     split,
 )
@@ -33,18 +35,33 @@ def _numbers(value: Any) -> Any:
 Ids = Annotated[tuple[Id, ...], BeforeValidator(_numbers), Field(max_length=_MOST_USERS)]
 
 
-class MemberQuery(OffsetQuery):
+class MemberQuery(OffsetQuery, GitLabQuery):
     """Which members a list has."""
 
     #: Of names and user names.
     query: Search = ""
     user_ids: Ids = ()
+    skip_users: Ids = ()
+    #: Every member is active: `awaiting` leaves none.
+    state: Literal["active", "awaiting"] = "active"
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
+    show_seat_info: WithoutEffect = ""
+    with_saml_identity: WithoutEffect = ""
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it asks for what no member is."""
+        return self.state == "awaiting"
 
     def wanted(self, *, is_direct: bool) -> MemberFilter:
         """Return the filter; `is_direct` leaves those who were given a role here."""
-        return MemberFilter(search=self.query, user_ids=self.user_ids, is_direct=is_direct)
+        return MemberFilter(
+            search=self.query,
+            user_ids=self.user_ids,
+            without=self.skip_users,
+            is_direct=is_direct,
+        )
 
     @property
     def part(self) -> ListPart:

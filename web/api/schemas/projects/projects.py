@@ -11,14 +11,31 @@ from domain.projects.editing import ProjectEdit
 from domain.projects.features import AccessLevel, Feature
 from domain.projects.listing import ProjectDetails, ProjectFilter
 from domain.projects.views import ProjectView
-from web.api.schemas.base import Body, Id, PagedQuery, Resource, Search, Time
-from web.api.schemas.projects.groups import Description, Name, Visibility, least_role
+from web.api.schemas.base import (
+    AbsentFlag,
+    AbsentWord,
+    Body,
+    GitLabQuery,
+    Id,
+    PagedQuery,
+    Resource,
+    Search,
+    Time,
+    WithoutEffect,
+)
+from web.api.schemas.projects.groups import (
+    Description,
+    LeastLevel,
+    Name,
+    Visibility,
+    least_role,
+)
 
 #: Who may use a part of a project, besides what role and visibility ask for.
 Level = Literal["disabled", "private", "enabled"]
 
 
-class ProjectQuery(PagedQuery):
+class ProjectQuery(PagedQuery, GitLabQuery):
     """Which of the projects that the caller sees a list has."""
 
     #: Of names, and the last part of paths.
@@ -26,14 +43,47 @@ class ProjectQuery(PagedQuery):
     #: `true` leaves projects in which the caller is a member.
     membership: bool = False
     owned: bool = False
-    min_access_level: Role | None = None
+    min_access_level: LeastLevel | None = None
     visibility: Visibility | None = None
     archived: bool | None = None
+    #: `true` leaves projects that are not archived, `false` those that are.
+    active: bool | None = None
+    #: Whether the names of the groups above a project are searched too.
+    search_namespaces: bool = False
     #: Only the fields that tell projects apart.
     simple: bool = False
     id_after: Id | None = None
     id_before: Id | None = None
-    order_by: Literal["id", "name", "path", "created_at"] = "created_at"
+    #: Orders by numbers that projects do not have here are the order by id.
+    order_by: Literal[
+        "id",
+        "name",
+        "path",
+        "created_at",
+        "similarity",
+        "star_count",
+        "repository_size",
+        "storage_size",
+        "packages_size",
+        "wiki_size",
+    ] = "created_at"
+    imported: AbsentFlag = False
+    starred: AbsentFlag = False
+    marked_for_deletion_on: AbsentWord = ""
+    topic: AbsentWord = ""
+    topic_id: AbsentWord = ""
+    with_programming_language: AbsentWord = ""
+    repository_checksum_failed: AbsentFlag = False
+    wiki_checksum_failed: AbsentFlag = False
+    include_hidden: WithoutEffect = ""
+    include_pending_delete: WithoutEffect = ""
+    license: WithoutEffect = ""
+    repository_storage: WithoutEffect = ""
+    statistics: WithoutEffect = ""
+    with_custom_attributes: WithoutEffect = ""
+    with_issues_enabled: WithoutEffect = ""
+    with_merge_requests_enabled: WithoutEffect = ""
+    with_security_reports: WithoutEffect = ""
 
     def wanted(self, *, group_id: int | None = None, with_subgroups: bool = False) -> ProjectFilter:
         """Return the filter, limited to a group."""
@@ -44,8 +94,10 @@ class ProjectQuery(PagedQuery):
                 owned=self.owned, given=self.min_access_level, is_member=self.membership
             ),
             search=self.search,
+            searches_groups=self.search_namespaces,
             visibility=self.visibility,
             is_archived=self.archived,
+            is_active=self.active,
             id_after=self.id_after,
             id_before=self.id_before,
         )
@@ -55,6 +107,8 @@ class GroupProjectQuery(ProjectQuery):
     """Which projects of a group a list has."""
 
     include_subgroups: bool = False
+    include_ancestor_groups: WithoutEffect = ""
+    with_shared: WithoutEffect = ""
 
 
 class _LevelsBody(Body):

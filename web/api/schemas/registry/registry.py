@@ -10,18 +10,19 @@ from domain.registry.repositories import RepositoryView, TagView
 from web.api.schemas.base import (
     LARGEST_NUMBER,
     Body,
+    GitLabQuery,
     OffsetQuery,
-    Query,
     Resource,
     Text,
     Time,
+    WithoutEffect,
 )
 
 #: A regular expression in the syntax of RE2.
 _Regex = Annotated[Text, Field(max_length=LONGEST_REGEX)]
 
 
-class RepositoryListQuery(OffsetQuery):
+class RepositoryListQuery(OffsetQuery, GitLabQuery):
     """What a list of repositories shows of each."""
 
     tags: bool = Field(default=False, description="Whether each has its tags.")
@@ -30,14 +31,15 @@ class RepositoryListQuery(OffsetQuery):
     sort: Literal["asc"] = "asc"
 
 
-class RepositoryQuery(Query):
+class RepositoryQuery(GitLabQuery):
     """What is shown of a repository."""
 
     tags: bool = Field(default=False, description="Whether it has its tags.")
     tags_count: bool = Field(default=False, description="Whether it has the number of its tags.")
+    size: WithoutEffect = ""
 
 
-class TagListQuery(OffsetQuery):
+class TagListQuery(OffsetQuery, GitLabQuery):
     """A page of tags, by name: from release 18.0 the next one is in the Link header only."""
 
     cursor: str = Field(default="", description="Of a keyset page: from the link to the next page.")

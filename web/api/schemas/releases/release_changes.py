@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from domain.releases.changes import Interface, Kind
 from domain.releases.listing import ChangeFilter, State
 from domain.releases.version import Release, parse_release
-from web.api.schemas.base import LARGEST_NUMBER, OffsetQuery, Query, Resource, Text
+from web.api.schemas.base import OffsetQuery, PageSize, Query, Resource, Text
 from web.releases.listed import ListedChange
 
 #: All of them are on one page.
@@ -48,9 +48,7 @@ class ReleaseFilterQuery(Query):
 class ReleaseChangeQuery(OffsetQuery, ReleaseFilterQuery):
     """Which changes a list has, by page."""
 
-    per_page: int = Field(
-        default=_LARGEST_PAGE, ge=1, le=LARGEST_NUMBER, description="At most 100 are returned."
-    )
+    per_page: PageSize = _LARGEST_PAGE
 
 
 class ReleaseChange(Resource):

@@ -7,20 +7,31 @@ from pydantic import Field
 
 from domain.ci_cd.project_releases import MOST_LINKS, LinkDetails, LinkView, ReleaseView
 from web.api.schemas.accounts.people import UserReference
-from web.api.schemas.base import Body, GivenTime, OffsetQuery, PagedQuery, Resource, Text, Time
+from web.api.schemas.base import (
+    Body,
+    GitLabQuery,
+    GivenTime,
+    OffsetQuery,
+    PagedQuery,
+    Resource,
+    Text,
+    Time,
+    WithoutEffect,
+)
 
 LinkType = Literal["other", "runbook", "image", "package"]
 _Name = Annotated[Text, Field(min_length=1, max_length=255)]
 _LONGEST_DESCRIPTION = 1_000_000
 
 
-class ReleaseQuery(PagedQuery):
-    """The order of a list of releases."""
+class ReleaseQuery(PagedQuery, GitLabQuery):
+    """Which releases a list has, in which order."""
 
     order_by: str = Field(default="released_at", pattern="^(?:id|released_at|created_at)$")
+    include_html_description: WithoutEffect = ""
 
 
-class LinkQuery(OffsetQuery):
+class LinkQuery(OffsetQuery, GitLabQuery):
     """The parameters of a list of links."""
 
     order_by: Literal["id"] = "id"
