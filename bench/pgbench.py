@@ -59,6 +59,8 @@ _VALUES = {
     "given_hosts": "'web-1.example.com'",
     "given_query": "NULL",
     "given_start": "CAST(NULL AS timestamptz)",
+    "recovered_after": "now()",
+    "recovered_before": "now()",
 }
 #: The same rows for a hundred alerts at once.
 _BATCH = """

@@ -80,6 +80,8 @@ class Alert(Base):
     events: Mapped[int] = mapped_column(default=1)
     started_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
+    #: When the report arrived that resolved it; NULL if none did.
+    recovery_received_at: Mapped[datetime | None]
     last_event_at: Mapped[datetime]
     created_at: Mapped[datetime]
 

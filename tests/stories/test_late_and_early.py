@@ -5,13 +5,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
+from domain.alerts.handling.silent_alerts import resolve_silent
 from domain.alerts.reading.times import END_BEFORE_START
 from domain.alerts.storing.lifecycle import ARRIVED_LATE
-from tests.support.accounts.people import alice, signed_in
+from models import Alert, Integration
+from tests.support.accounts.people import alice, database_of, signed_in
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
 from tests.support.database.stored import alerts_of, newest_delivery
 from tests.support.service.live import LiveGatebell
+from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_to, submit
 
 NINE = "2026-11-21T09:00:00Z"
@@ -109,6 +113,63 @@ def test_what_was_closed_by_hand_and_still_fires_is_told_of_again(
     page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1", timeout=20)
     assert submit(browser, page, form_to(page, "/status"), status="resolved").ok
     assert endpoint.post(webhook(item("a"), *others)).json()[0] == {"iid": 2, "title": "a"}
+
+
+def let_copies_have_come(gatebell: LiveGatebell, endpoint: Endpoint, **time: float) -> None:
+    """Let the recoveries of a project have arrived earlier than they did."""
+    ids = [alert.id for alert in alerts_of(gatebell, endpoint.project)]
+    with database_of(gatebell) as session:
+        for alert in session.scalars(select(Alert).where(Alert.id.in_(ids))):
+            assert alert.recovery_received_at is not None
+            alert.recovery_received_at -= timedelta(**time)
+
+
+@pytest.mark.spec("I16")
+@pytest.mark.both_databases
+@pytest.mark.parametrize("others", [(), (item("other"),)])
+def test_a_payload_that_comes_again_after_its_recovery_is_a_new_alert(
+    gatebell: LiveGatebell, others: tuple[dict[str, Any], ...]
+) -> None:
+    endpoint = connect(gatebell, kind="prometheus")
+    endpoint.post(webhook(item("a")))
+    endpoint.post(webhook(resolved("a")))
+    # A redundant Alertmanager that lags does not make its copy count for longer.
+    let_copies_have_come(gatebell, endpoint, seconds=290)
+    assert endpoint.post(webhook(item("a"))).json()[0]["iid"] == 1
+    let_copies_have_come(gatebell, endpoint, seconds=15)
+    assert endpoint.post(webhook(item("a"), *others)).json()[0] == {"iid": 2, "title": "a"}
+    first, second, *_ = alerts_of(gatebell, endpoint.project)
+    assert (first.status, first.events) == ("resolved", 2)
+    assert (second.status, second.started_at) == ("triggered", first.started_at)
+    # It is an alert like any other: repeated, and over with its own recovery.
+    assert endpoint.post(webhook(item("a"))).json()[0]["iid"] == 2
+    endpoint.post(webhook(resolved("a")))
+    assert {each.status for each in alerts_of(gatebell, endpoint.project)[:2]} == {"resolved"}
+
+
+@pytest.mark.spec("I16")
+@pytest.mark.both_databases
+def test_senders_without_copies_can_do_without_the_window(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    with changed_settings(gatebell, late_copy_seconds="0"):
+        endpoint.accepted(fingerprint="x", start_time=NINE)
+        endpoint.accepted(fingerprint="x", start_time=NINE, end_time="2026-11-21T10:00:00Z")
+        assert endpoint.accepted(fingerprint="x", start_time=NINE)["iid"] == 2
+
+
+@pytest.mark.spec("I16")
+def test_what_was_resolved_for_want_of_reports_and_fires_again_is_a_new_alert(
+    gatebell: LiveGatebell,
+) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(fingerprint="x", start_time=NINE)
+    with database_of(gatebell) as session:
+        integration = session.get_one(Integration, endpoint.id)
+        integration.resolve_after_minutes = 1
+        after = datetime.now(UTC) + timedelta(minutes=2)
+        resolve_silent(session=session, now=after, between=lambda: None)
+    assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
+    assert endpoint.accepted(fingerprint="x", start_time=NINE)["iid"] == 2
 
 
 def test_a_report_without_a_start_is_no_copy(gatebell: LiveGatebell) -> None:

@@ -18,6 +18,7 @@ from web.alerts.delivery_limits import check_rate
 from web.http.errors import status_of
 from web.metrics import count_alerts
 from web.services import Services, services, settings
+from web.settings.policies import late_copies
 
 #: The largest size that the column holds, in bytes; a sender may declare more.
 _LARGEST_SIZE = 2**31 - 1
@@ -41,6 +42,7 @@ def inbound_delivery(receiver: Receiver, moment: datetime, stopwatch: Stopwatch)
         stopwatch=stopwatch,
         mapping=receiver.mapping,
         user_agent=request.environ.get("HTTP_USER_AGENT"),
+        late_copies=late_copies(settings()),
     )
 
 

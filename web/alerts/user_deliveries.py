@@ -30,6 +30,7 @@ from domain.errors import ConflictError, DomainError
 from web.extensions import db
 from web.http.errors import status_of
 from web.services import now, reading, services, settings
+from web.settings.policies import late_copies
 
 #: The length of the column.
 _LONGEST_SENDER = 64
@@ -170,4 +171,5 @@ def _delivery(integration: IntegrationView, body: bytes, *, sender: str) -> Inbo
         received_at=now(),
         stopwatch=start_stopwatch(),
         mapping=integration.mapping,
+        late_copies=late_copies(settings()),
     )

@@ -257,6 +257,12 @@ class Settings(MonitoringSettings):
         kind=kinds.yes_or_no(),
         doc="Group alerts without a fingerprint by their content.",
     )
+    late_copy_seconds: int = live(
+        300,
+        kinds.whole_number(0, 86_400, "seconds"),
+        "How long after a recovery arrived a report with an earlier start counts as a late copy of "
+        "its alert and opens nothing; 0 turns this off.",
+    )
     delivery_keep_count: int = live(
         1_000,
         kinds.whole_number(10, 1_000_000),

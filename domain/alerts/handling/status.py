@@ -233,3 +233,4 @@ def _give(alert: Alert, status: str, now: datetime) -> None:
     alert.status = status
     # An alert that starts in the future does not end before its start.
     alert.ended_at = max(now, alert.started_at) if status == "resolved" else None
+    alert.recovery_received_at = None

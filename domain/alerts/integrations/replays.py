@@ -129,7 +129,9 @@ def replay(
 def _store(
     refused: Refused, parsed: ParsedBody, delivery: InboundDelivery, connection: KeptConnection
 ) -> IntakeResult:
-    result = receive_within(parsed, delivery, connection=connection)
+    # What recovered since it arrived is over.
+    first = replace(delivery, first_received_at=refused.received_at)
+    result = receive_within(parsed, first, connection=connection)
     _mark(refused.id, result.delivery_id, connection)
     return result
 

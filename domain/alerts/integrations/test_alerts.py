@@ -74,7 +74,7 @@ def dry_run(
 ) -> TestAlertResult:
     """Explain what storing the body would do, and store nothing; raise the errors of a receiver."""
     parsed = _read(delivery, reading=reading)
-    outcomes = preview(parsed.alerts, delivery.project_id, connection=connection)
+    outcomes = preview(parsed.alerts, delivery, connection=connection)
     would = (
         _preview_of(outcome, alert) for outcome, alert in zip(outcomes, parsed.alerts, strict=True)
     )

@@ -78,7 +78,7 @@ def _resolve(
     known = batch.existing(parsed.alerts, delivery.project_id, connection=connection)
     if all(each.ended_at is not None for each in known.values()):
         return _log(parsed, delivery, NOTHING_OPEN, connection=connection)
-    decided = plan(parsed.alerts, known)
+    decided = plan(parsed.alerts, known, delivery.arrival)
     delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)
     return result_of(decided, delivery_id, iids)
 

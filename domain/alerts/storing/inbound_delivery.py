@@ -1,10 +1,11 @@
 """A request to a receiver before it is stored, and the column values made from it."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_value
+from domain.alerts.storing.lifecycle import Arrival
 from domain.clock import Stopwatch
 
 #: Largest duration that the column holds, in microseconds: more than half an hour.
@@ -33,6 +34,21 @@ class InboundDelivery:
     is_test: bool = False
     #: As the client calls itself; stored if the delivery is refused.
     user_agent: str | None = None
+    #: For how long after a recovery copies of its alert arrive late; zero for what has no copies.
+    late_copies: timedelta = timedelta(0)
+    #: When a body arrived that is replayed now.
+    first_received_at: datetime | None = None
+
+    @property
+    def arrival(self) -> Arrival:
+        """What decides whether its items are late copies."""
+        first = min(self.first_received_at or self.received_at, self.received_at)
+        return Arrival(
+            self.received_at,
+            recovered_after=first - self.late_copies,
+            # A recovery may have been received by a host whose clock runs ahead.
+            recovered_before=self.received_at + self.late_copies,
+        )
 
 
 def delivery_values(delivery: InboundDelivery) -> dict[str, object]:

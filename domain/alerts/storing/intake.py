@@ -48,11 +48,12 @@ def receive_within(
 
 
 def preview(
-    alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
+    alerts: Sequence[IncomingAlert], delivery: InboundDelivery, *, connection: KeptConnection
 ) -> tuple[ItemOutcome, ...]:
-    """Return the outcome that each alert would have if it arrived now; change nothing."""
+    """Return the outcome that each alert of a delivery would have; change nothing."""
     batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
-    return plan(alerts, batch.existing(alerts, project_id, connection=connection)).outcomes
+    known = batch.existing(alerts, delivery.project_id, connection=connection)
+    return plan(alerts, known, delivery.arrival).outcomes
 
 
 def _is_single_alert(parsed: ParsedBody) -> bool:
@@ -70,8 +71,7 @@ def receive_in_transaction(
     """Store the alerts of a body in the transaction that the connection has begun."""
     batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
     batch.lock_project(delivery.project_id, connection=connection)
-    decided = plan(
-        parsed.alerts, batch.existing(parsed.alerts, delivery.project_id, connection=connection)
-    )
+    known = batch.existing(parsed.alerts, delivery.project_id, connection=connection)
+    decided = plan(parsed.alerts, known, delivery.arrival)
     delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)
     return result_of(decided, delivery_id, iids)

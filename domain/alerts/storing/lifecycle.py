@@ -43,6 +43,16 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Arrival:
+    """When a body arrived, and which recoveries copies of it may have missed."""
+
+    received_at: datetime
+    #: A copy arrives late if the recovery of its alert was received between these moments.
+    recovered_after: datetime
+    recovered_before: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Existing:
     """A stored alert: the open one with a fingerprint, else the one resolved last."""
 
@@ -52,8 +62,8 @@ class Existing:
     started_at: datetime
     #: None while it is open.
     ended_at: datetime | None
-    #: A user resolved it, so its cause may persist.
-    is_closed_by_hand: bool = False
+    #: None if no report resolved it, so that its cause may persist.
+    recovery_received_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ class Planned:
     index: int
     started_at: datetime
     ended_at: datetime | None
-    is_closed_by_hand: bool = False
+    recovery_received_at: datetime | None = None
 
 
 #: An alert that an item can match.
@@ -127,7 +137,7 @@ def looks_back(incoming: IncomingAlert) -> bool:
     return incoming.ended_at is not None or incoming.given_start is not None
 
 
-def decide(existing: Known | None, incoming: IncomingAlert) -> Decision:
+def decide(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) -> Decision:
     """Return what an item does to the alert that has its fingerprint.
 
     An item without a fingerprint matches no alert: it opens one, or is stored as resolved.
@@ -135,7 +145,7 @@ def decide(existing: Known | None, incoming: IncomingAlert) -> Decision:
     if incoming.fingerprint is None:
         existing = None
     if incoming.ended_at is None:
-        return _decide_firing(existing, incoming)
+        return _decide_firing(existing, incoming, arrival)
     if existing is None:
         return StoreResolved(incoming.ended_at)
     if existing.ended_at is not None:
@@ -145,18 +155,24 @@ def decide(existing: Known | None, incoming: IncomingAlert) -> Decision:
     return Resolve(existing, incoming.ended_at)
 
 
-def _decide_firing(existing: Known | None, incoming: IncomingAlert) -> Decision:
+def _decide_firing(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) -> Decision:
     if existing is None:
         return Open()
     if existing.ended_at is None:
         return Join(existing)
-    start = incoming.given_start
-    # If a user resolved the alert while its cause persists, senders keep reporting it with the same
-    # start: such a report opens a new alert.
-    if start is None or existing.is_closed_by_hand:
-        return Open()
-    is_copy = start < existing.ended_at or start == existing.started_at
-    return CountLate(existing) if is_copy else Open()
+    is_late = _is_late_copy(existing.ended_at, existing.recovery_received_at, incoming, arrival)
+    return CountLate(existing) if is_late else Open()
+
+
+def _is_late_copy(
+    ended_at: datetime, recovered_at: datetime | None, incoming: IncomingAlert, arrival: Arrival
+) -> bool:
+    # Senders with a constant start fire again after their recovery, and one whose alert was
+    # resolved by something else than a report still fires: both open a new alert.
+    if incoming.given_start is None or recovered_at is None:
+        return False
+    is_recent = arrival.recovered_after < recovered_at < arrival.recovered_before
+    return is_recent and incoming.given_start < ended_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +241,7 @@ class Plan:
 class _Draft:
     """A plan that is being built."""
 
+    arrival: Arrival
     new: list[NewAlert] = field(default_factory=list)
     bumps: Counter[int] = field(default_factory=Counter)
     reported: dict[int, tuple[ReportedFields, int]] = field(default_factory=dict)
@@ -232,7 +249,8 @@ class _Draft:
 
     def create(self, incoming: IncomingAlert) -> Known:
         self.new.append(NewAlert(incoming, events=1, resolved_at=incoming.ended_at))
-        return Planned(len(self.new) - 1, incoming.started_at, incoming.ended_at)
+        recovered_at = None if incoming.ended_at is None else self.arrival.received_at
+        return Planned(len(self.new) - 1, incoming.started_at, incoming.ended_at, recovered_at)
 
     def count_event(self, alert: Known) -> Known:
         match alert:
@@ -263,7 +281,8 @@ class _Draft:
                 self.resolutions[alert.alert_id] = ended_at
             case Planned(index=index):
                 self.new[index] = replace(self.new[index], resolved_at=ended_at)
-        return replace(alert, ended_at=ended_at)
+        recovered_at = self.arrival.received_at
+        return replace(alert, ended_at=ended_at, recovery_received_at=recovered_at)
 
     def apply(self, decision: Decision, incoming: IncomingAlert) -> Known:
         match decision:
@@ -297,18 +316,20 @@ def _warning_on(decision: Decision) -> str | None:
     return None
 
 
-def plan(incoming: Iterable[IncomingAlert], existing: Mapping[bytes, Existing]) -> Plan:
+def plan(
+    incoming: Iterable[IncomingAlert], existing: Mapping[bytes, Existing], arrival: Arrival
+) -> Plan:
     """Return the changes that a batch makes, and the outcome of each of its items.
 
     `existing` has the stored alert of each fingerprint. Items are applied in order: one matches the
     alert with its fingerprint in the state that the earlier items left it in.
     """
     known: dict[bytes, Known] = dict(existing)
-    draft = _Draft()
+    draft = _Draft(arrival)
     outcomes: list[ItemOutcome] = []
     for item in incoming:
         matched = known.get(item.fingerprint) if item.fingerprint is not None else None
-        decision = decide(matched, item)
+        decision = decide(matched, item, arrival)
         alert = draft.apply(decision, item)
         if item.fingerprint is not None:
             known[item.fingerprint] = alert

@@ -39,7 +39,7 @@ _LOCK = text("SELECT last_iid FROM alert_counters WHERE project_id = :project_id
 _EXISTING = text(
     """
 SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at,
-  CAST(NULL AS timestamptz) AS ended_at, false AS is_closed_by_hand
+  CAST(NULL AS timestamptz) AS ended_at, CAST(NULL AS timestamptz) AS recovery_received_at
 FROM unnest(CAST(:fingerprints AS bytea[])) AS wanted (fingerprint)
 CROSS JOIN LATERAL (
   SELECT id, iid, title, started_at FROM alerts
@@ -48,11 +48,11 @@ CROSS JOIN LATERAL (
 ) AS met
 UNION ALL
 SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at, met.ended_at,
-  (SELECT note.text FROM alert_notes AS note WHERE note.alert_id = met.id
-    AND note.kind = 'status' ORDER BY note.id DESC LIMIT 1) IS NOT DISTINCT FROM 'resolved'
+  met.recovery_received_at
 FROM unnest(CAST(:looking_back AS bytea[])) AS wanted (fingerprint)
 CROSS JOIN LATERAL (
-  SELECT id, iid, title, status, started_at, coalesce(ended_at, last_event_at) AS ended_at
+  SELECT id, iid, title, status, started_at, coalesce(ended_at, last_event_at) AS ended_at,
+    recovery_received_at
   FROM alerts
   WHERE fingerprint = wanted.fingerprint AND project_id + 0 = :project_id
   ORDER BY project_id DESC, id DESC LIMIT 1
@@ -83,6 +83,8 @@ WITH touched AS MATERIALIZED (
   UPDATE alerts SET events = alerts.events + touched.events, last_event_at = :received_at,
     status = coalesce(touched.status, alerts.status),
     ended_at = coalesce(touched.ended_at, alerts.ended_at),
+    recovery_received_at = CASE WHEN touched.status = 'resolved' THEN :received_at
+      ELSE alerts.recovery_received_at END,
     {set_clause(_REPORTED, delivery_id="delivery.id", item_index="touched.item_index")}
   FROM touched, delivery WHERE touched.row_state = 'stored' AND alerts.id = touched.id
   RETURNING alerts.id
@@ -96,11 +98,11 @@ WITH touched AS MATERIALIZED (
 ), opened AS (
   INSERT INTO alerts (id, project_id, iid, integration_id, delivery_id, item_index, fingerprint,
     status, severity, severity_reason, title, description, service, monitoring_tool, hosts, query,
-    environment, events, started_at, ended_at, last_event_at, created_at)
+    environment, events, started_at, ended_at, recovery_received_at, last_event_at, created_at)
   SELECT taken.ids[ordinal], :project_id, taken.iids[ordinal], :integration_id, delivery.id,
     item_index, decode(fingerprint, 'hex'), status, severity, severity_reason, title, description,
     service, monitoring_tool, hosts, query, environment, events, started_at, ended_at,
-    :received_at, :received_at
+    CASE WHEN status = 'resolved' THEN :received_at END, :received_at, :received_at
   FROM touched, taken, delivery, (SELECT count(*) FROM changed) AS before
   WHERE row_state = 'new'
 ), occurrence AS (

@@ -47,12 +47,13 @@ WITH next_delivery AS (
   SELECT nextval(('alert_iids_' || :project_id)::regclass)::int AS iid
   WHERE NOT EXISTS (SELECT FROM joined) AND NOT EXISTS (
     SELECT FROM (
-      SELECT status, started_at, ended_at FROM alerts
+      SELECT status, ended_at, recovery_received_at FROM alerts
       WHERE fingerprint = :fingerprint AND project_id + 0 = :project_id
       ORDER BY project_id DESC, id DESC LIMIT 1
     ) AS last
-    WHERE last.status = 'resolved'
-      AND (:given_start < last.ended_at OR :given_start = last.started_at)
+    WHERE last.status = 'resolved' AND :given_start < last.ended_at
+      AND last.recovery_received_at > :recovered_after
+      AND last.recovery_received_at < :recovered_before
   )
 ), opened AS (
   INSERT INTO alerts (project_id, iid, integration_id, delivery_id, item_index, fingerprint,
@@ -104,6 +105,8 @@ def store(
         **_reported(alert, values),
         **delivery_values(delivery),
         "now": delivery.received_at,
+        "recovered_after": delivery.arrival.recovered_after,
+        "recovered_before": delivery.arrival.recovered_before,
         "remarks": orjson.dumps(parse_warnings_of(parsed)).decode(),
         "truncated_alerts": parsed.truncated_alerts,
         "dropped": parsed.dropped,

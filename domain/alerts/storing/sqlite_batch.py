@@ -25,7 +25,7 @@ from domain.alerts.storing.lifecycle import (
 )
 from domain.alerts.storing.reported_fields import COLUMNS, set_clause
 from domain.database.statements import KeptConnection
-from models import Alert, AlertCounter, AlertNote, Delivery, Occurrence
+from models import Alert, AlertCounter, Delivery, Occurrence
 
 #: Fingerprints per query: SQLite limits the number of parameters of a statement.
 _CHUNK = 5000
@@ -37,14 +37,6 @@ def lock_project(project_id: int, *, connection: KeptConnection) -> None:
 
 #: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0007).
 _OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
-#: The status that a user gave the alert last; NULL if none did.
-_LAST_STATUS = (
-    select(AlertNote.text)
-    .where(AlertNote.alert_id == Alert.id, AlertNote.kind == "status")
-    .order_by(AlertNote.id.desc())
-    .limit(1)
-    .scalar_subquery()
-)
 
 
 class FoundAlert(NamedTuple):
@@ -58,7 +50,7 @@ class FoundAlert(NamedTuple):
     started_at: datetime
     #: The last event's time if the alert is open.
     ended_at: datetime
-    is_closed_by_hand: bool
+    recovery_received_at: datetime | None
 
 
 EXISTING = select(
@@ -69,7 +61,7 @@ EXISTING = select(
     Alert.status,
     Alert.started_at,
     func.coalesce(Alert.ended_at, Alert.last_event_at).label("ended_at"),
-    _LAST_STATUS.is_not_distinct_from(RESOLVED).label("is_closed_by_hand"),
+    Alert.recovery_received_at,
 )
 
 _OPEN = EXISTING.where(
@@ -115,7 +107,7 @@ def _look_up(
                 alert.title,
                 started_at=alert.started_at,
                 ended_at=alert.ended_at if alert.status == RESOLVED else None,
-                is_closed_by_hand=alert.is_closed_by_hand,
+                recovery_received_at=alert.recovery_received_at,
             )
     return found
 
@@ -138,7 +130,12 @@ _INSERT_DELIVERY = insert(Delivery).returning(Delivery.id)
 _RESOLVE = (
     update(Alert)
     .where(Alert.id == bindparam("alert_id"))
-    .values(status=RESOLVED, ended_at=bindparam("ended"), last_event_at=bindparam("now"))
+    .values(
+        status=RESOLVED,
+        ended_at=bindparam("ended"),
+        last_event_at=bindparam("now"),
+        recovery_received_at=bindparam("now"),
+    )
 )
 
 _BUMP = (
@@ -228,6 +225,7 @@ def _store_new(
             "events": each.events,
             "status": each.status,
             "ended_at": each.resolved_at,
+            "recovery_received_at": delivery.received_at if each.resolved_at else None,
         }
         for iid, each in zip(iids, new, strict=True)
     ]

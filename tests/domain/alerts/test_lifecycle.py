@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -7,11 +8,13 @@ from hypothesis import strategies as st
 
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, ParsedBody, Severity
 from domain.alerts.reading.times import END_BEFORE_START
+from domain.alerts.storing import lifecycle
 from domain.alerts.storing.intake_result import outcome_values, result_of
 from domain.alerts.storing.lifecycle import (
     ARRIVED_LATE,
     Action,
     AlreadyResolved,
+    Arrival,
     CountLate,
     Existing,
     ExistingOutcome,
@@ -22,8 +25,6 @@ from domain.alerts.storing.lifecycle import (
     Plan,
     Resolve,
     StoreResolved,
-    decide,
-    plan,
 )
 from tests.support.wire.garbage import bounded
 
@@ -31,9 +32,26 @@ NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EVENING = NOON + timedelta(hours=6)
 DISK, LOAD = b"d" * 32, b"l" * 32
 OPEN = Existing(alert_id=70, iid=7, title="Disk full", started_at=NOON, ended_at=None)
-RESOLVED = replace(OPEN, ended_at=EVENING)
+RESOLVED = replace(OPEN, ended_at=EVENING, recovery_received_at=EVENING)
+#: Copies that arrive within five minutes of a recovery are late ones.
+WINDOW = timedelta(minutes=5)
 #: What the sender leaves out where it says nothing of when it began.
 NO_START = frozenset({"started_at"})
+
+
+def arriving(at: datetime, window: timedelta = WINDOW) -> Arrival:
+    return Arrival(at, recovered_after=at - window, recovered_before=at + window)
+
+
+SOON = arriving(EVENING + timedelta(minutes=1))
+
+
+def decide(existing: Existing | None, incoming: IncomingAlert, at: Arrival = SOON) -> object:
+    return lifecycle.decide(existing, incoming, at)
+
+
+def plan(incoming: Sequence[IncomingAlert], existing: dict[bytes, Existing]) -> Plan:
+    return lifecycle.plan(incoming, existing, SOON)
 
 
 def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> IncomingAlert:
@@ -210,17 +228,41 @@ def test_a_copy_of_what_is_over_is_counted_there_and_opens_nothing() -> None:
     [
         (RESOLVED, EVENING - timedelta(microseconds=1), CountLate(RESOLVED)),
         (RESOLVED, EVENING, Open()),
-        # An alert without a length: the start of another one is a moment later.
-        (replace(RESOLVED, ended_at=NOON), NOON, CountLate(replace(RESOLVED, ended_at=NOON))),
-        (replace(RESOLVED, ended_at=NOON), NOON + timedelta(seconds=1), Open()),
-        # Nobody said that it is over: it was only closed here.
-        (replace(RESOLVED, is_closed_by_hand=True), NOON, Open()),
+        # An alert without a length has no copy that began before its end.
+        (replace(RESOLVED, ended_at=NOON), NOON, Open()),
+        # No report said that it is over: it was only closed here.
+        (replace(RESOLVED, recovery_received_at=None), NOON, Open()),
     ],
 )
 def test_what_began_after_the_end_is_another_alert(
     met: Existing, start: datetime, decision: object
 ) -> None:
     assert decide(met, copy(start)) == decision
+
+
+@pytest.mark.spec("I16")
+@pytest.mark.parametrize(
+    ("minutes", "decision"),
+    [(4.9, CountLate(RESOLVED)), (5, Open()), (60, Open()), (-4.9, CountLate(RESOLVED))],
+)
+def test_a_copy_arrives_late_for_five_minutes_after_the_recovery(
+    minutes: float, decision: object
+) -> None:
+    arrival = arriving(EVENING + timedelta(minutes=minutes))
+    assert decide(RESOLVED, copy(NOON), arrival) == decision
+
+
+@pytest.mark.spec("I16")
+def test_a_recovery_that_a_clock_ahead_has_received_holds_nothing_back() -> None:
+    assert decide(RESOLVED, copy(NOON), arriving(EVENING - timedelta(hours=1))) == Open()
+
+
+@pytest.mark.spec("I16")
+def test_without_a_window_nothing_arrives_late() -> None:
+    at = arriving(EVENING, timedelta(0))
+    assert decide(RESOLVED, copy(NOON), at) == Open()
+    planned = lifecycle.plan([recovery(), copy(NOON)], {DISK: OPEN}, at)
+    assert actions(planned) == ["resolved", "opened"]
 
 
 def test_a_batch_knows_what_it_has_ended_itself() -> None:

@@ -2,12 +2,13 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
-from models import Integration
-from tests.support.accounts.people import alice, unique
+from models import Alert, Delivery, Integration, Project
+from tests.support.accounts.people import alice, database_of, unique
 from tests.support.alerts.integration_pages import opened
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, captured, connect
@@ -184,6 +185,30 @@ def test_refused_deliveries_of_a_period_are_replayed_once_and_in_order(
     assert (again["replayed"], again["still_refused"]) == ([], [broken.id])
     assert worker.post("/replay").status_code == 400
     assert worker.post("/replay", since=SINCE, until=SINCE).json()["replayed"] == []
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("I16")
+def test_a_replay_of_what_recovered_since_it_arrived_opens_nothing(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    disk = {"title": "Disk", "fingerprint": "disk", "start_time": "2026-11-21T07:00:00Z"}
+    endpoint.accepted(**disk)
+    refuse(gatebell, endpoint, disk)
+    endpoint.accepted(**disk, end_time="2026-11-21T08:00:00Z")
+    project = Project.path == endpoint.project
+    ids = select(Project.id).where(project).scalar_subquery()
+    hour = timedelta(hours=1)
+    with database_of(gatebell) as session:
+        for row in session.scalars(select(Alert).where(Alert.project_id == ids)):
+            assert row.recovery_received_at is not None
+            row.recovery_received_at -= hour
+        for delivery in session.scalars(select(Delivery).where(Delivery.project_id == ids)):
+            delivery.received_at -= hour
+    script(gatebell, endpoint).post("/replay", since=SINCE)
+    alerts = alerts_of(gatebell, endpoint.project)
+    assert [(alert.status, alert.events) for alert in alerts] == [("resolved", 2)]
+    endpoint.accepted(**disk)
+    assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][1:] == ["triggered"]
 
 
 def test_what_was_refused_twice_is_replayed_once(gatebell: LiveGatebell) -> None:

@@ -56,7 +56,7 @@ def made(app: Flask, kind: str) -> dict[str, Any]:
             "prometheus",
             webhook(resolved("a"), item("b")),
             "wanted",
-            ["fingerprint = ", "fingerprint = ", "alert_id = met.id"],
+            ["fingerprint = ", "fingerprint = "],
         ),
         ("prometheus", webhook(item("other 1"), item("b")), "WITH touched", ["id = touched.id"]),
     ],
