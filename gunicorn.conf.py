@@ -30,7 +30,9 @@ from web.server.shared_counters import (
 )
 from web.server.tls import CertificateFilesError, open_certificate, serve_certificate
 from web.settings.reader import SettingsError, misspelt_in_environment, settings_from_environment
+from web.standard_streams import unblock_standard_streams
 
+unblock_standard_streams()
 _log = logging.getLogger("gatebell.settings")
 try:
     _settings = settings_from_environment()

@@ -7,12 +7,14 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import orjson
 from flask import g, has_app_context
 
 from web.settings.reader import Settings
+from web.standard_streams import describe_dropped_lines
 
 #: The standard attributes of records; all others come from `extra` and are logged.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"asctime", "message", "taskName"}
@@ -135,3 +137,20 @@ def configure_logging(settings: Settings) -> None:
     """Set up the logs of this process."""
     skip_unused_record_fields()
     logging.config.dictConfig(logging_configuration(settings))
+    formatter = JsonFormatter() if logs_json(settings) else TextFormatter()
+    describe_dropped_lines(partial(_dropped_lines, formatter))
+
+
+def _dropped_lines(formatter: logging.Formatter, count: int) -> str:
+    """Return the line that says how many others are missing before it."""
+    return formatter.format(
+        logging.makeLogRecord(
+            {
+                "name": "gatebell.log",
+                "levelno": logging.WARNING,
+                "levelname": "WARNING",
+                "msg": "lines of this log were dropped, because nobody read it",
+                "dropped": count,
+            }
+        )
+    )

@@ -58,6 +58,11 @@ _POOL_EVENTS = Counter(
     "Pools of connections: the last_connection_taken of one, or a request that timed_out waiting.",
     ("event",),
 )
+_DROPPED_LOG_LINES = Counter(
+    "gatebell_dropped_log_lines_total",
+    "Lines of the log that are missing, because nobody read it in time.",
+    ("reason",),
+)
 
 #: Methods with a label of their own; all others count as "other".
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -149,6 +154,12 @@ def count_dropped_calls(count: int) -> None:
     """Count calls that are missing in the records of API usage."""
     if _Counting.is_on and count:
         _DROPPED_CALLS.labels("memory").inc(count)
+
+
+def count_dropped_log_lines(count: int) -> None:
+    """Count lines that are missing in the log."""
+    if _Counting.is_on and count:
+        _DROPPED_LOG_LINES.labels("unread").inc(count)
 
 
 def count_last_connection_taken() -> None:

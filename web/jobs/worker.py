@@ -40,6 +40,7 @@ from web.jobs.self_monitor import SelfMonitor
 from web.jobs.webhooks import WebhookDeliveries
 from web.logging import configure_logging
 from web.settings.reader import Settings, SettingsError, settings_from_environment
+from web.standard_streams import unblock_standard_streams
 
 _MINUTE = timedelta(minutes=1)
 #: Longest pause between polls of the queue.
@@ -149,6 +150,7 @@ def add_deletion_task(queue: Huey, settings: Settings, *, remove: Callable[[], N
 def main() -> None:
     """Run the worker until it is told to stop, and finish the current tasks."""
     keep_what_is_loaded()
+    unblock_standard_streams()
     try:
         settings = settings_from_environment()
         configure_logging(settings)

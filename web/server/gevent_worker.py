@@ -39,6 +39,7 @@ from werkzeug.exceptions import ServiceUnavailable
 from web.server.early_signals import release_signals
 from web.server.request_body import GRACEFUL_CLOSE_SECONDS, DeadlineBody, close_gracefully
 from web.server.tls import ServedCertificate, handshake_failure, served_certificate, shake_hands
+from web.standard_streams import dropped_lines
 
 #: With fewer free connections than this, the longest idle one is closed.
 _FREE_CONNECTIONS = 10
@@ -141,6 +142,8 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self._handshakes: dict[Any, None] = {}
         self._connections = Pool(self.worker_connections)
         self._stop_requested = Event()
+        #: Dropped lines of the log that are counted already.
+        self._counted_lines = 0
 
     def init_process(self) -> None:
         """Prepare the process and serve."""
@@ -167,6 +170,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self.notify()
             self._close_idle(monotonic())
             self._look_after_certificate()
+            self._count_dropped_lines()
             self._stop_requested.wait(1.0)
         for listener_server in listeners:
             listener_server.accept_waiting_and_close()
@@ -284,6 +288,14 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         if certificate is not None:
             certificate.refresh()
             certificate.warn()
+
+    def _count_dropped_lines(self) -> None:
+        """Count the lines of the log that nobody read in time."""
+        from web import metrics  # noqa: PLC0415 - it counts where the process was told after its fork
+
+        dropped = dropped_lines()
+        metrics.count_dropped_log_lines(dropped - self._counted_lines)
+        self._counted_lines = dropped
 
     def _make_room(self) -> None:
         """If nearly all connections are taken, close one that waits for its client."""

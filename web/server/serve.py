@@ -25,6 +25,7 @@ from web.server.bootstrap import Credentials, ensure_first_administrator
 from web.server.supervisor import Program, Supervisor
 from web.server.tls import CertificateFilesError, open_certificate
 from web.settings.reader import Settings, SettingsError, settings_from_environment
+from web.standard_streams import unblock_standard_streams
 
 #: Seconds beyond GRACEFUL_TIMEOUT_SECONDS that a process may take to stop.
 _GRACE_SECONDS = 5
@@ -36,6 +37,7 @@ _WRONG_SETTING = 2
 def main() -> None:
     """Check, migrate, create the first administrator, and serve until told to stop."""
     keep_what_is_loaded()
+    unblock_standard_streams()
     try:
         settings = settings_from_environment()
         configure_logging(settings)

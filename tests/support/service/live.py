@@ -107,6 +107,8 @@ class LiveGatebell:
         self.program = WEB_SERVER if only == "web" else ("-m", "web.server.serve")
         #: Where the code lies that it runs; the environment and this may change between starts.
         self.code = ROOT
+        #: A file descriptor to write to instead of the log file.
+        self.output: int | None = None
         self._log = instance_path / "log"
         self._sessions: list[requests.Session] = []
         self._engine: Engine | None = None
@@ -122,8 +124,8 @@ class LiveGatebell:
                 cwd=self.code,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=log if self.output is None else self.output,
+                stderr=log if self.output is None else self.output,
             )
         _running.add(self)
         deadline = monotonic() + _START_SECONDS
@@ -170,6 +172,10 @@ class LiveGatebell:
             self._process.kill()
             self._process.wait()
             raise
+
+    def is_running(self) -> bool:
+        """Return whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:

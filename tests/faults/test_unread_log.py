@@ -1,0 +1,190 @@
+"""Whoever reads the log stops reading: the service goes on, and says later what is missing."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from select import select
+from time import monotonic
+from typing import Any
+
+import pytest
+import requests
+
+from tests.faults.processes import children, wait_until
+from tests.support.alerts.senders import connect
+from tests.support.service.live import ROOT, LiveGatebell, NewService
+
+_ASKED = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+#: Requests whose lines do not fit into what a process keeps, and how many are sent at once.
+_MANY, _AT_ONCE = 12_000, 50
+_SECONDS = 120
+
+
+@dataclass
+class Pipe:
+    """A pipe that is the output of programs, and whose reader reads only when it is told to."""
+
+    reading: int
+    writing: int
+
+    def fill(self) -> int:
+        """Fill it, as if nobody had read for long; return with how many bytes."""
+        os.set_blocking(self.writing, False)
+        count = 0
+        try:
+            while True:
+                count += os.write(self.writing, b"\n")
+        except BlockingIOError:
+            os.set_blocking(self.writing, True)
+            return count
+
+    def lines_until(self, pattern: str) -> list[str]:
+        """Read until a line has this in it, and return all lines."""
+        found, deadline = b"", monotonic() + _SECONDS
+        while not re.search(pattern.encode() + rb".*\n", found):
+            assert monotonic() < deadline, found[-2000:]
+            if select([self.reading], [], [], 0.1)[0]:
+                found += os.read(self.reading, 1024 * 1024)
+        return found.decode().splitlines()
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    """A pipe, full from the start."""
+    made = Pipe(*os.pipe())
+    made.fill()
+    yield made
+    os.close(made.reading)
+    os.close(made.writing)
+
+
+@pytest.fixture
+def live(new_service: NewService, pipe: Pipe) -> Iterator[LiveGatebell]:
+    """A service that writes to the pipe."""
+    made = new_service("sqlite", WEB_CONCURRENCY="1")
+    made.output = pipe.writing
+    made.start()
+    yield made
+    if made.is_running():
+        made.stop()
+
+
+def ask_often(live: LiveGatebell) -> None:
+    """Send many requests on one connection, each of which is answered."""
+    with socket.create_connection(("127.0.0.1", live.port), timeout=_SECONDS) as client:
+        for _ in range(_MANY // _AT_ONCE):
+            client.sendall(_ASKED * _AT_ONCE)
+            answer = b""
+            while answer.count(b"HTTP/1.1 200") < _AT_ONCE or not answer.endswith(b"}\n"):
+                piece = client.recv(65_536)
+                assert piece
+                answer += piece
+
+
+def metric(live: LiveGatebell, name: str) -> float:
+    text = requests.get(f"{live.url}/metrics", timeout=10).text
+    return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name))
+
+
+def test_requests_go_on_while_nobody_reads_and_the_log_says_what_is_missing(
+    live: LiveGatebell, pipe: Pipe
+) -> None:
+    endpoint = connect(live)
+    ask_often(live)
+    assert requests.get(f"{live.url}/healthz", timeout=10).status_code == 200
+    assert endpoint.post(b'{"title": "the disk is full"}').status_code == 200
+    # The worker works, too, and the supervisor starts it again.
+    wait_until(lambda: metric(live, "gatebell_worker_last_seen_timestamp_seconds"))
+    (worker,) = workers_of(live)
+    os.kill(worker, 9)
+    wait_until(lambda: workers_of(live) not in ([], [worker]))
+    wait_until(lambda: metric(live, "gatebell_dropped_log_lines_total"))
+    dropped = metric(live, "gatebell_dropped_log_lines_total")
+
+    lines = [json.loads(line) for line in pipe.lines_until('"dropped"') if line.startswith("{")]
+    missing = [line for line in lines if "dropped" in line]
+    assert missing[0]["level"] == "WARNING"
+    assert missing[0]["message"] == "lines of this log were dropped, because nobody read it"
+    assert missing[0]["dropped"] >= dropped
+    # Each of the many requests has its line, or was counted.
+    written = sum(line.get("route") == "/healthz" for line in lines)
+    assert written + missing[0]["dropped"] >= _MANY
+    assert written < _MANY
+    assert any(
+        line["message"] == "a process ended by itself and is started again after a pause"
+        for line in lines + read_more(pipe)
+        if line
+    )
+
+
+def read_more(pipe: Pipe) -> list[dict[str, Any]]:
+    """Return the lines that are there now, of all processes."""
+    found = b""
+    while select([pipe.reading], [], [], 1)[0]:
+        found += os.read(pipe.reading, 1024 * 1024)
+    return [json.loads(line) for line in found.splitlines() if line.startswith(b"{")]
+
+
+def workers_of(live: LiveGatebell) -> list[int]:
+    found = children(live.pid)
+    return [pid for pid, words in found if "web.jobs.worker" in words and "defunct" not in words]
+
+
+def test_a_service_whose_log_nobody_reads_stops_when_told_to(live: LiveGatebell) -> None:
+    began = monotonic()
+    assert live.stop() == 0
+    assert monotonic() - began < 30
+
+
+#: Writes more than is kept; a child that is forked then writes as well.
+_TALKATIVE = """
+import os, sys
+if "gevent" in sys.argv:
+    from gevent import monkey
+    monkey.patch_all()
+from web.standard_streams import unblock_standard_streams
+unblock_standard_streams()
+for number in range(int(sys.argv[1])):
+    sys.stderr.write(f"{number} {'x' * 200}\\n")
+if not os.fork():
+    sys.stderr.write("the child\\n")
+    sys.exit(0)
+os.wait()
+sys.stderr.write("the parent\\n")
+"""
+
+
+def talk(lines: int, kind: str, output: int) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", _TALKATIVE, str(lines), kind]
+    return subprocess.Popen(command, cwd=ROOT, stderr=output)
+
+
+@pytest.mark.parametrize("kind", ["gevent", "plain"])
+def test_a_program_ends_in_time_although_nobody_reads_its_last_lines(kind: str, pipe: Pipe) -> None:
+    with talk(20_000, kind, pipe.writing) as program:
+        assert program.wait(60) == 0
+
+
+@pytest.mark.parametrize("kind", ["gevent", "plain"])
+def test_lines_come_once_and_in_order_from_processes_that_were_forked(kind: str) -> None:
+    pipe = Pipe(*os.pipe())
+    with talk(500, kind, pipe.writing) as program:
+        lines = pipe.lines_until("the parent")
+        assert program.wait(60) == 0
+    assert [int(line.split()[0]) for line in lines if "xx" in line] == list(range(500))
+    assert lines.count("the child") == 1
+    os.close(pipe.reading)
+    os.close(pipe.writing)
+
+
+def test_a_reader_that_is_gone_does_not_matter() -> None:
+    pipe = Pipe(*os.pipe())
+    os.close(pipe.reading)
+    with talk(500, "plain", pipe.writing) as program:
+        assert program.wait(60) == 0
+    os.close(pipe.writing)
