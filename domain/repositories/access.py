@@ -84,6 +84,15 @@ def get_project_for_git(
     return project
 
 
+def check_may_still_push(project: ProjectView, viewer: Viewer, *, session: Session) -> None:
+    """Raise ForbiddenError or NotFoundError if the viewer may no longer push to this project."""
+    present = get_project_for_git(project.path, GitService.RECEIVE_PACK, viewer, session=session)
+    # A number may come again after a deletion.
+    if (present.id, present.created_at) != (project.id, project.created_at):
+        message = f"{project.path} is another project by now."
+        raise NotFoundError(message)
+
+
 def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Session) -> ProjectView:
     needed = "Use an access token as the password, with any user name."
     try:

@@ -9,8 +9,9 @@ the background worker and the command line.
 import os
 import select
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 from tempfile import TemporaryFile
 from time import monotonic, sleep
 
@@ -21,7 +22,11 @@ _MOST_ERRORS = 2_000
 #: Seconds between SIGTERM, which lets Git remove its temporary files, and SIGKILL.
 _GRACE_SECONDS = 2.0
 _POLL_SECONDS = 0.01
+#: The descriptors on which a program asks and is answered; `hooks/pre-receive` names them too.
+_ASKS, _IS_ANSWERED = 8, 9
 Argument = str | bytes
+#: Returns the answer to a question, in one line.
+Answer = Callable[[], str]
 
 
 class ChildTimeoutError(Exception):
@@ -32,13 +37,20 @@ class Child:
     """A running program, in a process group of its own with all that it starts."""
 
     def __init__(
-        self, command: Sequence[Argument], environment: Mapping[str, str], *, patience: float
+        self,
+        command: Sequence[Argument],
+        environment: Mapping[str, str],
+        *,
+        patience: float,
+        answer: Answer | None = None,
     ) -> None:
         """Start a program found in PATH; raise OSError if that fails.
 
-        `patience` is how many seconds a single read or write may take.
+        `patience` is how many seconds a single read or write may take. `answer` is called by a read
+        or write while the program, or what it has started, asks something.
         """
         self._patience = patience
+        self._questions = _Questions(answer)
         self._errors = TemporaryFile()  # noqa: SIM115 - `end` closes it
         self.status: int | None = None
         taken, self._stdin = os.pipe()
@@ -52,6 +64,7 @@ class Child:
                     (os.POSIX_SPAWN_DUP2, taken, 0),
                     (os.POSIX_SPAWN_DUP2, given, 1),
                     (os.POSIX_SPAWN_DUP2, self._errors.fileno(), 2),
+                    *self._questions.file_actions,
                 ),
                 setpgroup=0,
                 setsigmask=(),
@@ -59,11 +72,12 @@ class Child:
                 setsigdef=(signal.SIGPIPE,),
             )
         except OSError:
-            self._close(self._stdin, self._stdout)
+            _close(self._stdin, self._stdout)
             self._errors.close()
+            self._questions.close()
             raise
         finally:
-            self._close(taken, given)
+            _close(taken, given, *self._questions.of_program)
         os.set_blocking(self._stdin, False)
         os.set_blocking(self._stdout, False)
         self._is_fed = False
@@ -91,7 +105,7 @@ class Child:
         """Close the program's standard input."""
         if not self._is_fed:
             self._is_fed = True
-            self._close(self._stdin)
+            _close(self._stdin)
 
     def end(self) -> int:
         """End the program with all that it started, unless it has ended; return the exit status.
@@ -141,14 +155,19 @@ class Child:
     def _wait(self, descriptor: int, event: int) -> None:
         self._poll({descriptor: event})
 
-    def _poll(self, wanted: Mapping[int, int]) -> set[int]:
-        poller = select.poll()
-        for descriptor, event in wanted.items():
-            poller.register(descriptor, event)
-        found = poller.poll(self._patience * 1000)
-        if not found:
-            raise ChildTimeoutError
-        return {descriptor for descriptor, _event in found}
+    def _poll(self, wanted: dict[int, int]) -> set[int]:
+        ready: set[int] = set()
+        while not ready:
+            poller = select.poll()
+            for descriptor, event in (wanted | self._questions.wanted).items():
+                poller.register(descriptor, event)
+            found = {descriptor for descriptor, _event in poller.poll(self._patience * 1000)}
+            if not found:
+                raise ChildTimeoutError
+            if found & set(self._questions.wanted):
+                self._questions.reply()
+            ready = found & set(wanted)
+        return ready
 
     def _await_death(self) -> int:
         status = self._reap(_GRACE_SECONDS)
@@ -163,7 +182,8 @@ class Child:
 
     def _close_pipes(self) -> None:
         self.end_input()
-        self._close(self._stdout)
+        _close(self._stdout)
+        self._questions.close()
 
     def _reap(self, seconds: float) -> int | None:
         """Return the exit status as soon as there is one; None when the time is over."""
@@ -179,8 +199,49 @@ class Child:
                 return None
             sleep(_POLL_SECONDS)
 
-    @staticmethod
-    def _close(*descriptors: int) -> None:
-        for each in descriptors:
-            with suppress(OSError):
-                os.close(each)
+
+class _Questions:
+    """Two pipes: a program asks on one, and is answered on the other."""
+
+    def __init__(self, answer: Answer | None) -> None:
+        self._answer = answer
+        #: What to wait for, by descriptor; nothing where nobody can ask.
+        self.wanted: dict[int, int] = {}
+        self._ours: tuple[int, ...] = ()
+        #: The ends of the program.
+        self.of_program: tuple[int, ...] = ()
+        if answer is None:
+            return
+        asked, asks = os.pipe()
+        is_answered, answers = os.pipe()
+        # Above those that the program gets, so that none is overwritten before it is copied.
+        self.of_program = tuple(fcntl(each, F_DUPFD_CLOEXEC, 10) for each in (asks, is_answered))
+        _close(asks, is_answered)
+        self._ours, self.wanted = (asked, answers), {asked: select.POLLIN}
+
+    @property
+    def file_actions(self) -> tuple[tuple[int, int, int], ...]:
+        """What gives the program its ends."""
+        pairs = zip(self.of_program, (_ASKS, _IS_ANSWERED), strict=False)
+        return tuple((os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in pairs)
+
+    def reply(self) -> None:
+        """Answer a question, or take note that nobody is left who could ask."""
+        asked, answers = self._ours
+        if not os.read(asked, PIECE) or self._answer is None:
+            self.close()
+            return
+        # Whoever does not read it any more needs no answer.
+        with suppress(BrokenPipeError):
+            os.write(answers, f"{self._answer()}\n".encode())
+
+    def close(self) -> None:
+        """Close our ends: a program that waits for an answer gets none."""
+        _close(*self._ours)
+        self._ours, self.wanted = (), {}
+
+
+def _close(*descriptors: int) -> None:
+    for each in descriptors:
+        with suppress(OSError):
+            os.close(each)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from domain.repositories.child import Argument, Child, ChildTimeoutError
+from domain.repositories.child import Answer, Argument, Child, ChildTimeoutError
 from domain.repositories.errors import GitFailedError, GitTimeoutError, GitUnavailableError
 
 _log = logging.getLogger("gatebell.git")
@@ -27,6 +27,10 @@ _CHECK_PATIENCE = 3.0
 _CHECK_SECONDS = 30.0
 #: Lets tokens and alerts go first.
 _NICENESS = 5
+#: What Git asks before a push moves a branch (githooks).
+_HOOKS = Path(__file__).with_name("hooks")
+#: The configuration of a push. Others run no hook at all.
+ASKING_BEFORE_REFS_MOVE = (("core.hooksPath", str(_HOOKS)),)
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 
 CONFIGURATION: tuple[tuple[str, str], ...] = (
@@ -101,11 +105,12 @@ class Git:
         environment: Mapping[str, str],
         *,
         patience: float | None = None,
+        answer: Answer | None = None,
     ) -> Child:
         """Start Git with a low priority; raise GitUnavailableError if it is not there."""
         command = ("nice", "-n", str(_NICENESS), self.program, *arguments)
         try:
-            return Child(command, environment, patience=patience or self.patience)
+            return Child(command, environment, patience=patience or self.patience, answer=answer)
         except OSError as error:
             raise GitUnavailableError("Git cannot be started on this server.") from error
 
@@ -180,7 +185,7 @@ _checks = _Checks()
 
 
 def _problem_of(git: Git) -> str | None:
-    """Return what is wrong with a program: `missing`, `too old` or `without http-backend`.
+    """Return what is wrong with a program: `missing`, `too old` or without a part of it.
 
     Raises GitTimeoutError if it does not say so in time.
     """
@@ -194,4 +199,7 @@ def _problem_of(git: Git) -> str | None:
         return "missing"
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         return f"too old: {OLDEST[0]}.{OLDEST[1]} is the oldest that works"
-    return None if Path(folder, "git-http-backend").exists() else "without http-backend"
+    if not Path(folder, "git-http-backend").exists():
+        return "without http-backend"
+    # Git ignores a hook that it cannot run, and would ask nothing.
+    return None if os.access(_HOOKS / "pre-receive", os.X_OK) else "without its pre-receive hook"

@@ -1,14 +1,17 @@
 """The mark of views for Git: a token as the password of HTTP Basic, or as a bearer token."""
 
+import logging
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from authlib.oauth2.rfc6749 import OAuth2Error
-from flask import g, request
+from flask import Flask, current_app, g, request
 from flask_login import current_user
+from sqlalchemy.exc import SQLAlchemyError
 
 from domain.database.locks import release_locks
-from domain.errors import ForbiddenError, NotFoundError
+from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
     BearerRefusedError,
@@ -23,8 +26,10 @@ from domain.repositories.access import (
     ACCEPTED_SCOPES,
     GitService,
     check_may_read,
+    check_may_still_push,
     get_project_for_git,
 )
+from domain.repositories.child import Answer
 from domain.repositories.errors import CredentialsNeededError
 from web.access.bearer_token import TokenLocation, presented_token
 from web.access.key_proofs import check_key
@@ -33,6 +38,8 @@ from web.access.rate_limits import by_git_user
 from web.extensions import db
 from web.http.endpoints import Mark
 from web.services import now, services
+
+_log = logging.getLogger("gatebell.git")
 
 
 def _for_file_readers(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,6 +70,8 @@ class GitAccess(NamedTuple):
     project: ProjectView
     service: GitService
     user_id: int | None
+    #: Of a push: says whether its sender may still push, which `hooks/pre-receive` asks.
+    answer: Answer | None = None
 
 
 def _for_git_clients(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,11 +109,9 @@ def _counted(
 ) -> GitAccess:
     if refusal is not None:
         raise CredentialsNeededError(refusal)
-    sender = Viewer(user_id=None)
     if found is not None:
         _check_scope(found, service)
-        sender = Viewer(user_id=found.user_id, is_admin=found.is_admin, today=now().date())
-    session = db.session()
+    sender, session = _sender(found), db.session()
     project = get_project_for_git(path.removesuffix(".git"), service, sender, session=session)
     # A transfer may last for hours, and what starts one may wait for a child.
     release_locks(session)
@@ -112,7 +119,44 @@ def _counted(
         connection = services().connections
         record_use(found, address=request.remote_addr, connection=connection, now=now())
         g.bearer = found
-    return GitAccess(project=project, service=service, user_id=sender.user_id)
+    answer = _answering(project) if service is GitService.RECEIVE_PACK else None
+    return GitAccess(project=project, service=service, user_id=sender.user_id, answer=answer)
+
+
+def _sender(found: Bearer | None) -> Viewer:
+    if found is None:
+        return Viewer(user_id=None)
+    return Viewer(user_id=found.user_id, is_admin=found.is_admin, today=now().date())
+
+
+def _answering(project: ProjectView) -> Answer:
+    """Return what answers whether the sender may still push, at any later time.
+
+    The objects of a push may come for hours. Whether the token had expired counts at the start, as
+    for other requests; all else counts as it is now.
+    """
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
+    token, began_at = _presented() or "", now()
+
+    def answer() -> str:
+        with app.app_context():
+            try:
+                _ask_again(project, token, began_at)
+            except (DomainError, BearerRefusedError) as refusal:
+                return f"{refusal} Nothing was changed."
+            except SQLAlchemyError as error:
+                _log.error("no access check, no push", extra={"reason": type(error).__name__})
+                return "The server could not check your access. Push again."
+        return "yes"
+
+    return answer
+
+
+def _ask_again(project: ProjectView, token: str, began_at: datetime) -> None:
+    """Raise DomainError or BearerRefusedError unless the sender may still push."""
+    own = services()
+    found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=began_at)
+    check_may_still_push(project, _sender(found), session=db.session())
 
 
 def _check_scope(found: Bearer, service: GitService) -> None:

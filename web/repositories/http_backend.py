@@ -16,6 +16,7 @@ from domain.repositories.access import GitService
 from domain.repositories.child import Child, ChildTimeoutError
 from domain.repositories.downloads import download_event
 from domain.repositories.errors import GitBodyTooLargeError, GitFailedError, GitUnavailableError
+from domain.repositories.program import ASKING_BEFORE_REFS_MOVE
 from domain.repositories.storage import (
     check_room,
     ensure_repository,
@@ -51,7 +52,9 @@ def serve(wanted: GitAccess, url_path: str) -> Response:
     with ExitStack() as undone:
         slot = _slots().take(client_or_user())
         undone.callback(slot.release)
-        child = git().start(["http-backend"], _environment(wanted, path, url_path))
+        child = git().start(
+            ["http-backend"], _environment(wanted, path, url_path), answer=wanted.answer
+        )
         undone.callback(child.end)
         head, begun = _read_head(child)
         transfer = Transfer(_plan(wanted, path), child, slot, begun=begun)
@@ -114,6 +117,7 @@ def _environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str, str]
     configuration = (
         ("http.receivepack", "true" if may_push else "false"),
         ("receive.maxInputSize", str(settings().push_limit_bytes)),
+        *(ASKING_BEFORE_REFS_MOVE if may_push else ()),
     )
     is_discovery = request.method != "POST"
     protocol = request.headers.get("Git-Protocol", "")

@@ -50,7 +50,7 @@ def make_token(
 
 
 def change(
-    gatebell: LiveGatebell, token_id: int, *, session: Any = None, **columns: datetime
+    gatebell: LiveGatebell, token_id: int, *, session: Any = None, **columns: datetime | None
 ) -> None:
     """Set columns of a token, as time would."""
     if not columns:
