@@ -34,7 +34,7 @@ class _VisibilityForm(Form):
 
 
 class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
-    """Name, description and visibility of a project, and which of its parts are on."""
+    """Name and description of a project, which of its parts are on, and for owners who sees it."""
 
     # The other parts of the API have no pages.
     monitor_access_level = SelectField("Alerts and integrations", choices=_LEVELS)
@@ -48,12 +48,15 @@ class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
             f"{feature}_access_level": level.value
             for feature, level in project.access_levels.items()
         }
-        return cls(
+        form = cls(
             name=project.name,
             description=project.description,
             visibility=project.visibility,
             **levels,
         )
+        if not project.is_owned:
+            del form.visibility
+        return form
 
     @property
     def edit(self) -> ProjectEdit:
@@ -61,7 +64,7 @@ class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
         return ProjectEdit(
             name=self.name.data,
             description=self.description.data,
-            visibility=self.visibility.data,
+            visibility=self.visibility.data if "visibility" in self else None,
             access_levels={
                 Feature.MONITOR: AccessLevel(self.monitor_access_level.data),
                 Feature.ENVIRONMENTS: AccessLevel(self.environments_access_level.data),

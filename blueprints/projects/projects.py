@@ -176,7 +176,7 @@ def general(project: ProjectView) -> ResponseReturnValue:
     if not form.validate_on_submit():
         page = render_template("projects/general.html", project=project, form=form)
         return page, 422 if form.errors else 200
-    changes = edit_project(project.id, form.edit, session=db.session())
+    changes = edit_project(project.id, form.edit, by=viewer(), session=db.session())
     if changes:
         record_event(edited(project.namespace, changes))
     flash("Settings saved." if changes else "Nothing was changed.")

@@ -45,8 +45,9 @@ class _ResourceTokens(TokenPages[ResourceTokenForm]):
         return TokenFilter(owner_id=None, namespace=self.namespace, is_active=is_active)
 
     def owner_of(self, token_id: int) -> int:
-        found = domain.get_resource_token(self.namespace, token_id, session=db.session(), now=now())
-        domain.check_may_end(found, self.role)
+        found = domain.get_token_to_end(
+            self.namespace, token_id, by=viewer(), session=db.session(), now=now()
+        )
         return found.token.user_id
 
     def form(self) -> ResourceTokenForm:
@@ -54,10 +55,10 @@ class _ResourceTokens(TokenPages[ResourceTokenForm]):
 
     def create(self, form: ResourceTokenForm, details: TokenDetails) -> NewToken:
         role = form.chosen_role
-        wanted = TokenRequest(details=details, role=role, granted_by=self.role)
+        wanted = TokenRequest(details=details, role=role)
         keyring, database = services().keyring, db.session()
         return domain.create_resource_token(
-            self.namespace, wanted, session=database, keyring=keyring, now=now()
+            self.namespace, wanted, by=viewer(), session=database, keyring=keyring, now=now()
         )
 
     def roles_of(self, items: Sequence[TokenView]) -> dict[int, Role | None]:

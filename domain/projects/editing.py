@@ -9,10 +9,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.names import check_display_name
-from domain.errors import InvalidError, NotFoundError
+from domain.accounts.roles import Role
+from domain.accounts.users import BOT
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.projects.access import role_in_namespace
 from domain.projects.features import AccessLevel, Feature
 from domain.projects.grants import VISIBILITIES
-from models import Group, Project
+from domain.projects.views import Viewer
+from models import Group, Project, User
 
 Row = TypeVar("Row", Group, Project)
 #: In characters.
@@ -79,9 +83,14 @@ def edit_group(group_id: int, edit: GroupEdit, *, session: Session) -> Changes:
     return _apply(group, {"name": name, "description": description})
 
 
-def edit_project(project_id: int, edit: ProjectEdit, *, session: Session) -> Changes:
-    """Change a project and return what is different now; raises InvalidError."""
+def edit_project(project_id: int, edit: ProjectEdit, *, by: Viewer, session: Session) -> Changes:
+    """Change a project and return what is different now.
+
+    Raises InvalidError, or ForbiddenError for a new visibility that the viewer may not choose.
+    """
     project = _locked(Project, project_id, session=session)
+    if edit.visibility not in {None, project.visibility}:
+        _check_may_publish(project, by, session=session)
     levels = {
         f"{feature}_access_level": str(level)
         for feature, level in (edit.access_levels or {}).items()
@@ -95,6 +104,20 @@ def edit_project(project_id: int, edit: ProjectEdit, *, session: Session) -> Cha
         "limits_job_tokens_of_others": edit.inbound_job_tokens,
     }
     return _apply(project, {**words, **levels, **limits})
+
+
+def _check_may_publish(project: Project, viewer: Viewer, *, session: Session) -> None:
+    """Raise ForbiddenError unless an owner, who is a person, asks for another visibility.
+
+    The role is read under the project's lock: it may have been taken away meanwhile.
+    """
+    role = role_in_namespace(project.path, project.id, viewer, session=session)
+    if role is not Role.OWNER:
+        message = f"You need the Owner role in {project.path} to change its visibility."
+        raise ForbiddenError(message)
+    if session.scalar(select(User.kind).where(User.id == viewer.user_id)) == BOT:
+        message = "A bot cannot change the visibility of a project."
+        raise ForbiddenError(message)
 
 
 def archive(project_id: int, *, session: Session, now: datetime) -> bool:

@@ -117,6 +117,11 @@ class ProjectView:
         return self.role is not None and self.role >= Role.MAINTAINER
 
     @property
+    def is_owned(self) -> bool:
+        """Whether the viewer may change the visibility, archive, move and delete the project."""
+        return self.role == Role.OWNER
+
+    @property
     def can_report(self) -> bool:
         """Whether the viewer may see images of a private project."""
         return self.role is not None and self.role >= Role.REPORTER

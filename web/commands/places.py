@@ -12,7 +12,7 @@ from domain.projects.contents import contents_of
 from domain.projects.editing import Changes
 from domain.projects.former_paths import list_former_paths, release_former_path
 from domain.projects.grants import VISIBILITIES
-from domain.projects.members import get_namespace
+from domain.projects.members import OPERATOR, get_namespace
 from domain.projects.transfers import keep_owned
 from domain.projects.views import Namespace
 from web.commands.transaction import one_transaction
@@ -60,7 +60,8 @@ def change_project(
     project, session = _get(path, "project"), db.session()
     moved = {} if segment is None else _renamed(project, segment)
     edit = editing.ProjectEdit(name=name, description=description, visibility=visibility)
-    changes = {**moved, **editing.edit_project(project.project_id or 0, edit, session=session)}
+    number = project.project_id or 0
+    changes = {**moved, **editing.edit_project(number, edit, by=OPERATOR, session=session)}
     return _done(project, changes)
 
 

@@ -7,7 +7,7 @@ from flask import Blueprint
 
 from domain.projects import editing
 from domain.projects.changes import edited
-from domain.projects.views import ProjectView
+from domain.projects.views import ProjectView, Viewer
 from web.api.operations import operation
 from web.api.schemas.projects.job_token_scope import JobTokenScope, JobTokenScopeBody
 from web.extensions import db
@@ -27,11 +27,11 @@ def show(project: ProjectView) -> JobTokenScope:
 
 @job_token_scope.patch("")
 @operation("job_token_scope.change", body=JobTokenScopeBody, status=204)
-def change(project: ProjectView, body: JobTokenScopeBody) -> None:
+def change(project: ProjectView, viewer: Viewer, body: JobTokenScopeBody) -> None:
     """Change the limits."""
     edit = editing.ProjectEdit(
         inbound_job_tokens=body.inbound, outbound_job_tokens=body.outbound_enabled
     )
-    changes = editing.edit_project(project.id, edit, session=db.session())
+    changes = editing.edit_project(project.id, edit, by=viewer, session=db.session())
     if changes:
         record_event(edited(project.namespace, changes))

@@ -66,7 +66,7 @@ def create(bearer: Bearer, viewer: Viewer, body: ProjectBody) -> Project:
         now=now(),
         words=creation.NamespaceWords(name=body.name, description=body.description),
     )
-    editing.edit_project(made.project_id or 0, body.parts(), session=session)
+    editing.edit_project(made.project_id or 0, body.parts(), by=viewer, session=session)
     if not bearer.is_bot:
         creation.make_owner(made, bearer.user_id, session=session, now=now())
     record_event(created(made))
@@ -90,7 +90,8 @@ def change(project: ProjectView, viewer: Viewer, body: ProjectChangeBody) -> Pro
         if body.path is None
         else moving.rename_project(project.id, body.path, session=session, now=now())
     )
-    changes = {**moved, **editing.edit_project(project.id, body.edit(), session=session)}
+    edits = editing.edit_project(project.id, body.edit(), by=viewer, session=session)
+    changes = {**moved, **edits}
     path = present_path(project.path, moved)
     if changes:
         record_event(edited(replace(project.namespace, path=path), changes))

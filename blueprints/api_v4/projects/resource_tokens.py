@@ -2,7 +2,6 @@
 
 from flask import Blueprint
 
-from domain.accounts.roles import Role
 from domain.audit.events import EventKind
 from domain.errors import ForbiddenError
 from domain.oauth.personal_tokens import resource_tokens as domain
@@ -13,7 +12,7 @@ from domain.oauth.personal_tokens.made_by_applications import (
 from domain.oauth.personal_tokens.resource_tokens import ResourceToken, TokenRequest
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.projects.views import Namespace
+from domain.projects.views import Namespace, Viewer
 from web.api.description.described import refuses_with
 from web.api.operations import Found, operation
 from web.api.reused_tokens import ends_family_of_reused_token
@@ -58,7 +57,7 @@ def index(namespace: Namespace, query: TokenQuery) -> Found[ResourceAccessToken]
     "resource_tokens.create", body=ResourceTokenBody, returns=NewResourceAccessToken, status=201
 )
 def create(
-    bearer: Bearer, namespace: Namespace, role: Role, body: ResourceTokenBody
+    bearer: Bearer, viewer: Viewer, namespace: Namespace, body: ResourceTokenBody
 ) -> NewResourceAccessToken:
     """Create a token, and the bot that it acts as."""
     if bearer.is_bot:
@@ -66,9 +65,9 @@ def create(
         raise ForbiddenError(message)
     session = db.session()
     details = token_details(body, parent=find_parent_authorization(bearer, session=session))
-    wanted = TokenRequest(details=details, role=body.access_level, granted_by=role)
+    wanted = TokenRequest(details=details, role=body.access_level)
     made = domain.create_resource_token(
-        namespace, wanted, session=session, keyring=services().keyring, now=now()
+        namespace, wanted, by=viewer, session=session, keyring=services().keyring, now=now()
     )
     record_event(made.token.event(EventKind.TOKEN_ISSUED))
     return NewResourceAccessToken.with_value(_seen(namespace, made.token.id), made.clear)
@@ -97,28 +96,32 @@ def rotate_self(bearer: Bearer, namespace: Namespace, body: RotationBody) -> New
 @ends_family_of_reused_token
 @operation("resource_tokens.rotate", body=RotationBody, returns=NewResourceAccessToken)
 def rotate(
-    bearer: Bearer, namespace: Namespace, role: Role, token_id: int, body: RotationBody
+    bearer: Bearer, viewer: Viewer, namespace: Namespace, token_id: int, body: RotationBody
 ) -> NewResourceAccessToken:
     """Rotate another token whose role is not above that of the caller."""
     if bearer.is_bot and bearer.personal_token_id != token_id:
         message = "A bot can only rotate its own token."
         raise ForbiddenError(message)
-    domain.check_may_end(_seen(namespace, token_id), role)
+    _get_to_end(namespace, token_id, viewer)
     check_may_rotate(token_id, bearer, session=db.session())
     return _rotated(namespace, token_id, body)
 
 
 @resource_tokens.delete("/<int:token_id>")
 @operation("resource_tokens.revoke")
-def revoke(namespace: Namespace, role: Role, token_id: int) -> None:
+def revoke(namespace: Namespace, viewer: Viewer, token_id: int) -> None:
     """Revoke a token; its bot is no longer a member."""
-    domain.check_may_end(_seen(namespace, token_id), role)
+    _get_to_end(namespace, token_id, viewer)
     token = domain.revoke_resource_token(namespace, token_id, session=db.session(), now=now())
     record_event(token.event(EventKind.TOKEN_REVOKED))
 
 
 def _seen(namespace: Namespace, token_id: int) -> ResourceToken:
     return domain.get_resource_token(namespace, token_id, session=db.session(), now=now())
+
+
+def _get_to_end(namespace: Namespace, token_id: int, viewer: Viewer) -> None:
+    domain.get_token_to_end(namespace, token_id, by=viewer, session=db.session(), now=now())
 
 
 def _rotated(namespace: Namespace, token_id: int, body: RotationBody) -> NewResourceAccessToken:

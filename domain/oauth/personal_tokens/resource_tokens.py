@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.database.paging import LARGEST_ID
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.errors import ForbiddenError, NotFoundError
 from domain.keyring import Keyring
 from domain.oauth.personal_tokens.lists import (
     ListPart,
@@ -28,7 +28,8 @@ from domain.oauth.personal_tokens.tokens import (
 )
 from domain.oauth.scopes import ScopeView
 from domain.projects.bots import bot_roles, make_bot
-from domain.projects.views import Namespace
+from domain.projects.members import check_gift, lock_members
+from domain.projects.views import Namespace, Viewer
 from models import Bot, PersonalAccessToken
 
 #: The scopes of resource access tokens, in words; those of SCOPES are for pages of consent.
@@ -112,9 +113,8 @@ class TokenRequest:
     """The requested details and role of a new token of a project or a group."""
 
     details: TokenDetails
+    #: That of the creator is the highest possible one.
     role: Role
-    #: The role of the creator, which is the highest possible one.
-    granted_by: Role
 
 
 def with_roles(
@@ -153,14 +153,19 @@ def get_resource_token(
 
 
 def create_resource_token(
-    namespace: Namespace, wanted: TokenRequest, *, session: Session, keyring: Keyring, now: datetime
+    namespace: Namespace,
+    wanted: TokenRequest,
+    *,
+    by: Viewer,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
 ) -> NewToken:
-    """Create a bot with a role and a token, or raise InvalidError naming the field."""
-    if wanted.role > wanted.granted_by:
-        message = (
-            f"You cannot give the role {wanted.role.label}: your own is {wanted.granted_by.label}."
-        )
-        raise InvalidError(message, field="role")
+    """Create a bot with a role and a token.
+
+    Raises InvalidError naming the field, or ForbiddenError if the viewer has lost the role.
+    """
+    check_gift(wanted.role, _lock_tokens(namespace, by, session=session))
     # First, so that no bot is left behind without a token.
     details = check_details(wanted.details)
     bot = make_bot(namespace, details.name, wanted.role, session=session, now=now)
@@ -187,17 +192,34 @@ def rotate_resource_token(
     )
 
 
-def check_may_end(token: ResourceToken, role: Role) -> None:
-    """Raise ForbiddenError for a token whose role is above the role of the caller.
+def get_token_to_end(
+    namespace: Namespace, token_id: int, *, by: Viewer, session: Session, now: datetime
+) -> ResourceToken:
+    """Return a token that the viewer may rotate and revoke, and keep the viewer's role until then.
 
-    Nobody rotates or revokes a token that they could not make.
+    Nobody ends a token that they could not make. Raises NotFoundError or ForbiddenError.
     """
+    role = _lock_tokens(namespace, by, session=session)
+    token = get_resource_token(namespace, token_id, session=session, now=now)
     if token.role is not None and token.role > role:
         message = (
             f"You cannot rotate or revoke a token with the role {token.role.label}: "
             f"your own is {role.label}."
         )
         raise ForbiddenError(message)
+    return token
+
+
+def _lock_tokens(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
+    """Lock the members, whose bots belong to tokens; return the present role of the viewer.
+
+    Raises ForbiddenError if it is none that manages tokens.
+    """
+    role = lock_members(namespace, viewer, session=session)
+    if namespace.group_id is not None and role < Role.OWNER:
+        message = f"You need the Owner role in {namespace.path}."
+        raise ForbiddenError(message)
+    return role
 
 
 def revoke_resource_token(

@@ -21,7 +21,7 @@ def test_a_maintainer_changes_name_and_description_and_everybody_reads_them(
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(f"{gatebell.url}/{project}/-/settings/general")
-    form = form_with(page, "visibility")
+    form = form_with(page, "monitor_access_level")
     assert (form.value("name"), form.value("description")) == ("shop", "")
     answer = submit(
         browser, page, form, name=" Web shop ", description=DESCRIPTION.replace("\n", "\r\n")
@@ -34,7 +34,7 @@ def test_a_maintainer_changes_name_and_description_and_everybody_reads_them(
     assert (event.kind, event.details["changed"]) == ("project.changed", "name description")
     # Saved again as it is, nothing changes.
     page = browser.get(page.url)
-    assert submit(browser, page, form_with(page, "visibility")).status_code == 302
+    assert submit(browser, page, form_with(page, "monitor_access_level")).status_code == 302
     assert "Nothing was changed." in browser.get(page.url).text
     assert len(events_with_subject(gatebell, project)) == 1
 
@@ -46,7 +46,7 @@ def test_what_is_turned_off_has_no_pages_and_takes_no_alerts(gatebell: LiveGateb
     url = f"{gatebell.url}/{endpoint.project}"
     page = browser.get(f"{url}/-/settings/general")
     off = {"monitor_access_level": "disabled", "environments_access_level": "disabled"}
-    assert submit(browser, page, form_with(page, "visibility"), **off).status_code == 302
+    assert submit(browser, page, form_with(page, "monitor_access_level"), **off).status_code == 302
     overview = browser.get(url).text
     assert "Monitoring is turned off" in overview
     for path in ("/-/alerts", "/-/settings/integrations", "/-/environments"):
@@ -54,7 +54,7 @@ def test_what_is_turned_off_has_no_pages_and_takes_no_alerts(gatebell: LiveGateb
         assert browser.get(f"{url}{path}").status_code == 403
     assert endpoint.send(title="x").status_code == 403
     page = browser.get(f"{url}/-/settings/general")
-    form = form_with(page, "visibility")
+    form = form_with(page, "monitor_access_level")
     assert {name: form.value(name) for name in off} == off
     on = {"monitor_access_level": "enabled", "environments_access_level": "private"}
     assert submit(browser, page, form, **on).status_code == 302
@@ -76,7 +76,7 @@ def test_bad_values_are_kept_and_explained_beside_their_fields(gatebell: LiveGat
         ("visibility", "secret"),
     ):
         given = {"name": "Kept", "description": "kept too", field: value}
-        answer = submit(browser, page, form_with(page, "visibility"), **given)
+        answer = submit(browser, page, form_with(page, "monitor_access_level"), **given)
         assert answer.status_code == 422, given
         kept = form_with(answer, "description")
         if field != "name":
@@ -92,7 +92,7 @@ def test_an_archived_project_shows_no_form_that_it_would_refuse(gatebell: LiveGa
     project = make_project(gatebell, alice(gatebell))
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/{project}/-/settings/general")
-    form = form_with(page, "visibility")
+    form = form_with(page, "monitor_access_level")
     browser.post(
         f"{gatebell.url}/{project}/-/settings/archive",
         data={"csrf_token": form.value("csrf_token")},

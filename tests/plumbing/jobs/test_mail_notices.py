@@ -123,11 +123,11 @@ def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind:
         wanted = TokenRequest(
             details=TokenDetails(name="deploy", scopes="api", expires_at=outbox.now + 5 * DAY),
             role=Role.OWNER,
-            granted_by=Role.OWNER,
         )
         create_resource_token(
             get_namespace(path, session=session),
             wanted,
+            by=OPERATOR,
             session=session,
             keyring=outbox.keyring,
             now=MADE,

@@ -22,7 +22,7 @@ from domain.oauth.clients.applications import ApplicationDetails, register
 from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.projects import creation
-from domain.projects.members import get_namespace
+from domain.projects.members import OPERATOR, get_namespace
 from models import AccessToken, CallCount, CallShape
 from tests.support.signing_in.password_rules import RULES
 from web.database.engine import begin_mode, open_engine
@@ -142,7 +142,8 @@ class RecordedService:
         with self.session() as session:
             made = create_resource_token(
                 get_namespace(path, session=session),
-                TokenRequest(details=details, role=Role.MAINTAINER, granted_by=Role.OWNER),
+                TokenRequest(details=details, role=Role.MAINTAINER),
+                by=OPERATOR,
                 session=session,
                 keyring=self.keyring,
                 now=self.now,

@@ -1,0 +1,84 @@
+"""The visibility of a project is its owners': whoever else may change its settings, not that."""
+
+import pytest
+
+from domain.accounts.roles import Role
+from tests.support.accounts.people import alice, make_project
+from tests.support.accounts.personal_tokens import Api
+from tests.support.accounts.resource_tokens import (
+    make_bot_token,
+    member_script,
+    namespace_of,
+    script_of,
+)
+from tests.support.accounts.team import browser_of, give_role, person_for
+from tests.support.database.audit_log import events_with_subject
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+
+SETTINGS = "monitor_access_level"
+
+
+def seen(gatebell: LiveGatebell, project: str) -> str:
+    script = script_of(gatebell, alice(gatebell))
+    answer = script.send("GET", f"/projects/{project.replace('/', '%2F')}")
+    return str(answer.json()["visibility"])
+
+
+def put(script: Api, project: str, **values: str) -> tuple[int, str]:
+    answer = script.send("PUT", f"/projects/{project.replace('/', '%2F')}", json=values)
+    return answer.status_code, answer.text
+
+
+def test_a_maintainer_changes_no_visibility_through_the_api(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    script = member_script(gatebell, namespace_of(gatebell, "projects", project), Role.MAINTAINER)
+    for visibility in ("public", "internal"):
+        status, said = put(script, project, visibility=visibility, description="changed")
+        assert status == 403
+        assert f"You need the Owner role in {project} to change its visibility." in said
+    assert (seen(gatebell, project), events_with_subject(gatebell, project)) == ("private", [])
+    # Programs that send all values again are not refused for the one that stays as it is.
+    assert put(script, project, visibility="private", description="changed")[0] == 200
+    assert put(script_of(gatebell, alice(gatebell)), project, visibility="internal")[0] == 200
+    assert seen(gatebell, project) == "internal"
+
+
+@pytest.mark.parametrize("kind", ["projects", "groups"])
+@pytest.mark.parametrize("role", [Role.MAINTAINER, Role.OWNER])
+def test_no_bot_changes_a_visibility(gatebell: LiveGatebell, kind: str, role: Role) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    namespace = namespace_of(gatebell, kind, project)
+    made = make_bot_token(script_of(gatebell, alice(gatebell)), namespace, access_level=int(role))
+    status, said = put(Api(gatebell, made.clear), project, visibility="public")
+    assert status == 403, said
+    assert seen(gatebell, project) == "private"
+    assert put(Api(gatebell, made.clear), project, description="changed")[0] == 200
+
+
+def test_the_page_offers_the_visibility_to_owners_alone(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    url = f"{gatebell.url}/{project}/-/settings/general"
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(url)
+    assert 'name="visibility"' not in page.text
+    assert "Visibility: private. You need the Owner role to change it." in page.text
+    forged = submit(browser, page, form_with(page, SETTINGS), visibility="public", name="Forged")
+    assert forged.status_code in {302, 403}
+    assert seen(gatebell, project) == "private"
+    owner = browser_of(gatebell, project, Role.OWNER)
+    page = owner.get(url)
+    assert submit(owner, page, form_with(page, SETTINGS), visibility="public").status_code == 302
+    assert seen(gatebell, project) == "public"
+
+
+def test_an_owner_who_lost_the_role_meanwhile_changes_no_visibility(
+    gatebell: LiveGatebell,
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    owner = browser_of(gatebell, project, Role.OWNER)
+    page = owner.get(f"{gatebell.url}/{project}/-/settings/general")
+    form = form_with(page, SETTINGS)
+    give_role(gatebell, project, person_for(gatebell, Role.OWNER), Role.MAINTAINER)
+    submit(owner, page, form, visibility="public")
+    assert seen(gatebell, project) == "private"
