@@ -6,6 +6,7 @@ from blueprints.account.access_tokens import access_tokens
 from blueprints.account.activity import activity
 from blueprints.account.api_changes import api_changes
 from blueprints.account.authorized_applications import authorized_applications
+from blueprints.account.email_confirmations import email_confirmations
 from blueprints.account.page_sizes import page_sizes
 from blueprints.account.passkeys import passkeys
 from blueprints.account.profile import account
@@ -89,6 +90,7 @@ BLUEPRINTS = (
     sessions,  # /users/sign_in…  /users/sign_out
     two_factor,  # /users/two_factor…
     account,  # /-/user_settings/{profile,security}
+    email_confirmations,  # /-/email_confirmations/…  /-/user_settings/profile/email/…
     page_sizes,  # /-/user_settings/page_size
     second_factors,  # /-/user_settings/security/{authenticator,recovery_codes}…
     passkeys,  # /-/user_settings/security/passkeys…

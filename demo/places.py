@@ -49,8 +49,9 @@ def arrange(machine: Machine, *, password: str, telephones: str) -> Places:
 def _people(machine: Machine, password: str) -> dict[str, str]:
     for person in PEOPLE:
         admin = () if person.role else ("--admin",)
-        given = ("--email", person.email, "--display-name", person.name, "--password-stdin")
-        machine.command("users", "create", person.username, *given, *admin, stdin=f"{password}\n")
+        given = ("--email", person.email, "--verified", "--display-name", person.name, *admin)
+        options = (*given, "--password-stdin")
+        machine.command("users", "create", person.username, *options, stdin=f"{password}\n")
     return {
         person.username: machine.command(
             *("tokens", "create", person.username, "--name", "Laptop", "--scopes", "api")

@@ -34,6 +34,7 @@ class CredentialType(StrEnum):
     REGISTRATION = "gbg-"
     REGISTRY_NOTIFICATIONS = "gbn-"
     CALENDAR_FEED = "gbf-"
+    EMAIL_CONFIRMATION = "gbe-"
 
 
 class UndecipherableError(Exception):

@@ -36,6 +36,8 @@ class _AccountFields(Form):
         ],
     )
 
+    is_email_confirmed = BooleanField("Mark the address as verified")
+
     def validate_username(self, field: StringField) -> None:
         """Check the user name."""
         with objections_beside_the_field():
@@ -60,6 +62,7 @@ class AccountForm(_AccountFields):
             email=self.email.data or "",
             name=self.name.data or "",
             is_admin=self.is_admin.data,
+            is_email_confirmed=self.is_email_confirmed.data,
         )
 
 
@@ -88,6 +91,7 @@ class AccountChangeForm(_AccountFields):
             email=self.email.data,
             name=self.name.data or self.username.data,
             time_zone=self.time_zone.data,
+            is_email_confirmed=self.is_email_confirmed.data,
         )
 
     def validate_time_zone(self, field: SelectField) -> None:

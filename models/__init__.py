@@ -65,7 +65,7 @@ from models.signing_key import SigningKey
 from models.silence import FlapSetting, MaintenanceWindow, Silence
 from models.token import AccessToken, PersonalAccessToken
 from models.token_refusal import TokenRefusal
-from models.user import Bot, SignIn, User
+from models.user import Bot, EmailConfirmation, SignIn, User
 from models.webhook import WebhookDelivery, WebhookEndpoint, WebhookIncidentChange
 
 __all__ = [
@@ -101,6 +101,7 @@ __all__ = [
     "Delivery",
     "Deployment",
     "DeviceAuthorization",
+    "EmailConfirmation",
     "Environment",
     "Escalation",
     "EscalationPage",

@@ -31,6 +31,8 @@ class User(Base):
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC", server_default="UTC")
     created_at: Mapped[datetime]
     last_sign_in_at: Mapped[datetime | None]
+    #: When the e-mail address was shown to be theirs, by a link or by an administrator's word.
+    email_confirmed_at: Mapped[datetime | None]
     password_changed_at: Mapped[datetime | None]
     #: The number of rows on a page of lists; NULL for that of the instance.
     page_size: Mapped[int | None] = mapped_column(SmallInteger)
@@ -51,6 +53,20 @@ class User(Base):
 keep_folded(User.username, User.username_key)
 keep_folded(User.email, User.email_key)
 keep_folded(User.name, User.name_key)
+
+
+class EmailConfirmation(Base):
+    """An e-mail address that its user has to confirm: a new one, or that of the account."""
+
+    __tablename__ = "email_confirmations"
+
+    #: One for each user: a later one replaces it, and its link with it.
+    user_id: Mapped[int] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    email: Mapped[str] = mapped_column(String(255))
+    token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    created_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class Bot(Base):

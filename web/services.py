@@ -12,6 +12,7 @@ from flask import current_app
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
+from domain.accounts.email_addresses import Letterhead
 from domain.accounts.signing_in.attempts import SignInLimits
 from domain.alerts.reading.formats import Reading
 from domain.alerts.receiving.refusals import RefusalKind
@@ -137,6 +138,17 @@ def token_lifetimes() -> TokenLifetimes:
 def git() -> Git:
     """Return Git, and where the repositories lie."""
     return services().live_settings.derived(policies.git)
+
+
+def letterhead() -> Letterhead:
+    """Return what messages about e-mail addresses are written with."""
+    current = settings()
+    return Letterhead(
+        instance_name=current.instance_name,
+        base_url=current.base_url,
+        keyring=services().keyring,
+        has_mail_server=bool(current.mail_url),
+    )
 
 
 def sign_in_limits() -> SignInLimits:

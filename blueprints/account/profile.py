@@ -4,6 +4,7 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.account.password_confirmation import WRONG_PASSWORD
+from domain.accounts.email_addresses import find_waiting, request_change
 from domain.accounts.factors.recovery_codes import HOW_MANY
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.signing_in.sessions import close_other_sign_ins
@@ -20,7 +21,7 @@ from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.sealing.passkey_challenges import find_relying_party
 from web.server.bootstrap import forget_first_password
-from web.services import now, services, settings, sign_in_limits
+from web.services import letterhead, now, settings, sign_in_limits
 from web.settings.password_rules import password_rules
 from web.signing_in.account_access import end_access, granted_access
 from web.signing_in.password_confirmation import is_current_password
@@ -46,27 +47,26 @@ def profile() -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _profile_page(form)
-    flash("Profile saved.")
+    flash(f"Profile saved.{' Your new address has to be confirmed.' if form.has_new_email else ''}")
     return redirect(url_for("account.profile"))
 
 
 def _change_profile(form: ProfileForm) -> None:
-    user = get_current_user().user
-    change_profile(
-        user.id,
-        Profile(
-            name=form.name.data or "",
-            email=form.email.data or "",
-            time_zone=form.time_zone.data or "",
-        ),
-        guesses=sign_in_limits().email_limit(user.id),
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
-    )
+    user, session = get_current_user().user, db.session()
+    wanted = Profile(name=form.name.data or "", time_zone=form.time_zone.data or "")
+    change_profile(user.id, wanted, session=session)
     if form.has_new_email:
-        changed = {"changed": "e-mail address"}
-        record_event(Event(kind=EventKind.USER_CHANGED, user_id=user.id, details=changed))
+        request_change(
+            user.id,
+            form.email.data or "",
+            letterhead(),
+            requests=sign_in_limits().email_limit(user.id),
+            session=session,
+            now=now(),
+        )
+        record_event(
+            Event(kind=EventKind.EMAIL_CHANGE_REQUESTED, user_id=user.id, subject=user.username)
+        )
 
 
 @account.post("/export")
@@ -138,6 +138,12 @@ def _security_page(form: PasswordForm) -> tuple[str, int]:
 
 
 def _profile_page(form: ProfileForm) -> tuple[str, int]:
-    is_found = get_current_user().user.is_found_by_email
-    page = render_template("account/profile.html", form=form, is_found_by_email=is_found)
+    user = get_current_user().user
+    page = render_template(
+        "account/profile.html",
+        form=form,
+        account=user,
+        waiting=find_waiting(user.id, session=db.session()),
+        sends_mail=bool(settings().mail_url),
+    )
     return page, 422 if form.errors else 200

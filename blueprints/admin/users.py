@@ -15,6 +15,7 @@ from domain.accounts.directory import (
     look_up_account,
     page_of_accounts,
 )
+from domain.accounts.email_addresses import confirm_waiting, vouch, vouch_for_all
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.factors.second_factors import remove_second_factors as forget_factors
 from domain.accounts.users import UserView
@@ -35,7 +36,7 @@ from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
 from web.server.bootstrap import forget_first_password
-from web.services import now, services, settings
+from web.services import letterhead, now, services, settings
 from web.settings.password_rules import hash_cost, password_rules
 from web.signing_in.account_access import end_access
 
@@ -70,6 +71,7 @@ def index() -> ResponseReturnValue:
         tabs=_tabs(wanted, counts),
         counts=counts,
         query=wanted.search,
+        sends_mail=bool(settings().mail_url),
     )
 
 
@@ -96,7 +98,11 @@ def new() -> ResponseReturnValue:
     release_locks(db.session())  # to hash a password takes a while
     try:
         made = domain.create_account(
-            form.details, session=db.session(), now=now(), rules=password_rules(settings())
+            form.details,
+            letterhead(),
+            session=db.session(),
+            now=now(),
+            rules=password_rules(settings()),
         )
     except InvalidError as error:
         # The refused statement left the transaction unusable.
@@ -123,6 +129,7 @@ def show(user_id: int) -> ResponseReturnValue:
         applications=list_own(user_id, session=session, now=moment),
         authorized=list_authorized(user_id, session=session, now=moment),
         token_count=_count_tokens(user_id),
+        sends_mail=bool(settings().mail_url),
         mine=my_projects(
             Viewer(user_id=user_id, today=moment.date()), most=_MOST_PROJECTS, session=session
         ),
@@ -140,7 +147,9 @@ def edit(user_id: int) -> ResponseReturnValue:
         return _edit_page(form, user)
     by = get_current_user().id
     try:
-        changed = domain.change_account(user_id, form.change, by=by, session=session)
+        changed = domain.change_account(
+            user_id, form.change, letterhead(), by=by, session=session, now=now()
+        )
     except InvalidError as error:
         db.session.rollback()
         form.object_to(error.field, str(error))
@@ -152,6 +161,39 @@ def edit(user_id: int) -> ResponseReturnValue:
     details = {"before": user.username} if "username" in changed else {}
     words = f"Account {after.username} saved."
     return _done(EventKind.USER_CHANGED, after, words, changed=", ".join(changed), **details)
+
+
+@users.post("/<int:user_id>/verify_address")
+@administrator_afresh
+def verify_address(user_id: int) -> ResponseReturnValue:
+    """Vouch for the e-mail address of an account."""
+    user = get_account(user_id, session=db.session())
+    if not vouch(user_id, session=db.session(), now=now()):
+        flash("The address is verified already.", "info")
+        return _back_to(user_id)
+    return _done(EventKind.EMAIL_CONFIRMED, user, f"{user.email} is marked as verified.")
+
+
+@users.post("/verify_addresses")
+@administrator_afresh
+def verify_addresses() -> ResponseReturnValue:
+    """Vouch for the e-mail addresses of all accounts."""
+    done = vouch_for_all(session=db.session(), now=now())
+    if done:
+        record_event(Event(kind=EventKind.EMAIL_CONFIRMED, details={"accounts": done}))
+    flash(f"E-mail addresses marked as verified: {done}.")
+    return redirect(url_for("admin.users.index"))
+
+
+@users.post("/<int:user_id>/confirm_address")
+@administrator_afresh
+def confirm_address(user_id: int) -> ResponseReturnValue:
+    """Let an account have the new e-mail address that its user asked for."""
+    user = get_account(user_id, session=db.session())
+    email = request.form.get("email", "")
+    done = confirm_waiting(user_id, email, letterhead(), session=db.session(), now=now())
+    changed = {"changed": "e-mail address"} if done.is_new else {}
+    return _done(EventKind.EMAIL_CONFIRMED, user, f"{done.email} is confirmed.", **changed)
 
 
 @users.post("/<int:user_id>/lock")
@@ -243,9 +285,17 @@ def _back_to(user_id: int) -> ResponseReturnValue:
 
 def _edit_page(form: AccountChangeForm, user: UserView) -> ResponseReturnValue:
     is_you = user.id == get_current_user().id
-    page = render_template("admin/users/edit.html", form=form, account=user, is_you=is_you)
+    page = render_template(
+        "admin/users/edit.html",
+        form=form,
+        account=user,
+        is_you=is_you,
+        sends_mail=bool(settings().mail_url),
+    )
     return page, 422 if form.errors else 200
 
 
 def _form_page(form: AccountForm) -> ResponseReturnValue:
-    return render_template("admin/users/new.html", form=form), 422 if form.errors else 200
+    sends_mail = bool(settings().mail_url)
+    page = render_template("admin/users/new.html", form=form, sends_mail=sends_mail)
+    return page, 422 if form.errors else 200

@@ -10,6 +10,13 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.accounts.email_addresses import (
+    Letterhead,
+    forget_waiting,
+    tell_of_change,
+    vouch,
+    welcome,
+)
 from domain.accounts.names import check_username
 from domain.accounts.passwords import HashCost, PasswordRules, hash_password
 from domain.accounts.signing_in.sessions import close_all_sign_ins
@@ -49,6 +56,8 @@ class AccountDetails:
     is_admin: bool = False
     #: As in the IANA database.
     time_zone: str = "UTC"
+    #: Whether the administrator vouches for the e-mail address.
+    is_email_confirmed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +69,8 @@ class AccountChange:
     email: str | None = None
     time_zone: str | None = None
     is_admin: bool | None = None
+    #: Whether the administrator vouches for the e-mail address that the account has then.
+    is_email_confirmed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +102,12 @@ def generate_password(username: str) -> str:
 
 
 def create_account(
-    details: AccountDetails, *, session: Session, now: datetime, rules: PasswordRules
+    details: AccountDetails,
+    letterhead: Letterhead,
+    *,
+    session: Session,
+    now: datetime,
+    rules: PasswordRules,
 ) -> IssuedPassword:
     """Create an account with a random password that has to be changed at the first sign-in.
 
@@ -99,12 +115,20 @@ def create_account(
     """
     password = generate_password(details.username)
     rules_for_made_up = replace(rules, minimum=len(password))
-    user = create_account_with(password, details, session=session, now=now, rules=rules_for_made_up)
+    user = create_account_with(
+        password, details, letterhead, session=session, now=now, rules=rules_for_made_up
+    )
     return IssuedPassword(user=user, password=password)
 
 
 def create_account_with(
-    password: str, details: AccountDetails, *, session: Session, now: datetime, rules: PasswordRules
+    password: str,
+    details: AccountDetails,
+    letterhead: Letterhead,
+    *,
+    session: Session,
+    now: datetime,
+    rules: PasswordRules,
 ) -> UserView:
     """Create an account with a password that has to be changed at the first sign-in.
 
@@ -118,14 +142,36 @@ def create_account_with(
         is_admin=details.is_admin,
         must_change_password=True,
         time_zone=details.time_zone,
+        is_email_confirmed=details.is_email_confirmed,
     )
-    return create_user(new, session=session, now=now, rules=rules)
+    return create_invited_user(new, letterhead, session=session, now=now, rules=rules)
+
+
+def create_invited_user(
+    new: NewUser, letterhead: Letterhead, *, session: Session, now: datetime, rules: PasswordRules
+) -> UserView:
+    """Create an account, and send a link to its address unless an administrator vouches for it.
+
+    Raises InvalidError or ConflictError with the name of the field.
+    """
+    user = create_user(new, session=session, now=now, rules=rules)
+    welcome(user.id, letterhead, session=session, now=now)
+    return user
 
 
 def change_account(
-    user_id: int, wanted: AccountChange, *, by: int | None, session: Session
+    user_id: int,
+    wanted: AccountChange,
+    letterhead: Letterhead,
+    *,
+    by: int | None,
+    session: Session,
+    now: datetime,
 ) -> tuple[str, ...]:
     """Change an account, and return the names of the fields that are different now.
+
+    A new e-mail address takes effect at once, and has to be confirmed unless the administrator
+    vouches for it; the former one is told.
 
     Raises NotFoundError, InvalidError, and ConflictError for a bot, for the last administrator, and
     for one's own e-mail address and role: an address opens an account, so that changing one's own
@@ -133,9 +179,17 @@ def change_account(
     """
     user = _get_row(user_id, session=session)
     _refuse_bot(user)
-    fields = ("username", "name", "email", "time_zone", "is_admin")
+    fields = ("username", "name", "email", "time_zone", "is_admin", "email_confirmed_at")
     before = {field: getattr(user, field) for field in fields}
     _change_names(user, wanted, by=by, session=session)
+    if user.email != before["email"]:
+        user.email_confirmed_at = None
+        forget_waiting(user_id, session=session)
+        tell_of_change(user_id, str(before["email"]), letterhead, session=session, now=now)
+    if wanted.is_email_confirmed:
+        vouch(user_id, session=session, now=now)
+    elif user.email != before["email"]:
+        welcome(user_id, letterhead, session=session, now=now)
     if wanted.is_admin and not user.is_admin:
         make_administrator(user_id, session=session)
     if wanted.is_admin is False and user.is_admin:

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Row, and_, case, exists, func, not_, or_, 
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import get_account
+from domain.accounts.email_addresses import IS_UNCONFIRMED, WaitingAddress, find_waiting
 from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN
 from domain.clock import written
 from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_page, fetch_part
@@ -35,6 +36,8 @@ class Account:
     last_sign_in_at: datetime | None
     has_second_factor: bool
     time_zone: str
+    #: None while it has not been shown that the e-mail address is theirs.
+    email_confirmed_at: datetime | None
 
     @property
     def is_active(self) -> bool:
@@ -43,11 +46,12 @@ class Account:
 
     def as_json(self) -> dict[str, object]:
         """Return the account as the command line prints it."""
-        seen = self.last_sign_in_at
+        seen, confirmed = self.last_sign_in_at, self.email_confirmed_at
         return {
             "id": self.id,
             "username": self.username,
             "email": self.email,
+            "confirmed_at": written(confirmed) if confirmed else None,
             "name": self.name,
             "kind": BOT if self.is_bot else HUMAN,
             "state": self.state,
@@ -65,6 +69,8 @@ class AccountPage(Account):
     password_changed_at: datetime | None
     #: The number of live sign-ins.
     open_sign_ins: int
+    #: The new e-mail address, or that of the account, while it waits to be confirmed.
+    waiting_address: WaitingAddress | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +123,8 @@ class AccountCounts:
     bots: int
     #: Active administrators without a second factor.
     unguarded_administrators: int
+    #: People whose e-mail address was never confirmed.
+    unconfirmed: int
 
 
 def _has_second_factor() -> ColumnElement[bool]:
@@ -185,6 +193,7 @@ def _account(row: Row[*tuple[Any, ...]]) -> Account:
         last_sign_in_at=user.last_sign_in_at,
         has_second_factor=row.has_second_factor,
         time_zone=user.time_zone,
+        email_confirmed_at=user.email_confirmed_at,
     )
 
 
@@ -281,13 +290,18 @@ def look_up_account(user_id: int, *, session: Session, now: datetime) -> Account
         **vars(_account(row)),
         password_changed_at=user.password_changed_at,
         open_sign_ins=session.scalar(sign_ins) or 0,
+        waiting_address=find_waiting(user_id, session=session),
     )
 
 
 def count_accounts(*, session: Session) -> AccountCounts:
     """Return the number of accounts of each kind."""
     unguarded = and_(_IS_ADMINISTRATOR, User.state == ACTIVE, not_(_has_second_factor()))
-    conditions = {**GROUPS, "unguarded_administrators": unguarded}
+    conditions = {
+        **GROUPS,
+        "unguarded_administrators": unguarded,
+        "unconfirmed": IS_UNCONFIRMED,
+    }
     counts = (
         func.count(case((condition, User.id))).label(name) for name, condition in conditions.items()
     )

@@ -18,6 +18,7 @@ PROFILE = (
     User.is_admin,
     User.created_at.label("user_created_at"),
     User.last_sign_in_at,
+    User.email_confirmed_at,
 )
 
 
@@ -32,6 +33,7 @@ class FoundProfile(NamedTuple):
     is_admin: bool
     user_created_at: datetime
     last_sign_in_at: datetime | None
+    email_confirmed_at: datetime | None
 
 
 def profile_path(username: str) -> str:
@@ -51,6 +53,8 @@ class Profile:
     is_admin: bool
     created_at: datetime
     last_sign_in_at: datetime | None
+    #: When it was shown that the e-mail address is theirs; None if it never was.
+    email_confirmed_at: datetime | None
 
     def as_json(self, base_url: str) -> dict[str, object]:
         """Return the object of GET /user, with the field names that API clients read."""
@@ -64,6 +68,7 @@ class Profile:
             "avatar_url": None,
             "web_url": f"{base_url}{profile_path(self.username)}",
             "created_at": _moment(self.created_at),
+            "confirmed_at": _moment(self.email_confirmed_at),
             "last_sign_in_at": _moment(self.last_sign_in_at),
         }
         return {**body, "is_admin": True} if self.is_admin else body
@@ -85,4 +90,5 @@ def profile_in(row: Row) -> Profile:
         is_admin=found.is_admin,
         created_at=found.user_created_at,
         last_sign_in_at=found.last_sign_in_at,
+        email_confirmed_at=found.email_confirmed_at,
     )

@@ -52,6 +52,8 @@ class UserView:
     password_changed_at: datetime | None
     #: False for an address that another account shares from before addresses had to be unique.
     is_found_by_email: bool
+    #: When it was shown that the e-mail address is theirs; None if it never was.
+    email_confirmed_at: datetime | None = None
     #: By its name in the IANA database.
     time_zone: str = "UTC"
     #: The number of rows on a page of lists; None for that of the instance.
@@ -71,6 +73,7 @@ def view_of(user: User) -> UserView:
         must_change_password=user.must_change_password,
         password_changed_at=user.password_changed_at,
         is_found_by_email=user.email_key is not None,
+        email_confirmed_at=user.email_confirmed_at,
         time_zone=user.time_zone,
         page_size=user.page_size,
     )
@@ -87,6 +90,8 @@ class NewUser:
     is_admin: bool = False
     must_change_password: bool = False
     time_zone: str = "UTC"
+    #: Whether an administrator vouches for the e-mail address.
+    is_email_confirmed: bool = False
 
 
 def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> UserView:
@@ -115,6 +120,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         created_at=now,
         password_changed_at=None,
         last_sign_in_at=None,
+        email_confirmed_at=now if new.is_email_confirmed else None,
     )
     try:
         with session.begin_nested():  # to learn the id, and whether there is one already
@@ -333,45 +339,19 @@ def change_password(
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """The display name, the e-mail address and the time zone of a user."""
+    """The display name and the time zone of a user."""
 
     name: str
-    email: str
     #: None leaves it as it is.
     time_zone: str | None = None
 
 
-def change_profile(
-    user_id: int,
-    wanted: Profile,
-    *,
-    guesses: AttemptLimit,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> None:
-    """Change the profile; raise InvalidError, or ConflictError for an e-mail address that is taken.
-
-    `guesses` limits how often a user may ask for an e-mail address that is taken, which reveals
-    that an account exists. Raises TooManyAttemptsError above it.
-    """
+def change_profile(user_id: int, wanted: Profile, *, session: Session) -> None:
+    """Change the profile; raise InvalidError."""
     check_name(wanted.name)
-    normal = checked_email(wanted.email)
     user = session.get_one(User, user_id)
     place = user.time_zone if wanted.time_zone is None else check_zone(wanted.time_zone)
-    if normal != user.email:
-        claim_attempt(guesses, session=session, keyring=keyring, now=now)
-    try:
-        with session.begin_nested():
-            user.name, user.time_zone = wanted.name, place
-            # An unchanged address is kept: accounts that shared one before it had to be unique may
-            # still change their name.
-            if normal != user.email:
-                user.email = normal
-    except IntegrityError as error:
-        message = "Another user has this e-mail address."
-        raise ConflictError(message, field="email") from error
-    refund_attempt(guesses, session=session, keyring=keyring)
+    user.name, user.time_zone = wanted.name, place
 
 
 def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
@@ -385,4 +365,4 @@ def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     user.email = f"{user.id}@deleted.invalid"
     user.password_hash, user.must_change_password = "", False
     user.kind, user.state, user.is_admin = ERASED, "blocked", False
-    user.last_sign_in_at = user.password_changed_at = None
+    user.last_sign_in_at = user.password_changed_at = user.email_confirmed_at = None

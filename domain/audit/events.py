@@ -25,6 +25,9 @@ class EventKind(StrEnum):
     PASSWORD_RESET = "password.reset"  # noqa: S105 - a name
     USER_CREATED = "user.created"
     USER_CHANGED = "user.changed"
+    EMAIL_CHANGE_REQUESTED = "email.change_requested"
+    #: By a link, or by an administrator's word.
+    EMAIL_CONFIRMED = "email.confirmed"
     USER_LOCKED = "user.locked"
     USER_UNLOCKED = "user.unlocked"
     USER_EXPORTED = "user.exported"

@@ -1,5 +1,6 @@
 """The outbox: messages that wait to be sent, each by one worker at a time."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +18,8 @@ _FIRST_PAUSE = timedelta(minutes=1)
 _LONGEST_PAUSE = timedelta(hours=2)
 #: A message that could not be delivered for so long is given up.
 _GIVE_UP_AFTER = timedelta(days=1)
+#: A URL of ours that ends with a secret, such as `/-/invitations/…`, without that end.
+_SECRET_LINK = re.compile(r"(https?://\S+/-/\w+/)\S{20,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,11 @@ def queue_messages(messages: Sequence[NewMessage], *, session: Session, now: dat
         insert.on_conflict_do_nothing(index_elements=[Mail.key]).returning(Mail.id)
     )
     return len(written.all())
+
+
+def without_links(text: str) -> str:
+    """Return the text of a message without the secrets of links, which prove that one reads it."""
+    return _SECRET_LINK.sub(r"\1…", text)
 
 
 def claim_message(*, session: Session, now: datetime) -> Message | None:

@@ -12,6 +12,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import check_erasable
+from domain.accounts.email_addresses import forget_messages
 from domain.accounts.users import UserView, empty_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
@@ -59,6 +60,7 @@ def erase_person(
     _rename_in_incidents(user, names, session=session)
     _rename_in_audit_events(user, names, session=session, key=audit_key)
     _rename_in_streamed_events(user, names, session=session)
+    forget_messages(user.id, session=session)
     for table in PERSONAL_DATA:
         if table.on_erasure is ErasureRule.DELETED:
             gone = delete(table.model).where(table.of(user))

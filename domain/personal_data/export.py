@@ -21,7 +21,10 @@ def _rows(table: PersonalDataTable, user: UserView, session: Session) -> list[di
     columns = [getattr(table.model, name) for name in table.exported]
     statement = select(*columns).where(table.of(user)).order_by(*_key(table))
     return [
-        {name: _written(value) for name, value in row.items()}
+        {
+            name: _written(table.rewritten[name](value) if name in table.rewritten else value)
+            for name, value in row.items()
+        }
         for row in session.execute(statement).mappings()
     ]
 

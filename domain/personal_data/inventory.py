@@ -2,6 +2,7 @@
 
 from sqlalchemy import func, or_
 
+from domain.mail.outbox import without_links
 from domain.personal_data.alert_data import ALERT_DATA
 from domain.personal_data.tables import ErasureRule, PersonalDataTable, by
 from models import (
@@ -16,6 +17,7 @@ from models import (
     Consent,
     Deployment,
     DeviceAuthorization,
+    EmailConfirmation,
     IdempotentRequest,
     Incident,
     IncidentAssignee,
@@ -54,6 +56,7 @@ PERSONAL_DATA = (
             "created_at",
             "last_sign_in_at",
             "password_changed_at",
+            "email_confirmed_at",
         ),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -272,6 +275,16 @@ PERSONAL_DATA = (
         model=Mail,
         of=lambda user: func.lower(Mail.recipient) == user.email.lower(),
         exported=("recipient", "subject", "text", "created_at", "sent_at"),
+        # Only who reads the mail of the address may have the links.
+        rewritten={"text": without_links},
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="email_confirmations",
+        about="The e-mail address that waits to be confirmed, for 30 days at the most",
+        model=EmailConfirmation,
+        of=by(EmailConfirmation.user_id),
+        exported=("email", "created_at"),
         on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(

@@ -1,7 +1,7 @@
 """How a table with personal data is described."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from sqlalchemy import ColumnElement, SQLColumnExpression
@@ -31,6 +31,8 @@ class PersonalDataTable:
     of: Callable[[UserView], ColumnElement[bool]]
     #: The exported columns; keyed hashes and keys are left out.
     exported: tuple[str, ...]
+    #: By column: what is exported of a text that may contain secrets.
+    rewritten: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     on_erasure: ErasureRule
 
 

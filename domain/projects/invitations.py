@@ -1,7 +1,7 @@
 """Invitations by e-mail to become a member, until somebody with the address accepts.
 
-No address of an account is verified here, and nobody is told which have one. So an invitation waits
-for the link in its message, whether or not the address belongs to an account.
+Nobody is told which addresses belong to an account, and some of those were never confirmed. So an
+invitation waits for the link in its message, whether or not the address belongs to an account.
 """
 
 from dataclasses import dataclass

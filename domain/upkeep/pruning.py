@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from domain.accounts.email_addresses import WAITS_FOR
 from domain.idempotency import KEPT_FOR
 from domain.oauth.setting_up.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
 from domain.on_call.schedules import PAST_KEPT_FOR
@@ -30,6 +31,7 @@ from models import (
     CallShape,
     Delivery,
     DeviceAuthorization,
+    EmailConfirmation,
     Escalation,
     EscalationPage,
     Heartbeat,
@@ -140,6 +142,12 @@ def prune(
         ),
         "invitations": _remove(
             Invitation.id, Invitation.created_at < now - INVITATION_LIFETIME, session, between
+        ),
+        "email_confirmations": _remove(
+            EmailConfirmation.user_id,
+            EmailConfirmation.created_at < now - WAITS_FOR,
+            session,
+            between,
         ),
         "pushed_requests": _remove(
             PushedRequest.id, PushedRequest.expires_at < now, session, between

@@ -10,6 +10,7 @@ from flask.cli import AppGroup
 from domain.accounts.administration import (
     AccountChange,
     change_account,
+    create_invited_user,
     generate_password,
     get_account,
     lock,
@@ -22,16 +23,18 @@ from domain.accounts.directory import (
     look_up_account,
     page_of_accounts,
 )
+from domain.accounts.email_addresses import vouch, vouch_for_all
 from domain.accounts.factors.second_factors import remove_second_factors
-from domain.accounts.users import NewUser, UserView, create_user, get_user
+from domain.accounts.users import NewUser, UserView, get_user
 from domain.audit.events import Event, EventKind
 from domain.database.paging import Slice
+from domain.errors import InvalidError
 from web.admin.personal_data import erase, exported
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.server.bootstrap import forget_first_password
-from web.services import now, services, settings
+from web.services import letterhead, now, services, settings
 from web.settings.password_rules import hash_cost, password_rules
 from web.signing_in.account_access import end_access
 
@@ -45,17 +48,26 @@ _MOST = 1_000
 @click.option("--email", required=True, help="E-mail address.")
 @click.option("--display-name", default="", help="Display name; defaults to the user name.")
 @click.option("--admin", is_flag=True, help="Make the user an administrator.")
+@click.option("--verified", is_flag=True, help="Vouch for the e-mail address.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 @one_transaction
 def create_user_command(
-    *, name: str, email: str, display_name: str, admin: bool, password_stdin: bool
+    *, name: str, email: str, display_name: str, admin: bool, verified: bool, password_stdin: bool
 ) -> dict[str, Any]:
     """Create a user. Without --password-stdin, a random password is printed."""
     given = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     password = given if given is not None else generate_password(name)
-    new = NewUser(username=name, email=email, name=display_name, password=password, is_admin=admin)
-    user = create_user(
+    new = NewUser(
+        username=name,
+        email=email,
+        name=display_name,
+        password=password,
+        is_admin=admin,
+        is_email_confirmed=verified,
+    )
+    user = create_invited_user(
         new,
+        letterhead(),
         session=db.session(),
         now=now(),
         rules=password_rules(settings()),
@@ -97,6 +109,7 @@ def show_command(*, name: str) -> dict[str, Any]:
 @click.option("--username", help="New user name.")
 @click.option("--display-name", help="New display name.")
 @click.option("--email", help="New e-mail address.")
+@click.option("--verified", is_flag=True, help="Vouch for the e-mail address.")
 @click.option("--time-zone", help="Time zone of their pages and messages, such as Europe/Berlin.")
 @one_transaction
 def change_command(
@@ -105,19 +118,50 @@ def change_command(
     username: str | None,
     display_name: str | None,
     email: str | None,
+    verified: bool,
     time_zone: str | None,
 ) -> dict[str, Any]:
     """Change the user NAME: names, e-mail address and time zone."""
     session = db.session()
-    wanted = AccountChange(username=username, name=display_name, email=email, time_zone=time_zone)
+    wanted = AccountChange(
+        username=username,
+        name=display_name,
+        email=email,
+        time_zone=time_zone,
+        is_email_confirmed=verified,
+    )
     user = get_user(name, session=session)
-    changed = change_account(user.id, wanted, by=None, session=session)
+    changed = change_account(user.id, wanted, letterhead(), by=None, session=session, now=now())
     after = get_account(user.id, session=session)
     details = {"before": user.username} if "username" in changed else {}
     if changed:
         details |= {"changed": ", ".join(changed)}
         _recorded(EventKind.USER_CHANGED, after, **details)
     return {"id": after.id, "username": after.username, "changed": [*changed]}
+
+
+@users.command("verify")
+@click.argument("name", required=False)
+@click.option("--all", "all_users", is_flag=True, help="Vouch for the addresses of all users.")
+@one_transaction
+def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
+    """Vouch for the e-mail address of the user NAME, or of all users with --all.
+
+    Applications are told that it is verified.
+    """
+    if (name is None) != all_users:
+        message = "Give the name of a user, or --all."
+        raise InvalidError(message)
+    if name is None:
+        done = vouch_for_all(session=db.session(), now=now())
+        if done:
+            record_event(Event(kind=EventKind.EMAIL_CONFIRMED, details={"accounts": done}))
+        return {"verified": done}
+    user = get_user(name, session=db.session())
+    was_new = vouch(user.id, session=db.session(), now=now())
+    if was_new:
+        record_event(Event(kind=EventKind.EMAIL_CONFIRMED, user_id=user.id, subject=user.username))
+    return {"username": user.username, "email": user.email, "verified": int(was_new)}
 
 
 @users.command("lock")

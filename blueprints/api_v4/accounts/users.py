@@ -37,7 +37,7 @@ from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.json_responses import json_response
 from web.releases.requested import requested_release
-from web.services import now, services, settings, sign_in_limits
+from web.services import letterhead, now, services, settings
 from web.settings.password_rules import password_rules
 
 users = Blueprint("users", __name__)
@@ -59,14 +59,7 @@ def rename_current(bearer: Bearer, body: NameBody) -> Response:
     if bearer.is_bot:
         message = "A bot has the name of its access token."
         raise ForbiddenError(message)
-    change_profile(
-        bearer.user_id,
-        Profile(name=body.name, email=bearer.profile.email),
-        guesses=sign_in_limits().email_limit(bearer.user_id),
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
-    )
+    change_profile(bearer.user_id, Profile(name=body.name), session=db.session())
     return json_response(replace(bearer.profile, name=body.name).as_json(settings().base_url))
 
 
@@ -123,7 +116,11 @@ def create(body: AccountBody) -> Account:
 
 def _created(body: AccountBody) -> Account:
     made = domain.create_account(
-        body.details, session=db.session(), now=now(), rules=password_rules(settings())
+        body.details,
+        letterhead(),
+        session=db.session(),
+        now=now(),
+        rules=password_rules(settings()),
     )
     _record(EventKind.USER_CREATED, made.user, administrator=body.admin)
     return NewAccount.with_password(
@@ -138,6 +135,7 @@ def _created_with(password: str, body: AccountBody) -> Account:
         user = domain.create_account_with(
             password,
             body.details,
+            letterhead(),
             session=db.session(),
             now=now(),
             rules=password_rules(settings()),
@@ -156,7 +154,9 @@ def change(bearer: Bearer, user_id: int, body: AccountChangeBody) -> Account:
     """Change the names, the e-mail address, the time zone or the role of a user."""
     session = db.session()
     before = get_account(user_id, session=session).username
-    changed = domain.change_account(user_id, body.change, by=bearer.user_id, session=session)
+    changed = domain.change_account(
+        user_id, body.change, letterhead(), by=bearer.user_id, session=session, now=now()
+    )
     user = get_account(user_id, session=session)
     if changed:
         more: dict[str, object] = {"before": before} if "username" in changed else {}

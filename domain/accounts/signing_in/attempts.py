@@ -57,9 +57,9 @@ class SignInLimits:
         )
 
     def email_limit(self, user_id: int) -> AttemptLimit:
-        """Return the limit on requests for e-mail addresses that belong to other users."""
+        """Return the limit on messages to e-mail addresses that a user wants to confirm."""
         return AttemptLimit(
-            subject=f"taken e-mail, user {user_id}", attempts=self.per_account, window=self.window
+            subject=f"e-mail address, user {user_id}", attempts=self.per_account, window=self.window
         )
 
     def address_limit(self, address: str | None) -> AttemptLimit:

@@ -106,7 +106,7 @@ def _claims(profile: Profile, rows: Sequence[Row], issuer: str) -> dict[str, obj
         "picture": f"{issuer}{avatar_path(profile.name or profile.username, profile.id)}",
         "zoneinfo": _zone_in(rows),
         "email": profile.email,
-        # E-mail addresses are not verified: users can change them
-        # themselves, and could impersonate others at an application that trusts them.
-        "email_verified": False,
+        # Only what was confirmed: people could otherwise impersonate others at an application
+        # that knows them by their address.
+        "email_verified": profile.email_confirmed_at is not None,
     }

@@ -28,6 +28,7 @@ from domain.accounts.directory import (
     look_up_account,
     page_of_accounts,
 )
+from domain.accounts.email_addresses import Letterhead
 from domain.accounts.passwords import check_password
 from domain.accounts.users import SignInAttempt, authenticate
 from domain.database.paging import Slice
@@ -42,6 +43,12 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEYRING = Keyring("a master secret that only this test has")
+LETTERHEAD = Letterhead(
+    instance_name="Gatebell",
+    base_url="https://gate.example",
+    keyring=KEYRING,
+    has_mail_server=False,
+)
 A_PAGE = Slice(size=50)
 
 
@@ -60,7 +67,7 @@ def session(engine: Engine) -> Iterator[Session]:
 
 def account(session: Session, name: str, *, is_admin: bool = False) -> User:
     details = AccountDetails(username=name, email=f"{name}@people.example", is_admin=is_admin)
-    made = create_account(details, session=session, now=NOON, rules=RULES)
+    made = create_account(details, LETTERHEAD, session=session, now=NOON, rules=RULES)
     return session.get_one(User, made.user.id)
 
 
@@ -73,7 +80,7 @@ def bot(session: Session) -> User:
 def test_a_made_up_password_opens_the_account_and_has_to_be_changed(session: Session) -> None:
     # A name of one letter is in nearly every random password.
     details = AccountDetails(username="a", email="a@people.example", name="Anna")
-    made = create_account(details, session=session, now=NOON, rules=RULES)
+    made = create_account(details, LETTERHEAD, session=session, now=NOON, rules=RULES)
     stored = session.get_one(User, made.user.id)
     assert check_password(made.password, stored.password_hash, QUICK).is_right
     assert made.user.must_change_password

@@ -36,7 +36,7 @@ PUBLIC = {
     "created_at",
 }
 OF_ADMINISTRATORS = {
-    *("email", "is_admin", "last_sign_in_at", "two_factor_enabled", "time_zone"),
+    *("email", "confirmed_at", "is_admin", "last_sign_in_at", "two_factor_enabled", "time_zone"),
 }
 PASSWORD = "a guess takes longer than this"
 

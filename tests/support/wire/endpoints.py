@@ -171,13 +171,19 @@ ENDPOINTS = (
         "api_v4.users.create",
         "POST",
         "/api/v4/users",
-        ("username", "email", "name", "password", "force_random_password", "admin"),
+        (
+            *("username", "email", "name", "password", "force_random_password", "admin"),
+            "skip_confirmation",
+        ),
     ),
     Endpoint(
         "api_v4.users.change",
         "PUT",
         "/api/v4/users/{id}",
-        ("username", "name", "email", "time_zone", "admin"),
+        (
+            *("username", "name", "email", "time_zone", "admin"),
+            *("skip_confirmation", "skip_reconfirmation"),
+        ),
     ),
     Endpoint("api_v4.users.block", "POST", "/api/v4/users/{id}/block"),
     Endpoint("api_v4.users.unblock", "POST", "/api/v4/users/{id}/unblock"),

@@ -112,6 +112,8 @@ class Account(User):
     """A user, as shown to administrators."""
 
     email: str
+    #: When it was shown that the e-mail address is theirs; null if it never was.
+    confirmed_at: Time | None
     is_admin: bool
     last_sign_in_at: Time | None
     two_factor_enabled: bool
@@ -147,6 +149,8 @@ class AccountBody(Body):
     force_random_password: bool = False
     admin: bool = False
     time_zone: RequiredText = "UTC"
+    #: Vouches for the e-mail address; otherwise a link to confirm it is sent there.
+    skip_confirmation: bool = False
 
     @property
     def details(self) -> AccountDetails:
@@ -157,6 +161,7 @@ class AccountBody(Body):
             name=self.name,
             is_admin=self.admin,
             time_zone=self.time_zone,
+            is_email_confirmed=self.skip_confirmation,
         )
 
 
@@ -168,6 +173,10 @@ class AccountChangeBody(Body):
     email: RequiredText | None = None
     time_zone: RequiredText | None = None
     admin: bool | None = None
+    #: Vouches for the e-mail address; otherwise a link to confirm a new one is sent there.
+    skip_confirmation: bool = False
+    #: The same, by the name that GitLab's clients send.
+    skip_reconfirmation: bool = False
 
     @property
     def change(self) -> AccountChange:
@@ -178,6 +187,7 @@ class AccountChangeBody(Body):
             email=self.email,
             time_zone=self.time_zone,
             is_admin=self.admin,
+            is_email_confirmed=self.skip_confirmation or self.skip_reconfirmation,
         )
 
 
@@ -199,6 +209,8 @@ class CurrentUser(Resource):
     avatar_url: None
     web_url: str
     created_at: Time
+    #: When it was shown that the e-mail address is theirs; null if it never was.
+    confirmed_at: Time | None
     last_sign_in_at: Time | None
     #: Only of administrators.
     is_admin: Literal[True] = True
@@ -236,6 +248,7 @@ def _account_fields(view: domain.Account, base_url: str) -> dict[str, Any]:
     return {
         **_public_fields(view, base_url),
         "email": view.email,
+        "confirmed_at": view.email_confirmed_at,
         "is_admin": view.is_admin,
         "last_sign_in_at": view.last_sign_in_at,
         "two_factor_enabled": view.has_second_factor,

@@ -1,0 +1,380 @@
+"""Confirms e-mail addresses: by a link that works once, or by an administrator's word.
+
+A user's new address waits in `email_confirmations` until somebody who reads its mail, and is signed
+in as that user, confirms it; the former address stays meanwhile, and is told. Whether another
+account has the address only its reader learns: the user is answered alike.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Select, delete, func, or_, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.accounts.users import ERASED, HUMAN, checked_email
+from domain.database.upsert import insert_into
+from domain.errors import ConflictError, NotFoundError
+from domain.keyring import CredentialType, Keyring
+from domain.mail.outbox import NewMessage, queue_messages
+from models import EmailConfirmation, Mail, User
+from models.folding import fold
+
+#: How long a link works.
+LINK_LIFETIME = timedelta(days=3)
+#: How long an address waits for an administrator where no link came, or none was opened.
+WAITS_FOR = timedelta(days=30)
+_INVALID_LINK = (
+    "This link is not valid: it was used or replaced by a newer one, has expired, or is for another"
+    " account."
+)
+_TAKEN = "Another user has this e-mail address."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Letterhead:
+    """What messages about addresses are written with."""
+
+    instance_name: str
+    #: Without a trailing slash.
+    base_url: str
+    keyring: Keyring
+    #: Without a mail server, nothing is queued, and addresses wait for an administrator.
+    has_mail_server: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingAddress:
+    """An address that waits to be confirmed."""
+
+    user_id: int
+    username: str
+    email: str
+    #: Whether it is to replace that of the account.
+    is_new: bool
+    asked_at: datetime
+
+    @property
+    def link_ends_at(self) -> datetime:
+        """When its link stops working."""
+        return self.asked_at + LINK_LIFETIME
+
+
+def request_change(
+    user_id: int,
+    email: str,
+    letterhead: Letterhead,
+    *,
+    requests: AttemptLimit,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Let a new address of a user wait; a link goes to it, and the former address is told.
+
+    Raises InvalidError for what is no address, and TooManyAttemptsError above the limit `requests`:
+    each of them sends messages to an address of the user's choice.
+    """
+    normal = checked_email(email)
+    claim_attempt(requests, session=session, keyring=letterhead.keyring, now=now)
+    user = session.get_one(User, user_id)
+    writer = _Writer(user, letterhead, _store(user, normal, letterhead, session=session, now=now))
+    is_free = session.scalar(_others_with(normal, user.id)) is None
+    to_new = writer.link_for(normal) if is_free else writer.about_taken(normal)
+    writer.queue(to_new, writer.about_request(normal), session=session, now=now)
+
+
+def send_link(
+    user_id: int,
+    letterhead: Letterhead,
+    *,
+    requests: AttemptLimit,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Send a new link to the address that waits, or to that of the account.
+
+    Raises TooManyAttemptsError, and ConflictError for a confirmed address.
+    """
+    waiting = find_waiting(user_id, session=session)
+    user = session.get_one(User, user_id)
+    if waiting is not None and waiting.is_new:
+        request_change(
+            user_id, waiting.email, letterhead, requests=requests, session=session, now=now
+        )
+        return
+    if user.email_confirmed_at is not None:
+        message = "Your e-mail address is confirmed already."
+        raise ConflictError(message)
+    claim_attempt(requests, session=session, keyring=letterhead.keyring, now=now)
+    welcome(user_id, letterhead, session=session, now=now)
+
+
+def welcome(user_id: int, letterhead: Letterhead, *, session: Session, now: datetime) -> None:
+    """Send a link to the address of an account, unless it is confirmed or no mail is sent."""
+    user = session.get_one(User, user_id)
+    if user.email_confirmed_at is not None or not letterhead.has_mail_server:
+        return
+    token = _store(user, user.email, letterhead, session=session, now=now)
+    writer = _Writer(user, letterhead, token)
+    writer.queue(writer.link_for(user.email), session=session, now=now)
+
+
+def find_waiting(user_id: int, *, session: Session) -> WaitingAddress | None:
+    """Return the address of a user that waits to be confirmed, or None."""
+    return _find(EmailConfirmation.user_id == user_id, session=session)
+
+
+def get_waiting(
+    token: str, user_id: int, *, session: Session, keyring: Keyring, now: datetime
+) -> WaitingAddress:
+    """Return the address that a link confirms for its own user, or raise NotFoundError."""
+    found = _find(_is_of_link(token, user_id, keyring=keyring, now=now), session=session)
+    if found is None:
+        raise NotFoundError(_INVALID_LINK)
+    return found
+
+
+def confirm(
+    token: str, user_id: int, letterhead: Letterhead, *, session: Session, now: datetime
+) -> WaitingAddress:
+    """Confirm the address of a link, which then works no more; the former address is told.
+
+    Raises NotFoundError, or ConflictError if another user got the address meanwhile.
+    """
+    waiting = get_waiting(token, user_id, session=session, keyring=letterhead.keyring, now=now)
+    mine = _is_of_link(token, user_id, keyring=letterhead.keyring, now=now)
+    return _settle(waiting, mine, letterhead, session=session, now=now)
+
+
+def confirm_waiting(
+    user_id: int, email: str, letterhead: Letterhead, *, session: Session, now: datetime
+) -> WaitingAddress:
+    """Confirm an address that waits by an administrator's word; otherwise as `confirm`."""
+    mine = (EmailConfirmation.user_id == user_id) & (EmailConfirmation.email == email)
+    waiting = _find(mine, session=session)
+    if waiting is None:
+        message = "This address does not wait to be confirmed any more."
+        raise ConflictError(message)
+    return _settle(waiting, mine, letterhead, session=session, now=now)
+
+
+def vouch(user_id: int, *, session: Session, now: datetime) -> bool:
+    """Confirm the address of an account by an administrator's word; return whether it was not.
+
+    Raises ConflictError for a bot, and for an address that an older account has as well.
+    """
+    user = session.get_one(User, user_id)
+    if user.kind != HUMAN:
+        message = "A bot has no e-mail address."
+        raise ConflictError(message)
+    if user.email_key is None:
+        raise ConflictError(_TAKEN, field="email")
+    if user.email_confirmed_at is not None:
+        return False
+    user.email_confirmed_at = now
+    forget_waiting(user_id, email=user.email, session=session)
+    return True
+
+
+def vouch_for_all(*, session: Session, now: datetime) -> int:
+    """Confirm the addresses of all accounts by an administrator's word; return how many."""
+    gone = delete(EmailConfirmation).where(
+        EmailConfirmation.email
+        == select(User.email).where(User.id == EmailConfirmation.user_id).scalar_subquery()
+    )
+    session.execute(gone.execution_options(synchronize_session=False))
+    confirmed = session.scalars(
+        update(User)
+        .where(IS_UNCONFIRMED)
+        .values(email_confirmed_at=now)
+        .returning(User.id)
+        .execution_options(synchronize_session=False)
+    )
+    return len(confirmed.all())
+
+
+#: Accounts of people whose address an administrator can vouch for.
+IS_UNCONFIRMED = (
+    (User.kind == HUMAN) & User.email_confirmed_at.is_(None) & User.email_key.is_not(None)
+)
+
+
+def forget_waiting(user_id: int, *, session: Session, email: str | None = None) -> bool:
+    """Let no address of a user wait any more, or not this one; return whether one did."""
+    mine = EmailConfirmation.user_id == user_id
+    if email is not None:
+        mine &= EmailConfirmation.email == email
+    gone = session.scalars(
+        delete(EmailConfirmation)
+        .where(mine)
+        .returning(EmailConfirmation.user_id)
+        .execution_options(synchronize_session=False)
+    )
+    return gone.first() is not None
+
+
+def tell_of_change(
+    user_id: int, former: str, letterhead: Letterhead, *, session: Session, now: datetime
+) -> None:
+    """Tell the former address of an account that another one has taken its place."""
+    writer = _Writer(session.get_one(User, user_id), letterhead, now.isoformat())
+    writer.queue(writer.about_change(former), session=session, now=now)
+
+
+def forget_messages(user_id: int, *, session: Session) -> None:
+    """Delete the messages about the addresses of a user, whoever they went to."""
+    theirs = Mail.key.startswith(_key_of(user_id))
+    session.execute(delete(Mail).where(theirs).execution_options(synchronize_session=False))
+
+
+def _settle(
+    waiting: WaitingAddress,
+    mine: ColumnElement[bool],
+    letterhead: Letterhead,
+    *,
+    session: Session,
+    now: datetime,
+) -> WaitingAddress:
+    gone = delete(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
+    # Of two at once only one finds the row.
+    if session.scalar(gone.execution_options(synchronize_session=False)) is None:
+        raise NotFoundError(_INVALID_LINK)
+    user = session.get_one(User, waiting.user_id, populate_existing=True)
+    former = user.email
+    try:
+        with session.begin_nested():
+            user.email, user.email_confirmed_at = waiting.email, now
+    except IntegrityError as error:
+        raise ConflictError(_TAKEN, field="email") from error
+    if user.email != former:
+        tell_of_change(user.id, former, letterhead, session=session, now=now)
+    return waiting
+
+
+def _find(condition: ColumnElement[bool], *, session: Session) -> WaitingAddress | None:
+    row = session.execute(
+        select(
+            EmailConfirmation.email,
+            EmailConfirmation.created_at,
+            User.id,
+            User.username,
+            User.email,
+        )
+        .join(User, User.id == EmailConfirmation.user_id)
+        .where(condition, User.kind != ERASED)
+    ).first()
+    if row is None:
+        return None
+    email, asked_at, user_id, username, present = row
+    return WaitingAddress(
+        user_id=user_id,
+        username=username,
+        email=email,
+        is_new=email != present,
+        asked_at=asked_at,
+    )
+
+
+def _is_of_link(
+    token: str, user_id: int, *, keyring: Keyring, now: datetime
+) -> ColumnElement[bool]:
+    digests = keyring.credential_digests(token, CredentialType.EMAIL_CONFIRMATION)
+    return (
+        EmailConfirmation.token_digest.in_(digests)
+        & (EmailConfirmation.user_id == user_id)
+        & (EmailConfirmation.created_at > now - LINK_LIFETIME)
+    )
+
+
+def _others_with(email: str, user_id: int) -> Select[int]:
+    same = or_(User.email_key == fold(email), func.lower(User.email) == email.lower())
+    return select(User.id).where(same, User.id != user_id).limit(1)
+
+
+def _store(
+    user: User, email: str, letterhead: Letterhead, *, session: Session, now: datetime
+) -> str:
+    """Store an address that waits, in place of an earlier one, and return its link's secret."""
+    token = letterhead.keyring.issue(CredentialType.EMAIL_CONFIRMATION)
+    values = {"email": email, "token_digest": token.digest, "created_at": now}
+    insert = insert_into(EmailConfirmation, session=session).values(user_id=user.id, **values)
+    session.execute(
+        insert.on_conflict_do_update(index_elements=[EmailConfirmation.user_id], set_=values)
+    )
+    return token.clear
+
+
+def _key_of(user_id: int) -> str:
+    return f"address of user {user_id}: "
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes the messages about one change of a user's address.
+
+    They name the user by the user name, which cannot hold other people's sentences.
+    """
+
+    user: User
+    letterhead: Letterhead
+    #: The secret of the link, or else what tells this change from others of the user.
+    token: str
+
+    def link_for(self, email: str) -> NewMessage:
+        """Ask whoever reads the mail of an address to confirm it."""
+        return self._message(
+            email,
+            f"Confirm your e-mail address at {self.letterhead.instance_name}",
+            f"Is this the e-mail address of @{self.user.username}? Confirm it within "
+            f"{LINK_LIFETIME.days} days, signed in with that account:\n"
+            f"{self.letterhead.base_url}/-/email_confirmations/{self.token}\n\n"
+            "If you do not know this account, ignore this message.",
+        )
+
+    def about_taken(self, email: str) -> NewMessage:
+        """Tell the reader of an address that another account has it."""
+        return self._message(
+            email,
+            f"Your e-mail address at {self.letterhead.instance_name}",
+            f"The user @{self.user.username} asked to use this e-mail address. It belongs to "
+            "another account already, so nothing was changed.\n\nIf that account is yours, sign "
+            "in with it. If both are yours, ask an administrator which one to keep. Otherwise "
+            "ignore this message.",
+        )
+
+    def about_request(self, email: str) -> NewMessage:
+        """Tell the present address that another one is to take its place."""
+        return self._message(
+            self.user.email,
+            f"A new e-mail address for your account at {self.letterhead.instance_name}",
+            f"Somebody who is signed in as @{self.user.username} asked to change the e-mail "
+            f"address of this account to {email}. It changes when the new address is confirmed."
+            "\n\nIf it was not you, change your password now:\n"
+            f"{self.letterhead.base_url}/-/user_settings/security",
+        )
+
+    def about_change(self, former: str) -> NewMessage:
+        """Tell the former address that another one has taken its place."""
+        return self._message(
+            former,
+            f"Your e-mail address at {self.letterhead.instance_name} was changed",
+            f"The e-mail address of @{self.user.username} is {self.user.email} now, and no longer "
+            "this one.\n\nIf it was not you, tell an administrator at once.",
+        )
+
+    def queue(self, *messages: NewMessage, session: Session, now: datetime) -> None:
+        """Queue messages, if there is a mail server."""
+        if self.letterhead.has_mail_server:
+            queue_messages(messages, session=session, now=now)
+
+    def _message(self, recipient: str, subject: str, text: str) -> NewMessage:
+        sign = f"{self.letterhead.instance_name}, {self.letterhead.base_url}"
+        # The key says nothing of the secret.
+        digest = self.letterhead.keyring.digest(f"{subject}\n{recipient}\n{self.token}").hex()
+        return NewMessage(
+            key=f"{_key_of(self.user.id)}{digest}",
+            recipient=recipient,
+            subject=subject,
+            text=f"Hello,\n\n{text}\n\n-- \n{sign}\n",
+        )

@@ -1,0 +1,70 @@
+"""Links that confirm e-mail addresses, read in the outbox of a service."""
+
+import re
+from typing import Any
+
+import requests
+from sqlalchemy import select
+
+from domain.accounts.users import get_user
+from models import Mail
+from tests.support.accounts.people import Person, database_of, open_browser, signed_in, unique
+from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
+from tests.support.oauth.openid_wire import SCOPES, checked, openid_application, userinfo
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+PROFILE = "/-/user_settings/profile"
+
+
+def new_address() -> str:
+    return f"{unique('new')}@people.example"
+
+
+def messages_to(service: LiveGatebell, email: str) -> list[str]:
+    """Return the texts of all messages to an address, the newest first."""
+    found = select(Mail.text).where(Mail.recipient == email).order_by(Mail.id.desc())
+    with database_of(service) as session:
+        return list(session.scalars(found))
+
+
+def link_to(service: LiveGatebell, email: str) -> str:
+    found = re.search(r"http\S+/-/email_confirmations/\S+", "\n".join(messages_to(service, email)))
+    assert found is not None
+    return found[0]
+
+
+def wish(service: LiveGatebell, person: Person, email: str) -> requests.Response:
+    """Ask for another address, on the page of the profile."""
+    browser = open_browser(service, person)
+    page = browser.get(service.url + PROFILE)
+    values = {"email": email, "current_password": person.password}
+    return submit(browser, page, form_with(page, "email"), **values)
+
+
+def follow(service: LiveGatebell, person: Person, link: str) -> requests.Response:
+    """Open a link as somebody and press its button; return the answer to the last of the two."""
+    browser = signed_in(service, person)
+    page = browser.get(link)
+    if page.status_code != 200:
+        return page
+    return submit(browser, page, form_to(page, link.rpartition("/")[2]))
+
+
+def stored(service: LiveGatebell, person: Person) -> tuple[str, bool]:
+    """Return the address of an account, and whether it is confirmed."""
+    with database_of(service) as session:
+        found = get_user(person.username, session=session)
+        return found.email, found.email_confirmed_at is not None
+
+
+def claims_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
+    """Return what an application is told of somebody, alike by the ID token and by userinfo."""
+    client = openid_application(service)
+    code = landing(ask(open_browser(service, person), service, client, scope=SCOPES))["code"]
+    answer = redeem(service, client, code)
+    told: dict[str, Any] = userinfo(service, pair_in(answer).access).json()
+    claims = checked(service, answer.json()["id_token"]).claims
+    for name in ("email", "email_verified"):
+        assert claims[name] == told[name], name
+    return told
