@@ -35,8 +35,9 @@ def environment_of(given: Mapping[str, str]) -> dict[str, str]:
     own = {
         "INSTANCE_PATH": str(folder_of(given, ROOT)),
         "PORT": port,
-        # Pages and webhooks arrive there.
+        # Webhooks and pages arrive there.
         "OUTGOING_PRIVATE_ADDRESSES": "127.0.0.0/8",
+        "OUTGOING_CONTACT_HOSTS": "127.0.0.1:1-65535",
         # An application registers itself.
         "DYNAMIC_CLIENT_REGISTRATION": "true",
     }
@@ -76,6 +77,7 @@ def _unlimited(settings: Settings) -> Settings:
         "SECRET_KEY": settings.secret_key,
         "BASE_URL": settings.base_url,
         "OUTGOING_PRIVATE_ADDRESSES": settings.outgoing_private_addresses,
+        "OUTGOING_CONTACT_HOSTS": settings.outgoing_contact_hosts,
         "DYNAMIC_CLIENT_REGISTRATION": "true",
         "ALERT_RATE_LIMIT": _MANY,
         "API_RATE_LIMIT": _MANY,

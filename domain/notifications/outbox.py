@@ -260,7 +260,8 @@ def record_failure(
     contact = session.scalar(select(Contact).where(*_is_ours(claim)).with_for_update())
     if contact is None:
         return None
-    words = f"{failure.reason}: {failure.words}" if failure.words else failure.reason
+    shows_words = failure.words and _may_show_answers(contact)
+    words = f"{failure.reason}: {failure.words}" if shows_words else failure.reason
     contact.tries += 1
     contact.failing_since = contact.failing_since or now
     contact.last_failed_at, contact.last_error = now, words[:_LONGEST_ERROR]
@@ -277,6 +278,16 @@ def record_failure(
     pause = pause_after(contact.tries, share=failure.share)
     contact.next_try_at = now + pause if has_more else None
     return sum(each.kind == MessageKind.PAGE.value for each in over)
+
+
+def _may_show_answers(contact: Contact) -> bool:
+    """Return whether people may read what the service of a contact answers.
+
+    Whoever enters a URL must not read inside a network by it. So a contact has to be confirmed,
+    and a channel to have taken a message. Mail goes to this service's own server.
+    """
+    has_taken = contact.last_sent_at is not None or contact.type == ContactType.EMAIL.value
+    return contact.confirmed_at is not None and has_taken
 
 
 #: In this order, in which the totals are locked.

@@ -46,6 +46,7 @@ def test_the_demonstration_has_something_on_every_page(
     settings = replace(
         settings,
         outgoing_private_addresses="127.0.0.0/8",
+        outgoing_contact_hosts="127.0.0.1:1-65535",
         dynamic_client_registration=True,
         alert_rate_limit="1000000/minute",
         api_rate_limit="1000000/minute",

@@ -14,7 +14,7 @@ from domain.notifications.contacts import Address, ContactType, Owner
 from models import Page
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.receiver import Receiver, running_telephone
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.escalations import Escalations
 from web.settings.reader import Settings
@@ -38,18 +38,17 @@ def shop(settings: Settings, mailbox: Mailbox) -> Iterator[Escalated]:
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """The chat service that Bob reads."""
-    with running_receiver() as running:
+    with running_telephone() as running:
         yield running
 
 
 def chat_of(shop: Escalated, receiver: Receiver) -> None:
     """Give Bob a contact at an HTTP service, beside his e-mail address."""
-    host = receiver.url.removeprefix("http://").partition("/")[0]
     address = Address(
         type=ContactType.APPRISE,
-        clear=f"json://{host}/bob",
-        shown="json://…",
-        lane=f"json://{host}",
+        clear=receiver.contact_url,
+        shown="ntfy://…",
+        lane=f"ntfy 127.0.0.1:{receiver.port}",
     )
     shop.contact(Owner(user_id=shop.bob.id), address)
 

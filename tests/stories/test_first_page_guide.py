@@ -10,7 +10,7 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.monitoring import wait_until
 from tests.support.documents.guides import guide_for_project
 from tests.support.service.live import LiveGatebell
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.receiver import Receiver, running_telephone
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -20,8 +20,7 @@ def test_somebody_is_paged_who_was_not_there_before(gatebell: LiveGatebell) -> N
     project = make_project(gatebell, person)
     guide = guide_for_project("first-page", gatebell, project)
     token = make_token(gatebell, person).clear
-    with running_receiver() as telephone:
-        address = f"json://127.0.0.1:{telephone.port}/"
+    with running_telephone() as telephone:
 
         def follow(block: str, **more: str) -> dict[str, object]:
             done: dict[str, object] = json.loads(
@@ -29,7 +28,7 @@ def test_somebody_is_paged_who_was_not_there_before(gatebell: LiveGatebell) -> N
             )
             return done
 
-        contact = follow("contact", ADDRESS=address)
+        contact = follow("contact", ADDRESS=telephone.contact_url)
         code = told(telephone, r"\b\d{6}\b")
         assert follow("confirm", CONTACT=str(contact["id"]), CODE=code)["state"] == "ready"
         follow("schedule")

@@ -16,7 +16,7 @@ from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
 from tests.support.database.stored import alerts_of
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.receiver import Receiver, running_receiver, running_telephone
 from web.jobs.self_monitor import SelfMonitor
 from web.settings.reader import Settings, read_settings
 
@@ -66,10 +66,9 @@ def test_the_page_is_timed_where_somebody_is_to_be_paged(
     connect(gatebell, project)
     person = make_user(gatebell)
     give_role(gatebell, project, person, Role.DEVELOPER)
-    with running_receiver() as pager:
-        address = f"json://127.0.0.1:{pager.port}/"
+    with running_telephone() as pager:
         contact = ("contacts", "create", person.username, "--type", "apprise")
-        gatebell.cli(*contact, "--address", address)
+        gatebell.cli(*contact, "--address", pager.contact_url)
         policy = ("escalations", "create", project, "--name", "all")
         gatebell.cli(*policy, "--step", f"0s user:{person.username}", "--default")
         settings = settings_for(gatebell, project, switch)

@@ -1,11 +1,13 @@
 """A child process that sends messages through apprise, and can do nothing else.
 
 apprise opens connections of its own, so an audit hook (PEP 578) checks every address that it
-connects to, and refuses other programs, Unix sockets and files outside Python's own. The process
-gets no environment of the service. It reads requests from standard input and writes results to
-standard output, both as lines of JSON; several requests may be under way at once.
+connects to, and refuses other programs, Unix sockets and files outside Python's own. People write
+the URLs, so a request goes to a public address, or to a host and port that the administrator has
+named, and has neither a method nor headers of theirs. The process gets no environment of the
+service. It reads requests from standard input and writes results to standard output, both as lines
+of JSON; several requests may be under way at once.
 
-Run `python -m web.outgoing.apprise_child NETWORKS` with what OUTGOING_PRIVATE_ADDRESSES allows.
+Run `python -m web.outgoing.apprise_child HOSTS` with what OUTGOING_CONTACT_HOSTS allows.
 """
 
 import json
@@ -15,9 +17,10 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from threading import Lock, Thread
@@ -26,13 +29,16 @@ from typing import Any, NoReturn, TextIO
 from urllib.parse import unquote, urlsplit
 from zoneinfo import TZPATH
 
+from domain.outgoing_hosts import NamedHosts
 from web.outgoing.addresses import AddressPolicy
-from web.outgoing.errors import AddressRefusedError
+from web.outgoing.errors import AddressRefusedError, problem_with_status
 
 #: Services that act on this machine, or read what lies on it.
 _OF_THIS_MACHINE = frozenset(
     {"blink1", "dbus", "glib", "gnome", "macosx", "syslog", "vapid", "windows"}
 )
+#: Services whose URL says what is sent to which path: they could speak to anything inside.
+_GENERIC = frozenset({"custom_form", "custom_json", "custom_xml"})
 #: Requests whose addresses are refused, by the event of the audit hook and where the address is.
 _TO_ADDRESSES = {"socket.connect": 1, "socket.sendto": 1, "socket.sendmsg": 1}
 _FORBIDDEN = (
@@ -61,29 +67,48 @@ _FORBIDDEN = (
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PYTHON = (sys.prefix, sys.base_prefix)
 _LONGEST_WORDS = 300
+#: Where e-mail keeps them.
+_KEY_FILES = ("pgp_key", "pgp_privkey")
 #: What was begun when the service stopped may still end well.
 _LAST_SECONDS = 15.0
 #: Shorter parts of a URL are no secrets, and would tear holes into other words.
 _SHORTEST_SECRET = 5
 #: What apprise logs of the answer of a service, or of a connection that failed.
-_DETAILS = re.compile(r"(Response Details|Socket Exception):\s*(b(?='))?")
+_SOCKET = "Socket Exception"
+_DETAILS = re.compile(rf"(Response Details|{_SOCKET}):\s*(b(?='))?")
+#: How apprise tells the status of a response.
+_STATUS = re.compile(r"\berror=([1-5][0-9]{2})\b")
 #: What urllib3 says of a connection that failed, around the one thing that is of interest.
 _CAUSE = re.compile(r".*Caused by \w+\([\"'](?:[^:]*: )?(.*?)[\"']\)+$", re.DOTALL)
 #: What services take as a call to everybody, which no sender of an alert may make.
 _MENTIONS = re.compile(r"@(?=everyone|here|channel|room|all)|(?<=<)(?=[@!#])", re.IGNORECASE)
 
 
-#: Why the audit hook refused what a request wanted. apprise runs a request in threads of its own,
-#: which share the list that was set for it.
-_refused: ContextVar[list[str]] = ContextVar("refused")
+@dataclass
+class _Request:
+    """A request under way, as the audit hook has to know it."""
+
+    #: The hosts on addresses that are not public that it may reach.
+    hosts: NamedHosts = field(default_factory=NamedHosts)
+    #: What allows further ones.
+    remedy: str = "contacts reach public addresses only"
+    #: Why the hook refused what it wanted.
+    refused: list[str] = field(default_factory=list)
+
+
+#: The request of this thread. apprise hands it on to most of the threads that it starts; others
+#: reach public addresses only.
+_request: ContextVar[_Request] = ContextVar("request")
+#: The host and port that were looked up last, before a connection to what was found.
+_looked_up: ContextVar[tuple[str, int]] = ContextVar("looked_up")
+_PUBLIC = AddressPolicy()
 
 
 class Sandbox:
     """The audit hook."""
 
-    def __init__(self, policy: AddressPolicy) -> None:
-        """Take the addresses that may be reached; files are those that Python is made of."""
-        self._policy = policy
+    def __init__(self) -> None:
+        """Find the files that may be read, which are those that Python is made of."""
         # Not the folder of the service, whose modules are loaded: its database may lie there.
         own = os.path.realpath(Path.cwd())
         places = {os.path.realpath(each) for each in (*sys.path, *TZPATH, *_PYTHON) if each}
@@ -91,7 +116,9 @@ class Sandbox:
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
         """Raise PermissionError for what is refused."""
-        if event in _TO_ADDRESSES:
+        if event == "socket.getaddrinfo":
+            _note_lookup(args[0], args[1])
+        elif event in _TO_ADDRESSES:
             self._check_address(args[0], args[_TO_ADDRESSES[event]])
         elif event == "open":
             self._check_file(args[0], args[1], args[2])
@@ -109,8 +136,11 @@ class Sandbox:
             # A name, which would be looked up behind this check.
             _refuse("it wanted to reach a name that could not be checked")
         reached = getattr(reached, "ipv4_mapped", None) or reached
-        if (kind := self._policy.refusal(reached)) is not None:
-            _refuse(f"it leads to {AddressRefusedError(str(reached), reached, kind)}")
+        kind = _PUBLIC.refusal(reached)
+        request = _request.get(_Request())
+        if kind is not None and not _is_named(str(reached), address[1], request.hosts):
+            refused = AddressRefusedError(str(reached), reached, kind, remedy=request.remedy)
+            _refuse(f"it leads to {refused}")
 
     def _check_file(self, path: Any, mode: Any, flags: Any) -> None:
         if isinstance(path, int):
@@ -131,16 +161,27 @@ def _is_in(name: str, place: str) -> bool:
     return name.startswith(place.rstrip(os.sep) + os.sep)
 
 
+def _note_lookup(host: Any, port: Any) -> None:
+    name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
+    _looked_up.set((name, int(port) if str(port).isdecimal() else 0))
+
+
+def _is_named(address: str, port: int, hosts: NamedHosts) -> bool:
+    """Return whether the administrator has named an address, or the name that led to it."""
+    name, of_port = _looked_up.get(("", 0))
+    return hosts.have(address, port) or (of_port == port and hosts.have(name, port))
+
+
 def _refuse(why: str) -> NoReturn:
-    _refused.get([]).append(why)
+    _request.get(_Request()).refused.append(why)
     raise PermissionError(why)
 
 
 class Program:
     """Answers requests, each in a thread of its own."""
 
-    def __init__(self, results: TextIO) -> None:
-        """Load every service, and take where results go."""
+    def __init__(self, results: TextIO, hosts: NamedHosts) -> None:
+        """Load every service; take where results go, and the hosts that the administrator names."""
         import apprise  # noqa: PLC0415 - only this process loads it
         from apprise.manager_plugins import NotificationManager  # noqa: PLC0415
 
@@ -153,6 +194,7 @@ class Program:
         self._services = services
         mimetypes.init()
         self._results = results
+        self._hosts = hosts
         self._lock = Lock()
 
     def run(self, requests: Iterator[Mapping[str, Any]]) -> None:
@@ -167,15 +209,14 @@ class Program:
             thread.join(max(end - monotonic(), 0))
 
     def _answer(self, request: Mapping[str, Any]) -> None:
-        refused: list[str] = []
-        _refused.set(refused)
+        _request.set(under_way := _Request())
         try:
             result = self._send(request) if request["op"] == "send" else self._check(request)
         except Exception as error:  # noqa: BLE001 - of any of two hundred services
             result = {"problem": f"apprise failed: {type(error).__name__}"}
-        if result.get("problem") and refused:
+        if result.get("problem") and under_way.refused:
             # What apprise makes of it would say less.
-            result = {"problem": refused[0]}
+            result = {"problem": under_way.refused[0]}
         line = json_line({"id": request["id"], **result})
         with self._lock, suppress(OSError):
             self._results.write(line)
@@ -184,7 +225,10 @@ class Program:
     def _service(self, url: str) -> Any:
         """Return the service of a URL, or None if apprise cannot read it."""
         asset = self._apprise.AppriseAsset(app_id="Gatebell", app_desc="Gatebell", app_url="")
-        return self._apprise.Apprise.instantiate(url, asset=asset, suppress_exceptions=True)
+        service = self._apprise.Apprise.instantiate(url, asset=asset, suppress_exceptions=True)
+        if service is not None:
+            service.redirects = False  # whatever the URL says
+        return service
 
     def _check(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
@@ -197,11 +241,8 @@ class Program:
             }
         if len(service) > 1:
             return {"problem": "it names several targets: add one for each of them"}
-        if self._names_file(service):
-            return {
-                "problem": "it names a file, such as a template or a key file, and Gatebell reads "
-                "none: remove that part of the URL, or choose another service"
-            }
+        if (problem := self._problem_of_files(service) or _problem_of(service)) is not None:
+            return {"problem": problem}
         host = _host_of(service) or ""
         scheme = urlsplit(service.url(privacy=True)).scheme
         return {
@@ -214,19 +255,26 @@ class Program:
         scheme = url.partition(":")[0].lower()
         return scheme in self._services and _module(self._services[scheme]) in _OF_THIS_MACHINE
 
-    def _names_file(self, service: Any) -> bool:
-        """Return whether a service reads a file, of this machine or a downloaded one."""
-        # Keys of e-mail are files in an object within the service.
-        if any(getattr(service, each, None) for each in ("pgp_key", "pgp_privkey")):
-            return True
+    def _problem_of_files(self, service: Any) -> str | None:
+        """Return what is wrong with a service that reads files, of this machine or downloads."""
         files = self._apprise.AppriseAttachment
-        return any(isinstance(each, files) and each for each in vars(service).values())
+        named = any(isinstance(each, files) and each for each in vars(service).values())
+        # Keys of e-mail are files in an object within the service.
+        if not named and not any(getattr(service, each, None) for each in _KEY_FILES):
+            return None
+        return (
+            "it names a file, such as a template or a key file, and Gatebell reads none: remove "
+            "that part of the URL, or choose another service"
+        )
 
     def _send(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
         service = None if self._is_of_this_machine(url) else self._service(url)
         if service is None:
             return {"problem": "Apprise can no longer read its URL"}
+        if (problem := _problem_of(service)) is not None:
+            return {"problem": problem}
+        self._allow_hosts(service)
         sender = self._apprise.Apprise()
         sender.add(service)
         kind = self._apprise.NotifyType
@@ -239,10 +287,21 @@ class Program:
         )
         if result:
             return {"problem": None}
+        said = [entry for service in result for attempt in service for entry in attempt]
+        words = _words_of(said)
         return {
-            "problem": f"{service.service_name} did not accept it",
-            "words": _words_of(result, request["url"], host=_host_of(service)),
+            "problem": f"{service.service_name} {_reason_of(said)}",
+            "words": _without_secrets(words, request["url"], host=_host_of(service)),
         }
+
+    def _allow_hosts(self, service: Any) -> None:
+        """Let a request reach what the administrator has named, unless it could say anything."""
+        under_way = _request.get()
+        if _module(service) in _GENERIC:
+            under_way.remedy = "JSON, XML and form URLs reach public addresses only"
+        else:
+            under_way.hosts = self._hosts
+            under_way.remedy = "only OUTGOING_CONTACT_HOSTS can allow that"
 
 
 def _module(service: Any) -> str:
@@ -262,14 +321,34 @@ def _without_mentions(text: str) -> str:
     return _MENTIONS.sub(lambda found: f"{found[0]}\u200b", text)
 
 
-def _words_of(result: Any, url: str, *, host: str | None) -> str:
-    """Return what a service, or apprise, said of a failure, without the secrets of the URL."""
-    said = [entry for service in result for attempt in service for entry in attempt]
+def _problem_of(service: Any) -> str | None:
+    """Return what a URL asks for that no contact gets, or None."""
+    if "headers" in service.template_kwargs and service.headers:
+        return "it sets a header, and Gatebell sends none: remove what begins with + from the URL"
+    if _module(service) in _GENERIC and service.method != "POST":
+        return "it sets a method, and Gatebell sends POST only: remove “method” from the URL"
+    return None
+
+
+def _reason_of(said: Sequence[Any]) -> str:
+    """Return how a service failed, in words that only this program has chosen."""
+    messages = [each.message for each in said]
+    status = next((found[1] for each in messages if (found := _STATUS.search(each))), None)
+    if status is not None and (problem := problem_with_status(int(status))) is not None:
+        return problem.removeprefix("it ")
+    lost = [each for each in messages if each.startswith(_SOCKET)]
+    if lost:
+        is_late = any("timed out" in each for each in lost)
+        return "did not respond in time" if is_late else "could not be reached"
+    return "did not accept it"
+
+
+def _words_of(said: Sequence[Any]) -> str:
+    """Return what a service, or apprise, said of a failure."""
     warnings = [each.message for each in said if each.level in {"WARNING", "ERROR", "CRITICAL"}]
     details = [_DETAILS.sub("", each.message) for each in said if _DETAILS.match(each.message)]
     details = [_CAUSE.sub(r"\1", each) for each in details]
-    words = " · ".join(" ".join(each.split()) for each in (*warnings[-1:], *details[-1:]))
-    return _without_secrets(words, url, host=host)[:_LONGEST_WORDS]
+    return " · ".join(" ".join(each.split()) for each in (*warnings[-1:], *details[-1:]))
 
 
 def _without_secrets(words: str, url: str, *, host: str | None) -> str:
@@ -280,7 +359,7 @@ def _without_secrets(words: str, url: str, *, host: str | None) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             words = words.replace(secret, "…")
-    return words
+    return words[:_LONGEST_WORDS]
 
 
 def json_line(value: Mapping[str, object]) -> str:
@@ -299,11 +378,11 @@ def main() -> None:
     results = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with Path(os.devnull).open("w") as nothing:
         os.dup2(nothing.fileno(), 1)
-    program = Program(results)
+    program = Program(results, NamedHosts.parse(sys.argv[1]))
     # Imported here, since afterwards only Python's own files can be opened.
     import encodings.idna  # noqa: F401, PLC0415
 
-    sys.addaudithook(Sandbox(AddressPolicy.of(sys.argv[1])))
+    sys.addaudithook(Sandbox())
     results.write(json_line({"id": 0}))
     results.flush()
     program.run(_requests())

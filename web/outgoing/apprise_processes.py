@@ -265,7 +265,7 @@ class _Child:
 
 def _command(settings: Settings) -> list[str]:
     child = ("-X", "utf8", "-m", "web.outgoing.apprise_child")
-    return [sys.executable, *child, settings.outgoing_private_addresses]
+    return [sys.executable, *child, settings.outgoing_contact_hosts]
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -22,12 +22,17 @@ class NameNotFoundError(OutgoingError):
 class AddressRefusedError(OutgoingError):
     """The host name leads to addresses that may not be reached."""
 
-    def __init__(self, host: str, address: IPv4Address | IPv6Address, kind: str) -> None:
-        """Take the host name, its first address, and of what kind that is."""
+    def __init__(
+        self,
+        host: str,
+        address: IPv4Address | IPv6Address,
+        kind: str,
+        *,
+        remedy: str = "only OUTGOING_PRIVATE_ADDRESSES can allow that",
+    ) -> None:
+        """Take the host name, its first address, of what kind that is, and what allows it."""
         leads = "" if host == str(address) else f"{host} leads to "
-        super().__init__(
-            f"{leads}{address}, which is {kind}; only OUTGOING_PRIVATE_ADDRESSES can allow that"
-        )
+        super().__init__(f"{leads}{address}, which is {kind}; {remedy}")
 
 
 class ConnectionFailedError(OutgoingError):

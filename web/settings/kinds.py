@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.headerregistry import Address
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
@@ -123,15 +123,6 @@ def host() -> Kind[str]:
             return text
 
     return Kind(read, "an IP address or a host name")
-
-
-def networks() -> Kind[str]:
-    """Allow an empty list or networks in CIDR notation."""
-
-    def read(text: str) -> str:
-        return ", ".join(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
-
-    return Kind(read, "a comma-separated list of networks such as 10.0.0.0/8, fd00::/8")
 
 
 #: A path with only one spelling; no segment consists of dots.

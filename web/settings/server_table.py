@@ -6,7 +6,7 @@ The table goes on in `web/settings/table.py`.
 from dataclasses import dataclass
 from pathlib import Path
 
-from web.settings import kinds
+from web.settings import kinds, outgoing_kinds
 from web.settings.fields import computed, computed_secret, fixed, live, secret
 
 _MIB = 1024 * 1024
@@ -45,9 +45,15 @@ class ServerSettings:
     )
     outgoing_private_addresses: str = fixed(
         "",
-        kinds.networks(),
+        outgoing_kinds.networks(),
         "Non-public networks that requests to configured URLs may reach, such as the URLs of "
-        "webhooks, audit streams and contacts.",
+        "webhooks and audit streams.",
+    )
+    outgoing_contact_hosts: str = fixed(
+        "",
+        outgoing_kinds.hosts_with_ports(),
+        "Hosts on non-public addresses that contacts and channels may use, each with its port. A "
+        "name counts as it stands in the URL of the contact, an IP address by whatever name.",
     )
     instance_name: str = live(
         "Gatebell", kinds.line_of_text(60), "Name of the installation, shown on every page."
@@ -170,5 +176,5 @@ class ServerSettings:
         "Bearer token for /metrics. Without one, only this host and METRICS_NETWORKS have access.",
     )
     metrics_networks: str = fixed(
-        "", kinds.networks(), "Networks that have access to /metrics without a token."
+        "", outgoing_kinds.networks(), "Networks that have access to /metrics without a token."
     )

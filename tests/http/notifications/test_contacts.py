@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import monotonic, sleep
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -17,9 +18,10 @@ from tests.support.accounts.people import (
     open_browser,
     signed_in,
 )
+from tests.support.alerts.monitoring import wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.receiver import Receiver, running_telephone
 from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = [pytest.mark.spec("J1"), pytest.mark.one_database("sqlite")]
@@ -61,7 +63,7 @@ def post(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[Po
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with running_receiver() as taking:
+    with running_telephone() as taking:
         yield taking
 
 
@@ -82,8 +84,8 @@ def test_without_a_mail_server_the_page_promises_no_code(gatebell: LiveGatebell)
     answer = press(browser, page, "/contacts", type="email", address="a2@pager.example")
     assert "Contact added. No code was sent: this service sends no e-mail" in answer.text
     # A URL is no e-mail address, whatever is selected above it.
-    submit(browser, page, form, type="email", address="json://127.0.0.1:9/")
-    assert "json://127.0.0.1:9/" in browser.get(page.url).text
+    submit(browser, page, form, type="email", address="ntfy://127.0.0.1:9/x")
+    assert "ntfy://127.0.0.1:9/" in browser.get(page.url).text
 
 
 @pytest.mark.both_databases
@@ -185,7 +187,7 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
     at = f"{gatebell.url}/{path}/-/settings/channels"
     browser = open_browser(gatebell, alice)
     page = browser.get(at)
-    url = f"json://alice:{_SECRET}@127.0.0.1:{receiver.port}/{_SECRET}"
+    url = f"ntfy://alice:{_SECRET}@127.0.0.1:{receiver.port}/{_SECRET}"
     submit(browser, page, form_with(page, "address"), type="apprise", address=url, label="Chat")
     page = press(browser, browser.get(at), "/test")
     assert "Test message sent." in page.text
@@ -193,7 +195,7 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
 
     receiver.answer = lambda _request: (403, {})
     page = press(browser, page, "/test")
-    assert "JSON did not accept it: Failed to send JSON POST notification: error=403" in page.text
+    assert "ntfy answered 403 Forbidden: Failed to send ntfy notification" in page.text
     assert _SECRET not in page.text
     with database_of(gatebell) as session:
         row = session.query(Contact).filter_by(label="Chat").one()
@@ -201,6 +203,32 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
     page = press(browser, page, "/delete")
     assert "The channel “Chat” was deleted." in page.text
     assert _SECRET not in gatebell.log_text()
+
+
+def test_nobody_reads_what_a_service_answers_before_it_takes_messages(
+    post: Post, receiver: Receiver
+) -> None:
+    alice = make_user(post.gatebell)
+    receiver.answer, receiver.words = lambda _request: (403, {}), b"what only insiders read"
+    url = {"type": "apprise", "address": receiver.contact_url}
+    contacts = api_caller(post.gatebell, alice, "/user/contacts")
+    made = contacts.done("POST", status=201, json=url)
+
+    def error() -> str | None:
+        found: str | None = contacts.done("GET", f"/{made['id']}")["last_error"]
+        return found
+
+    wait_until(lambda: error() is not None, "the code was not taken")
+    assert error() == "ntfy answered 403 Forbidden"
+
+    project = quote(make_project(post.gatebell, alice), safe="")
+    channels = api_caller(post.gatebell, alice, f"/projects/{project}/notification_channels")
+    channel = f"/{channels.done('POST', status=201, json=url)['id']}/test"
+    assert channels.done("POST", channel)["error"] == "ntfy answered 403 Forbidden"
+    receiver.answer = lambda _request: (200, {})
+    assert channels.done("POST", channel)["delivered"] is True
+    receiver.answer = lambda _request: (403, {})
+    assert "what only insiders read" in channels.done("POST", channel)["error"]
 
 
 @pytest.mark.parametrize(
@@ -212,6 +240,8 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
         ({"type": "apprise", "address": "syslog://"}, "acts on the machine"),
         ({"type": "apprise", "address": "fcm://p@apikey12/t/?keyfile=/k"}, "It names a file"),
         ({"type": "apprise", "address": "json://a\x00b"}, "URL"),
+        ({"type": "apprise", "address": "json://a.example/?method=PUT"}, "It sets a method"),
+        ({"type": "apprise", "address": "json://a.example/?+X-Admin=1"}, "It sets a header"),
         ({"type": "email", "address": "a@b.example", "label": "x" * 101}, "label"),
     ],
 )

@@ -11,11 +11,11 @@ import pytest
 
 from domain.errors import InvalidError
 from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.receiver import Received, Receiver, running_telephone
 from web.outgoing.apprise_processes import AppriseProblem, AppriseProcesses, check_apprise_url
 from web.settings.reader import Settings, read_settings
 
-LOOPBACK = "127.0.0.0/8"
+LOOPBACK = "127.0.0.1:1-65535"
 _SECRET = "s3cr3t-token-of-alice"
 
 
@@ -27,8 +27,8 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 @pytest.fixture(scope="module")
 def local(private: Settings) -> Settings:
-    """Settings that allow addresses on loopback."""
-    return replace(private, outgoing_private_addresses=LOOPBACK)
+    """Settings that name every port of loopback."""
+    return replace(private, outgoing_contact_hosts=LOOPBACK)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def strict(private: Settings) -> Iterator[AppriseProcesses]:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with running_receiver() as running:
+    with running_telephone() as running:
         yield running
 
 
@@ -60,9 +60,6 @@ def send(
 @pytest.mark.parametrize(
     ("url", "path"),
     [
-        ("json://127.0.0.1:{port}/hook", "/hook"),
-        ("xml://127.0.0.1:{port}/hook", "/hook"),
-        ("form://127.0.0.1:{port}/hook", "/hook"),
         ("ntfy://127.0.0.1:{port}/alerts", "/"),
         ("gotify://127.0.0.1:{port}/s3cr3ttoken12345", "/message"),
         (
@@ -74,7 +71,6 @@ def send(
 def test_services_take_messages(
     processes: AppriseProcesses, receiver: Receiver, url: str, path: str
 ) -> None:
-    receiver.answer = lambda _request: (200, {})
     assert send(processes, url.format(port=receiver.port)) is None
     (taken,) = receiver.received
     assert taken.path == path
@@ -90,7 +86,7 @@ def test_one_process_serves_many_messages_at_once(
         return 200, {}
 
     receiver.answer = slowly
-    url = f"json://127.0.0.1:{receiver.port}/"
+    url = receiver.contact_url
     results: list[AppriseProblem | None] = []
     threads = [Thread(target=lambda: results.append(send(processes, url))) for _ in range(12)]
     for thread in threads:
@@ -106,13 +102,14 @@ def test_what_a_service_says_is_told_without_the_secret(
     processes: AppriseProcesses, receiver: Receiver
 ) -> None:
     receiver.answer = lambda _request: (403, {})
-    problem = send(processes, f"json://alice:{_SECRET}@127.0.0.1:{receiver.port}/{_SECRET}/x")
+    problem = send(processes, f"ntfy://alice:{_SECRET}@127.0.0.1:{receiver.port}/{_SECRET}")
     assert problem is not None
-    assert problem.reason == "JSON did not accept it"
+    assert problem.reason == "ntfy answered 403 Forbidden"
     assert "403" in problem.words
     assert _SECRET not in repr(problem)
-    problem = send(processes, f"json://127.0.0.1:{closed_port()}/{_SECRET}")
+    problem = send(processes, f"ntfy://127.0.0.1:{closed_port()}/{_SECRET}")
     assert problem is not None
+    assert problem.reason == "ntfy could not be reached"
     assert "refused" in problem.words
     assert _SECRET not in repr(problem)
 
@@ -120,16 +117,15 @@ def test_what_a_service_says_is_told_without_the_secret(
 @pytest.mark.parametrize(
     ("url", "kind"),
     [
-        ("json://127.0.0.1:{port}/", "loopback"),
-        ("json://localhost:{port}/", "loopback"),
-        ("json://[::1]:{port}/", "loopback"),
-        ("json://2130706433:{port}/", "loopback"),
         ("ntfy://127.0.0.1:{port}/topic", "loopback"),
+        ("ntfy://localhost:{port}/topic", "loopback"),
+        ("ntfy://[::1]:{port}/topic", "loopback"),
+        ("ntfy://2130706433:{port}/topic", "loopback"),
         ("mailto://127.0.0.1:{port}/?from=a@b.example&to=c@d.example", "loopback"),
         ("rsyslog://127.0.0.1:{port}", "loopback"),
-        ("json://169.254.169.254/latest/meta-data", "link-local"),
-        ("json://10.1.2.3/", "private"),
-        ("json://0.0.0.0:{port}/", "unspecified"),
+        ("gotify://169.254.169.254/latest/s3cr3ttoken12345", "link-local"),
+        ("ntfy://10.1.2.3/topic", "private"),
+        ("ntfy://0.0.0.0:{port}/topic", "unspecified"),
     ],
 )
 def test_nothing_reaches_addresses_that_are_not_public(
@@ -138,19 +134,99 @@ def test_nothing_reaches_addresses_that_are_not_public(
     problem = send(strict, url.format(port=receiver.port))
     assert problem is not None
     assert kind in problem.reason
-    assert "OUTGOING_PRIVATE_ADDRESSES" in problem.reason
+    assert "OUTGOING_CONTACT_HOSTS" in problem.reason
     assert receiver.received == []
 
 
-def test_a_redirect_leads_to_nothing_that_is_refused(local: Settings, receiver: Receiver) -> None:
-    receiver.answer = lambda _request: (307, {"Location": "http://127.0.0.2:1/inside"})
-    running = AppriseProcesses(replace(local, outgoing_private_addresses="127.0.0.1/32"))
+@pytest.mark.parametrize("path", ["{port}/topic", "{port}/topic?redirect=yes"])
+def test_redirects_are_not_followed(
+    processes: AppriseProcesses, receiver: Receiver, path: str
+) -> None:
+    asked: list[str] = []
+
+    def redirecting(request: Received) -> tuple[int, Mapping[str, str]]:
+        asked.append(request.path)
+        return 307, {"Location": f"http://127.0.0.1:{receiver.port}/inside"}
+
+    receiver.answer = redirecting
+    problem = send(processes, f"ntfy://127.0.0.1:{path.format(port=receiver.port)}")
+    assert problem is not None
+    assert "redirects are not followed" in problem.reason
+    assert asked == ["/"]
+
+
+@pytest.mark.parametrize("scheme", ["json", "xml", "form"])
+def test_services_that_can_say_anything_reach_no_host_that_is_named(
+    processes: AppriseProcesses, receiver: Receiver, scheme: str
+) -> None:
+    problem = send(processes, f"{scheme}://127.0.0.1:{receiver.port}/hook")
+    assert problem is not None
+    assert problem.reason == (
+        "it leads to 127.0.0.1, which is loopback; "
+        "JSON, XML and form URLs reach public addresses only"
+    )
+    assert receiver.received == []
+
+
+@pytest.mark.parametrize(
+    ("named", "reached"),
+    [
+        ("127.0.0.1:{port}", 1),
+        ("LOCALHOST.:{port}", 1),
+        ("localhost:{other}", 0),
+        ("127.0.0.2:{port}", 0),
+        ("localhost.example:{port}, 127.0.0.2:1-65535", 0),
+    ],
+)
+def test_a_host_is_named_with_its_port_and_as_the_url_has_it(
+    private: Settings, receiver: Receiver, named: str, reached: int
+) -> None:
+    hosts = named.format(port=receiver.port, other=receiver.port ^ 1)
+    settings = read_settings(
+        {"INSTANCE_PATH": str(private.instance_path), "OUTGOING_CONTACT_HOSTS": hosts}
+    )
+    running = AppriseProcesses(settings)
     try:
-        problem = send(running, f"json://127.0.0.1:{receiver.port}/")
+        problem = send(running, f"ntfy://localhost:{receiver.port}/topic")
     finally:
         running.close()
+    assert (problem is None) is bool(reached)
+    assert len(receiver.received) == reached
+
+
+def test_a_name_that_is_not_listed_does_not_become_one_by_leading_to_the_same_address(
+    private: Settings, receiver: Receiver
+) -> None:
+    running = AppriseProcesses(
+        replace(private, outgoing_contact_hosts=f"localhost:{receiver.port}")
+    )
+    try:
+        assert send(running, f"ntfy://localhost:{receiver.port}/topic") is None
+        for other in ("127.0.0.1", "2130706433", "0x7f000001"):
+            problem = send(running, f"ntfy://{other}:{receiver.port}/topic")
+            assert problem is not None
+            assert "OUTGOING_CONTACT_HOSTS" in problem.reason
+    finally:
+        running.close()
+    assert len(receiver.received) == 1
+
+
+OF_REQUESTS = (
+    ("json://hooks.example/?method=DELETE", "sets a method"),
+    ("form://hooks.example/?method=get", "sets a method"),
+    ("json://hooks.example/?+X-Admin=1", "sets a header"),
+    ("xml://hooks.example/?+Host=inside.example", "sets a header"),
+    ("apprise://127.0.0.1/token?+Authorization=Basic%20YTpi", "sets a header"),
+)
+
+
+@pytest.mark.parametrize(("url", "words"), OF_REQUESTS)
+def test_nobody_chooses_the_method_or_a_header_of_a_request(
+    processes: AppriseProcesses, url: str, words: str
+) -> None:
+    problem = send(processes, url)
     assert problem is not None
-    assert "127.0.0.2, which is loopback" in problem.reason
+    assert words in problem.reason
 
 
 OF_FILES = (
@@ -173,7 +249,7 @@ def test_no_file_of_this_machine_is_read(
 def test_a_process_has_nothing_of_the_environment(
     processes: AppriseProcesses, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send(processes, f"json://127.0.0.1:{receiver.port}/")
+    send(processes, receiver.contact_url)
     for number in processes.process_ids:
         environment = Path(f"/proc/{number}/environ")
         if environment.exists():  # on Linux
@@ -193,6 +269,7 @@ def test_a_process_has_nothing_of_the_environment(
         (OF_FILES[0].format(file="/t.json"), "names a file"),
         (OF_FILES[0].format(file="https://files.example/t.json"), "names a file"),
         (OF_FILES[1].format(file="/key.json"), "names a file"),
+        *OF_REQUESTS,
         ("mailto://a:b@gmail.com?to=x@example.org&pgp=encrypt&pgppub=/key", "names a file"),
     ],
 )
@@ -233,8 +310,8 @@ def test_a_service_that_hangs_is_given_up_and_stops_no_other(
         with socket() as silent:
             silent.bind(("127.0.0.1", 0))
             silent.listen()
-            hanging = f"json://127.0.0.1:{silent.getsockname()[1]}/?rto=60&cto=60"
-            good = f"json://127.0.0.1:{receiver.port}/"
+            hanging = f"ntfy://127.0.0.1:{silent.getsockname()[1]}/topic?rto=60&cto=60"
+            good = receiver.contact_url
             assert send(running, good) is None
             (first,) = running.process_ids
             problem = send(running, hanging, deadline=0.3)
@@ -252,7 +329,7 @@ def test_a_process_without_work_ends(local: Settings, receiver: Receiver) -> Non
         running.prepare()
         running.prepare()
         (prepared,) = running.process_ids
-        assert send(running, f"json://127.0.0.1:{receiver.port}/") is None
+        assert send(running, receiver.contact_url) is None
         assert running.process_ids == [prepared]
         end = monotonic() + 20
         while running.process_ids and monotonic() < end:
@@ -265,7 +342,7 @@ def test_a_process_without_work_ends(local: Settings, receiver: Receiver) -> Non
 def test_nobody_calls_everybody_by_the_title_of_an_alert(
     processes: AppriseProcesses, receiver: Receiver
 ) -> None:
-    send(processes, f"json://127.0.0.1:{receiver.port}/", body="@everyone <!channel> <@U123> a@b.c")
+    send(processes, receiver.contact_url, body="@everyone <!channel> <@U123> a@b.c")
     assert receiver.received[0].event["message"] == (
         "@\u200beveryone <\u200b!channel> <\u200b@U123> a@b.c"
     )

@@ -21,14 +21,14 @@ from domain.upkeep.rekeying import reencrypt
 from models import Contact, Mail, PageMessage, User
 from tests.support.mail.mail_server import Mailbox, closed_port
 from tests.support.notifications.paging import Pages, Person, subjects
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.receiver import Received, Receiver, running_telephone
 
 AWAY = "smtp://127.0.0.1:1"
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with running_receiver() as running:
+    with running_telephone() as running:
         yield running
 
 
@@ -36,9 +36,9 @@ def apprise(pages: Pages, person: Person, port: int, label: str = "Chat") -> Con
     """Give a person a contact that apprise sends to, by JSON."""
     address = Address(
         type=ContactType.APPRISE,
-        clear=f"json://127.0.0.1:{port}/{label}",
-        shown="json://127.0.0.1/…",
-        lane=f"custom_json 127.0.0.1:{port}",
+        clear=f"ntfy://127.0.0.1:{port}/{label}",
+        shown="ntfy://127.0.0.1/…",
+        lane=f"ntfy 127.0.0.1:{port}",
     )
     return pages.contact(Owner(user_id=person.id), address, label=label)
 
@@ -68,7 +68,7 @@ def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_o
         assert pages.contact_state(down).state == "failing"
         assert pages.contact_state(down).tries > 12
         assert len(mailbox.messages) == 12
-        receiver.answer = lambda _request: (204, {})
+        receiver.answer = lambda _request: (200, {})
         pages.page([pages.alert("The last one")], alice)
         for _ in range(4):
             pages.wait(seconds=5)
@@ -182,7 +182,7 @@ def test_slow_channels_slow_nobody_else_down(
 
     def silently(_request: Received) -> tuple[int, Mapping[str, str]]:
         go_on.wait(60)
-        return 204, {}
+        return 200, {}
 
     receiver.answer = silently
     slow = [pages.person(f"slow{number}", has_contact=False) for number in range(12)]

@@ -53,6 +53,12 @@ def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
         ("PORT", "1_000", "a whole number from 1 to 65535"),
         ("PORT", "٨٠٨٠", "a whole number from 1 to 65535"),
         ("HOST", "not a host", "an IP address or a host name"),
+        ("OUTGOING_CONTACT_HOSTS", "chat.internal", "a comma-separated list of hosts with ports"),
+        ("OUTGOING_CONTACT_HOSTS", "chat.internal:0", "a comma-separated list of hosts with"),
+        ("OUTGOING_CONTACT_HOSTS", "10.0.0.1:9-8", "a comma-separated list of hosts with"),
+        ("OUTGOING_CONTACT_HOSTS", "10.0.0.1:80000", "a comma-separated list of hosts with"),
+        ("OUTGOING_CONTACT_HOSTS", "http://chat:443", "a comma-separated list of hosts with"),
+        ("OUTGOING_CONTACT_HOSTS", "fd00::1:443", "a comma-separated list of hosts with ports"),
         ("BASE_URL", "ftp://example.org", "an http or https URL"),
         ("BASE_URL", "https://user@example.org", "an http or https URL"),
         ("BASE_URL", "https://example.org/?a=b", "an http or https URL"),
@@ -126,6 +132,12 @@ def test_a_file_of_authorities_is_read_at_the_start(tmp_path: Path) -> None:
     for file in (weak, empty, tmp_path / "missing", tmp_path):
         sentence = sentence_for(tmp_path, TRUSTED_CA_FILE=str(file))
         assert sentence.startswith("TRUSTED_CA_FILE must be the path of a readable PEM file")
+
+
+def test_hosts_with_ports_have_one_spelling(tmp_path: Path) -> None:
+    text = "Chat.Internal.:443,10.1.2.3:8000-8010, [FD00:0::1]:5,"
+    settings = settings_with(tmp_path, OUTGOING_CONTACT_HOSTS=text)
+    assert settings.outgoing_contact_hosts == "chat.internal:443, 10.1.2.3:8000-8010, [fd00::1]:5"
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])

@@ -46,7 +46,7 @@ class Pages:
     """
 
     def __init__(self, settings: Settings, mail_port: int | None = None) -> None:
-        changes: dict[str, Any] = {"outgoing_private_addresses": "127.0.0.0/8"}
+        changes: dict[str, Any] = {"outgoing_contact_hosts": "127.0.0.1:1-65535"}
         if mail_port is not None:
             changes["mail_url"] = f"smtp://127.0.0.1:{mail_port}"
         self.settings = replace(settings, **changes)

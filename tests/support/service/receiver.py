@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -61,8 +61,15 @@ class Receiver:
     port: int = 0
     #: Status and headers of the answer to a request.
     answer: Callable[[Received], tuple[int, Mapping[str, str]]] = lambda _request: (204, {})
+    #: The body of each answer that may have one.
+    words: bytes = b""
     received: list[Received] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def contact_url(self) -> str:
+        """The URL of a contact that is read here; title and message are JSON."""
+        return f"ntfy://127.0.0.1:{self.port}/alerts"
 
     def note(self, request: Received) -> tuple[int, Mapping[str, str]]:
         """Decide on the answer, and keep what is answered by a success."""
@@ -107,8 +114,10 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in more.items():
             self.send_header(name, value)
         if status != 204:
-            self.send_header("Content-Length", "0")
+            self.send_header("Content-Length", str(len(self.server.receiver.words)))
         self.end_headers()
+        if status != 204:
+            self.wfile.write(self.server.receiver.words)
 
     def log_message(self, *_arguments: object) -> None:
         """Say nothing."""
@@ -138,3 +147,8 @@ def running_receiver(
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def running_telephone() -> AbstractContextManager[Receiver]:
+    """Run a receiver on a port of loopback that takes messages as ntfy does."""
+    return running_receiver(Receiver(answer=lambda _request: (200, {})))

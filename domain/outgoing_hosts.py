@@ -1,0 +1,64 @@
+"""Hosts and ports that an administrator names, such as chat.internal:443."""
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+_PART = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?")
+_LAST_PORT = 65_535
+
+
+@dataclass(frozen=True)
+class _NamedHost:
+    host: str
+    first_port: int
+    last_port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        end = "" if self.first_port == self.last_port else f"-{self.last_port}"
+        return f"{host}:{self.first_port}{end}"
+
+
+@dataclass(frozen=True)
+class NamedHosts:
+    """A list of hosts, each with a port or a range of ports."""
+
+    hosts: tuple[_NamedHost, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> "NamedHosts":
+        """Return the hosts of a comma-separated list; raise ValueError if a part is none."""
+        return cls(tuple(_parsed(part.strip()) for part in text.split(",") if part.strip()))
+
+    def __str__(self) -> str:
+        """Return the list as `parse` takes it."""
+        return ", ".join(map(str, self.hosts))
+
+    def have(self, host: str, port: int) -> bool:
+        """Return whether a host name, or an IP address, is listed with a port."""
+        wanted = host.lower().rstrip(".")
+        return any(
+            each.host == wanted and each.first_port <= port <= each.last_port for each in self.hosts
+        )
+
+
+def _parsed(part: str) -> _NamedHost:
+    found = _PART.fullmatch(part)
+    if found is None:
+        raise ValueError(part)
+    host, first, last = _host(found[1]), int(found[2]), int(found[3] or found[2])
+    if not 0 < first <= last <= _LAST_PORT:
+        raise ValueError(part)
+    return _NamedHost(host, first, last)
+
+
+def _host(text: str) -> str:
+    try:
+        return str(ip_address(text.strip("[]")))
+    except ValueError:
+        name = text.lower().rstrip(".")
+        if not _NAME.fullmatch(name):
+            raise
+        return name
