@@ -6,7 +6,7 @@ from flask import Response, request, url_for
 
 from web.access.marks import open_to_anyone
 from web.api.description.described import METADATA, Description, described
-from web.api.schemas.base import read_query
+from web.api.schemas.reading import read_query
 from web.api.schemas.releases.release_changes import ReleaseFilterQuery
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint

@@ -67,6 +67,8 @@ class Project(Base):
     archived_at: Mapped[datetime | None]
     #: Since when it is gone for everybody; the worker removes its rows.
     deleted_at: Mapped[datetime | None] = mapped_column()
+    #: When something was last pushed to its repository.
+    pushed_at: Mapped[datetime | None]
     releases_access_level: Mapped[str] = _access_level()
     environments_access_level: Mapped[str] = _access_level()
     feature_flags_access_level: Mapped[str] = _access_level()

@@ -13,8 +13,8 @@ from domain.on_call.schedules import get_schedule
 from domain.projects.views import ProjectView
 from web.access.marks import open_to_anyone, project_member
 from web.api.description.described import METADATA, Description, described
-from web.api.schemas.base import read_query
 from web.api.schemas.on_call.on_call_schedules import OnCallCalendarQuery
+from web.api.schemas.reading import read_query
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.public_urls import public_url

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from domain.accounts.avatars import avatar_url
 from domain.clock import written
 from domain.database.statements import Row
 from models import User
@@ -65,7 +66,7 @@ class Profile:
             "state": self.state,
             "email": self.email,
             "public_email": None,
-            "avatar_url": None,
+            "avatar_url": avatar_url(self, base_url),
             "web_url": f"{base_url}{profile_path(self.username)}",
             "created_at": _moment(self.created_at),
             "confirmed_at": _moment(self.email_confirmed_at),

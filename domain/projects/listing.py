@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select
 from sqlalchemy.orm import Session
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.roles import Role
 from domain.database.paging import Listed, ListPart, fetch_part
 from domain.projects.access import Permissions, namespace_of
+from domain.projects.activity import last_activity
 from domain.projects.grants import (
     INTERNAL,
     PRIVATE,
@@ -40,6 +42,8 @@ _PROJECT_ORDERS = {
         Project.id,
     ),
 }
+#: Any change counts, so the last one is the last activity.
+_ORDERS_BY_ACTIVITY = frozenset({"last_activity_at", "updated_at"})
 _GROUP_ORDERS = {
     "id": Group.id,
     "name": _GROUP_NAME,
@@ -65,6 +69,8 @@ class ProjectFilter:
     is_active: bool | None = None
     id_after: int | None = None
     id_before: int | None = None
+    active_after: datetime | None = None
+    active_before: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +112,8 @@ class ProjectDetails:
     #: The viewer's own role in the project, and that in its group; administrators need none.
     direct_role: Role | None
     inherited_role: Role | None
+    #: Of what the viewer may know of.
+    last_activity_at: datetime
 
 
 def list_projects(
@@ -115,7 +123,10 @@ def list_projects(
     statement = select(Project).where(*_project_conditions(wanted, viewer))
     if wanted.search:
         statement = _search_projects(statement, wanted)
-    found = fetch_part(statement, _PROJECT_ORDERS, part, session=session)
+    orders = _PROJECT_ORDERS
+    if part.order_by in _ORDERS_BY_ACTIVITY:
+        orders = orders | {part.order_by: last_activity(viewer)}
+    found = fetch_part(statement, orders, part, session=session)
     rows = [row[0] for row in found.items]
     permissions = Permissions(viewer, map(namespace_of, rows), session=session)
     views = [permissions.project(row) for row in rows]
@@ -161,6 +172,8 @@ def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnEle
         _is_archived(None if wanted.is_active is None else not wanted.is_active),
         None if wanted.id_after is None else Project.id > wanted.id_after,
         None if wanted.id_before is None else Project.id < wanted.id_before,
+        None if wanted.active_after is None else last_activity(viewer) >= wanted.active_after,
+        None if wanted.active_before is None else last_activity(viewer) <= wanted.active_before,
     ]
     return [each for each in conditions if each is not None]
 
@@ -231,6 +244,13 @@ def _with_groups(
     views: Sequence[ProjectView], permissions: Permissions, *, session: Session
 ) -> tuple[ProjectDetails, ...]:
     groups = _groups_above([view.path for view in views], session=session)
+    active_at = dict(
+        session.execute(
+            select(Project.id, last_activity(permissions.viewer)).where(
+                Project.id.in_([view.id for view in views])
+            )
+        ).all()
+    )
     return tuple(
         ProjectDetails(
             project=view,
@@ -239,6 +259,7 @@ def _with_groups(
             group_names=_names(view.path, groups),
             direct_role=permissions.membership_in_project(view.id),
             inherited_role=permissions.membership_in_group(view.group_path),
+            last_activity_at=active_at[view.id],
         )
         for view in views
     )

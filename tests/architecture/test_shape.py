@@ -19,7 +19,7 @@ LAYERS = ("blueprints", "domain", "forms", "models", "web")
 COMMITTERS = {
     "domain/database/locks.py",
     "web/http/transactions.py",
-    "web/http/audit_events.py",  # what happens after the transaction of the request
+    "web/http/afterwards.py",  # what happens after the transaction of the request
     "web/commands/transaction.py",
     "web/jobs/deletion.py",
     "web/jobs/incidents.py",

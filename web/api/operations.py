@@ -59,6 +59,8 @@ from web.api.schemas.base import (
     Query,
     Resource,
     SecretResource,
+)
+from web.api.schemas.reading import (
     read_body,
     read_query,
     unknown_names,

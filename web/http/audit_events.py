@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from flask import Flask, current_app, g, has_request_context, request
+from flask import g, has_request_context, request
 from flask_login import current_user
 
 from domain.audit.events import STREAMED_ONLY, Actor, Event, EventSource, store_event
 from domain.audit.streaming.streamed_events import stream_event
 from web.extensions import db
+from web.http.afterwards import prepared
 from web.http.endpoints import find_endpoint
 from web.services import now
 
@@ -39,16 +40,9 @@ def prepare_event(event: Event) -> Callable[[], None]:
 
     For what happens after the view has returned. What it returns raises the errors of the database.
     """
-    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
     source = event_source()
-
-    def store() -> None:
-        with app.app_context():
-            keep = stream_event if event.kind in STREAMED_ONLY else store_event
-            keep(event, source, session=db.session(), now=now())
-            db.session.commit()
-
-    return store
+    keep = stream_event if event.kind in STREAMED_ONLY else store_event
+    return prepared(lambda session: keep(event, source, session=session, now=now()))
 
 
 def record_event(event: Event) -> None:

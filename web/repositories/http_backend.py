@@ -11,6 +11,7 @@ from pathlib import Path
 from flask import Response, request
 from sqlalchemy.exc import SQLAlchemyError
 
+from domain.projects.activity import note_push_to
 from domain.releases.version import parse_release
 from domain.repositories.access import GitService
 from domain.repositories.child import Child, ChildTimeoutError
@@ -25,11 +26,12 @@ from domain.repositories.storage import (
 )
 from web.access.git_marks import GitAccess
 from web.extensions import client_or_user
+from web.http.afterwards import prepared
 from web.http.audit_events import prepare_event
 from web.repositories.process_slots import ProcessSlots
 from web.repositories.request_stream import is_compressed, pieces_of
 from web.repositories.transfer import Transfer, TransferPlan
-from web.services import git, settings
+from web.services import git, now, settings
 
 _log = logging.getLogger("gatebell.git")
 #: Bytes of a request to read, decompressed: names of objects alone.
@@ -182,9 +184,24 @@ def _plan(wanted: GitAccess, path: Path) -> TransferPlan:
         pieces=pieces_of(request.environ, seconds=patience, limit=limit) if is_call else iter(()),
         environ=request.environ,
         seconds=current.git_transfer_timeout_seconds,
-        when_done=partial(note_push, git(), path) if is_call and is_push else None,
+        when_done=_noting_push(wanted, path) if is_call and is_push else None,
         when_pack_begins=_recording(wanted) if is_call and not is_push else None,
     )
+
+
+def _noting_push(wanted: GitAccess, path: Path) -> Callable[[], None]:
+    """Return what is done after a push that Git took."""
+    settle = partial(note_push, git(), path)
+    write = prepared(lambda session: note_push_to(wanted.project.id, session=session, now=now()))
+
+    def note() -> None:
+        settle()
+        try:
+            write()
+        except SQLAlchemyError as error:  # the branches have moved anyway
+            _log.warning("push not noted", extra={"reason": type(error).__name__})
+
+    return note
 
 
 def _recording(wanted: GitAccess) -> Callable[[], None]:

@@ -6,9 +6,9 @@ from datetime import date
 from sqlalchemy import Date, bindparam, func, or_, select, true
 from sqlalchemy.orm import aliased
 
+from domain.accounts.avatars import avatar_url
 from domain.accounts.profiles import PROFILE, Profile, profile_in, profile_path
 from domain.database.statements import KeptConnection, Row
-from domain.oauth.openid.avatars import avatar_path
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.presented_tokens.bearer import Bearer
 from models import Group, Member, User
@@ -103,7 +103,7 @@ def _claims(profile: Profile, rows: Sequence[Row], issuer: str) -> dict[str, obj
         "nickname": profile.username,
         "preferred_username": profile.username,
         "profile": f"{issuer}{profile_path(profile.username)}",
-        "picture": f"{issuer}{avatar_path(profile.name or profile.username, profile.id)}",
+        "picture": avatar_url(profile, issuer),
         "zoneinfo": _zone_in(rows),
         "email": profile.email,
         # Only what was confirmed: people could otherwise impersonate others at an application

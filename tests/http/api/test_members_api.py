@@ -84,7 +84,7 @@ def test_a_member_is_added_changed_and_removed(gatebell: LiveGatebell, kind: str
         "username": bob.username,
         "name": member["name"],
         "state": "active",
-        "avatar_url": None,
+        "avatar_url": member["avatar_url"],
         "web_url": f"{gatebell.url}/-/users/{bob.username}",
         "access_level": 30,
         "created_at": member["created_at"],

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.one_database("postgres")
 
 FIELDS = {
     *("id", "name", "name_with_namespace", "path", "path_with_namespace", "description"),
-    *("created_at", "default_branch", "http_url_to_repo", "web_url", "namespace"),
+    *("created_at", "default_branch", "http_url_to_repo", "ssh_url_to_repo", "web_url"),
+    *("namespace", "avatar_url", "last_activity_at"),
 }
 MORE = {
     *("visibility", "archived", "empty_repo", "permissions", "_links", "releases_access_level"),

@@ -22,6 +22,7 @@ PROJECTS = (
     "archived",
     "simple",
     "id_before",
+    *("last_activity_after", "last_activity_before", "updated_after", "updated_before"),
     *("active", "search_namespaces", "topic", "topic_id", "starred", "imported", "statistics"),
 )
 MEMBERS = (*PAGES, "query", "user_ids[]", "skip_users[]", "state", "show_seat_info")

@@ -4,8 +4,10 @@ from typing import Protocol
 
 from flask import url_for
 
+from domain.accounts.avatars import avatar_url
 from web.api.schemas.base import Resource
 from web.http.public_urls import public_url
+from web.services import settings
 
 
 class _Person(Protocol):
@@ -26,6 +28,7 @@ class UserReference(Resource):
     username: str
     name: str
     state: str
+    avatar_url: str
     web_url: str
 
     @classmethod
@@ -37,5 +40,6 @@ class UserReference(Resource):
             username=person.username,
             name=person.name,
             state=person.state,
+            avatar_url=avatar_url(person, settings().base_url),
             web_url=public_url(path),
         )

@@ -6,10 +6,10 @@ from pydantic import ConfigDict
 
 from domain.accounts import directory as domain
 from domain.accounts.administration import AccountChange, AccountDetails
+from domain.accounts.avatars import avatar_url
 from domain.accounts.directory import PublicUser, UserFilter
 from domain.accounts.profiles import profile_path
 from domain.errors import QueryError
-from domain.oauth.openid.avatars import avatar_path
 from web.api.schemas.base import (
     AbsentFlag,
     AbsentWord,
@@ -206,7 +206,7 @@ class CurrentUser(Resource):
     state: Literal["active"]
     email: str
     public_email: None
-    avatar_url: None
+    avatar_url: str
     web_url: str
     created_at: Time
     #: When it was shown that the e-mail address is theirs; null if it never was.
@@ -237,7 +237,7 @@ def _public_fields(view: PublicUser | domain.Account, base_url: str) -> dict[str
         "name": view.name,
         "state": "active" if view.is_active else "blocked",
         "public_email": None,
-        "avatar_url": f"{base_url}{avatar_path(view.name or view.username, view.id)}",
+        "avatar_url": avatar_url(view, base_url),
         "web_url": f"{base_url}{profile_path(view.username)}",
         "bot": view.is_bot,
         "created_at": view.created_at,

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from domain.accounts.avatars import avatar_path
 from domain.accounts.profiles import profile_path
 from domain.accounts.roles import Role
 from domain.database.paging import ListPart
@@ -106,7 +107,7 @@ class Member(Resource):
     username: str
     name: str
     state: str
-    avatar_url: None = None
+    avatar_url: str
     web_url: str
     access_level: int
     created_at: Time
@@ -139,6 +140,7 @@ class Member(Resource):
             username=view.username,
             name=view.name,
             state=view.state,
+            avatar_url=f"{base_url}{avatar_path(view.name or view.username, view.user_id)}",
             web_url=f"{base_url}{profile_path(view.username)}",
             access_level=int(role),
             created_at=view.created_at,

@@ -16,6 +16,7 @@ from web.api.schemas.base import (
     AbsentWord,
     Body,
     GitLabQuery,
+    GivenTime,
     Id,
     PagedQuery,
     Resource,
@@ -54,12 +55,19 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     simple: bool = False
     id_after: Id | None = None
     id_before: Id | None = None
+    last_activity_after: GivenTime | None = None
+    last_activity_before: GivenTime | None = None
+    #: As `last_activity_after`: any change is an activity.
+    updated_after: GivenTime | None = None
+    updated_before: GivenTime | None = None
     #: Orders by numbers that projects do not have here are the order by id.
     order_by: Literal[
         "id",
         "name",
         "path",
         "created_at",
+        "last_activity_at",
+        "updated_at",
         "similarity",
         "star_count",
         "repository_size",
@@ -100,6 +108,8 @@ class ProjectQuery(PagedQuery, GitLabQuery):
             is_active=self.active,
             id_after=self.id_after,
             id_before=self.id_before,
+            active_after=self.last_activity_after or self.updated_after,
+            active_before=self.last_activity_before or self.updated_before,
         )
 
 
@@ -257,7 +267,13 @@ class Project(Resource):
     #: None for who may not read its files.
     default_branch: str | None
     http_url_to_repo: str
+    #: The same URL: Git is reached by HTTP alone.
+    ssh_url_to_repo: str
     web_url: str
+    #: Projects have no picture.
+    avatar_url: None = None
+    #: The newest push, release, deployment, image or alert that the caller may know of.
+    last_activity_at: Time
     namespace: ProjectNamespace
     visibility: Visibility | None = _not_in_simple()
     archived: bool | None = _not_in_simple()
@@ -318,6 +334,8 @@ def _simple_fields(
         "created_at": project.created_at,
         "default_branch": repository.default_branch,
         "http_url_to_repo": f"{base_url}/{project.path}.git",
+        "ssh_url_to_repo": f"{base_url}/{project.path}.git",
+        "last_activity_at": found.last_activity_at,
         "web_url": f"{base_url}/{project.path}",
         "namespace": ProjectNamespace(
             id=project.group_id,

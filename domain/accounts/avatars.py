@@ -4,6 +4,7 @@ The URL holds all that the avatar shows, so that it reveals nothing about which 
 """
 
 import unicodedata
+from typing import Protocol
 from urllib.parse import quote
 
 _HUES = 360
@@ -27,6 +28,22 @@ _LETTER = (
 def avatar_path(name: str, user_id: int) -> str:
     """Return the URL path of a user's avatar."""
     return f"/-/pictures/{quote(_initial(name))}-{user_id * _STEP % _HUES}.svg"
+
+
+class _Pictured(Protocol):
+    """Somebody who has an avatar."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def username(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+def avatar_url(person: _Pictured, base_url: str) -> str:
+    """Return the URL of a user's avatar."""
+    return f"{base_url}{avatar_path(person.name or person.username, person.id)}"
 
 
 def _initial(name: str) -> str:
