@@ -19,6 +19,8 @@ from web.services import settings
 #: Texts that one process holds, the one that is being read included.
 _MOST_AT_ONCE = 6
 _RETRY_AFTER_SECONDS = 5
+#: Of processor time for one text.
+_SECONDS = 2.0
 _MOST_PARTS = 20
 _FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 _at_once = BoundedSemaphore(_MOST_AT_ONCE)
@@ -64,6 +66,6 @@ def run_check(name: str, content: str, release: Release) -> Report:
         message = "The release checker is busy. Try again in a moment."
         raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)
     try:
-        return threads.checking.run(check_text, name, content, release)
+        return threads.checking.run(check_text, name, content, release, seconds=_SECONDS)
     finally:
         _at_once.release()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from domain.releases.checker.deadline import paced
 from domain.releases.checker.names import snake
 from domain.releases.checker.parameters import Known
 from domain.releases.checker.routes import UNKNOWN
@@ -95,7 +96,7 @@ class Program:
 
     def _pair(self) -> None:
         stack: list[int] = []
-        for at, token in enumerate(self.tokens):
+        for at, token in enumerate(paced(self.tokens)):
             is_sign = token.kind == SIGN
             if is_sign and token.text in ")]}" and stack:
                 opening = stack.pop()

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from math import inf
+from typing import NamedTuple
 
 from domain.releases.checker.access_logs import check_access_log, looks_like_log
 from domain.releases.checker.ci_files import check_ci_file
+from domain.releases.checker.deadline import deadline
 from domain.releases.checker.findings import Found, Report, UnreadableContentError, report
 from domain.releases.checker.graphql_documents import check_graphql
-from domain.releases.checker.graphql_requests import check_graphql_request
 from domain.releases.checker.har import check_har
+from domain.releases.checker.json_documents import check_json
 from domain.releases.checker.lines import numbered_lines
 from domain.releases.checker.plain_text import check_plain_text
 from domain.releases.checker.request_lists import (
@@ -17,9 +19,8 @@ from domain.releases.checker.request_lists import (
     looks_like_command,
     looks_like_request,
 )
-from domain.releases.checker.requests import json_value
 from domain.releases.checker.shell import check_shell
-from domain.releases.checker.sources import check_source
+from domain.releases.checker.sources import check_python, check_source
 from domain.releases.checker.tokens import Comments
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release
@@ -30,8 +31,6 @@ NEWEST = max(change.removal for change in SCHEDULE)
 _FIRST_LINES = 20
 _LONGEST_LINE = 4_000
 _LONGEST_NAME = 1_000
-#: What the objects of responses have, and the bodies of requests have not.
-_OF_RESPONSES = frozenset({"id", "web_url"})
 
 Reader = Callable[[str], Iterator[Found]]
 
@@ -53,27 +52,15 @@ _REQUESTS = _Kind("List of requests", check_requests)
 _GRAPHQL = _Kind("GraphQL document", check_graphql)
 _CI = _Kind("CI file", check_ci_file)
 _SHELL = _Kind("Shell script", check_shell)
-_PYTHON = _source("Python source", Comments.HASH)
+_PYTHON = _Kind("Python source", check_python)
+_PART_OF_PYTHON = _source("Python source", Comments.HASH)
 _JAVASCRIPT = _source("JavaScript source", Comments.SLASHES)
 _HASHED = _source("Source", Comments.HASH)
 _SLASHED = _source("Source", Comments.SLASHES)
 _PLAIN = _Kind("Text", check_plain_text)
 
 
-def _json(text: str) -> Iterator[Found]:
-    if _is_response(json_value(text)):
-        return
-    yield from check_graphql_request(text)
-    yield from check_source(text, Comments.NONE)
-
-
-def _is_response(value: Any) -> bool:
-    """Return whether a JSON value is a response of the API that somebody recorded."""
-    first = value[0] if isinstance(value, list) and value else value
-    return isinstance(first, dict) and first.keys() >= _OF_RESPONSES
-
-
-_JSON = _Kind("JSON", _json)
+_JSON = _Kind("JSON", check_json)
 _BY_ENDING = {
     "har": _HAR,
     "graphql": _GRAPHQL,
@@ -116,6 +103,8 @@ _LOOKS_LIKE_CI = re.compile(
     r"^(?:stages|include|variables|image|default|workflow|[\w.-]+):\s*$", re.MULTILINE
 )
 _LOOKS_LIKE_CODE = re.compile(r"\w\.\w+\(|\w\]? = \S|[;{]$", re.MULTILINE)
+#: Not `[[ -f …`, as in shells.
+_LOOKS_LIKE_JSON = re.compile(r'\s*(?!\[\[ )[\[{]\s*(?:["\[{\]}]|-?[0-9]|(?:true|false|null)\b|\Z)')
 _LOOKS_LIKE_HAR = re.compile(r'\s*\{\s*"log"\s*:')
 
 
@@ -124,15 +113,17 @@ def check(name: str, content: bytes, release: Release = NEWEST) -> Report:
     return check_text(name, decoded(content), release)
 
 
-def check_text(name: str, text: str, release: Release = NEWEST) -> Report:
+def check_text(name: str, text: str, release: Release = NEWEST, *, seconds: float = inf) -> Report:
     """Return what of a text breaks in a release or before it.
 
-    Raises UnreadableContentError for what is not what its name says.
+    Raises UnreadableContentError for what is not what its name says, and TakesTooLongError if
+    reading it takes more than so many seconds of the thread's processor time.
     """
     # What no encoding has, such as half a pair of UTF-16, is replaced.
     text = text.encode("utf-8", errors="replace").decode()
-    kind = _recognise(name[-_LONGEST_NAME:], text)
-    return report(kind.label, kind.read(text), release)
+    with deadline(seconds):
+        kind = _recognise(name[-_LONGEST_NAME:], text)
+        return report(kind.label, kind.read(text), release)
 
 
 def decoded(content: bytes) -> str:
@@ -187,11 +178,13 @@ def _by_look(text: str) -> _Kind:
     beginning = text[: _FIRST_LINES * _LONGEST_LINE]
     if _LOOKS_LIKE_HAR.match(beginning):
         return _HAR
-    if beginning.lstrip()[:1] in {"{", "["}:
-        return _GRAPHQL if _is_document(text) else _JSON
+    if _LOOKS_LIKE_JSON.match(beginning):
+        return _JSON
+    if _is_document(beginning):
+        return _GRAPHQL
     looks = (
         (_LOOKS_LIKE_GRAPHQL.match(beginning), _GRAPHQL),
-        (_LOOKS_LIKE_PYTHON.search(beginning), _PYTHON),
+        (_LOOKS_LIKE_PYTHON.search(beginning), _PART_OF_PYTHON),
         (_LOOKS_LIKE_JAVASCRIPT.search(beginning), _JAVASCRIPT),
         (_LOOKS_LIKE_SHELL.search(beginning), _SHELL),
         (_LOOKS_LIKE_CI.search(beginning), _CI),

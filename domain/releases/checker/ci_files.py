@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from domain.releases.changes import Change, Names, Where
+from domain.releases.checker.deadline import paced
 from domain.releases.checker.findings import Found, UnreadableContentError
 from domain.releases.checker.shell import check_shell
 from domain.releases.schedule import SCHEDULE
@@ -81,7 +82,7 @@ def check_ci_file(text: str) -> Iterator[Found]:
     """Yield what changes for a CI file; raise UnreadableContentError."""
     place = _Place()
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in paced(yaml.parse(text, Loader=_LOADER)):
             yield from _of_event(event, place, text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

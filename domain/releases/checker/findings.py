@@ -21,6 +21,18 @@ class UnreadableContentError(InvalidError):
         super().__init__(f"{message}{where}.", field="content")
 
 
+class TakesTooLongError(InvalidError):
+    """Reading the content takes longer than one text may."""
+
+    def __init__(self) -> None:
+        """Say what to do instead."""
+        message = (
+            "Reading the content takes too long here. Send it in parts, or check it with the "
+            "command gatebell releases check."
+        )
+        super().__init__(message, field="content")
+
+
 class Found(NamedTuple):
     """A change that a reader met at a line, counted from 1."""
 

@@ -7,6 +7,7 @@ web process and every command would pay for at its start.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from domain.releases.checker.deadline import go_on
 from domain.releases.checker.findings import Found
 
 
@@ -16,4 +17,5 @@ def check_graphql(
     """Yield what changes for a document that begins at a line; raise UnreadableContentError."""
     from domain.releases.checker import graphql_reader  # noqa: PLC0415 - see above
 
+    go_on()
     yield from graphql_reader.check(text, variables, line)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from domain.releases.checker.deadline import paced
 from domain.releases.checker.findings import Found, UnreadableContentError
 from domain.releases.checker.graphql_requests import check_graphql_request
 from domain.releases.checker.json_events import Json, read_json
@@ -24,9 +25,9 @@ def check_har(text: str) -> Iterator[Found]:
     entries = log.get("entries") if log else None
     if entries is None or not isinstance(entries.value, list):
         raise UnreadableContentError("The content is not a HAR file: it has no log.entries")
-    own_hosts = {_host(_url(each)) for each in entries.items if _is_own(_url(each))}
+    own_hosts = {_host(_url(each)) for each in paced(entries.items) if _is_own(_url(each))}
     rates = Rates()
-    for entry in entries.items:
+    for entry in paced(entries.items):
         request = _request(entry, own_hosts)
         if request is None:
             continue

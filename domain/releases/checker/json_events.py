@@ -6,8 +6,10 @@ The parsers at hand say where an error is, but not where a value was.
 import json
 import re
 from collections.abc import Callable
+from itertools import count
 from typing import Any, NamedTuple
 
+from domain.releases.checker.deadline import paced
 from domain.releases.checker.findings import UnreadableContentError
 
 DEPTH = 200
@@ -82,7 +84,9 @@ class _Reader:
     def _nested(self) -> Json:
         """Read a value with all that it holds, by a stack of what is open."""
         stack: list[_Open] = []
+        steps = paced(count())
         while True:
+            next(steps)
             sign = self._sign()
             if sign in "}]" and stack and stack[-1].may_end(sign):
                 found = Json(stack[-1].container, stack.pop().line)

@@ -4,9 +4,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from domain.releases.checker.deadline import paced
+
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines with their numbers, from 1, without a copy of the whole text."""
+    yield from paced(_lines(text))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
     at, number = 0, 1
     while at < len(text):
         end = text.find("\n", at)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from domain.releases.changes import Call, Change, Interface, Names, Where
+from domain.releases.checker.deadline import paced
 from domain.releases.checker.findings import Found
 from domain.releases.schedule import SCHEDULE
 
@@ -94,7 +95,7 @@ def names_in_text(
 
 
 def _named(text: str, line: int, *, is_client: bool) -> Iterator[Found]:
-    for found in _NAME.finditer(text):
+    for found in paced(_NAME.finditer(text)):
         changes = changes_named(found[0], is_client=is_client)
         if changes and _stands_alone(text, found):
             at = line + text.count("\n", 0, found.start())
@@ -132,6 +133,6 @@ def _protocols(text: str, line: int) -> Iterator[Found]:
 
 def _protocol_words(text: str) -> Iterator[re.Match[str]]:
     yield from _TLS_OPTION.finditer(text)
-    for found in _TLS.finditer(text):
+    for found in paced(_TLS.finditer(text)):
         if not _LOWER_END.search(text[max(0, found.start() - 24) : found.start()]):
             yield found

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from domain.releases.checker.command_lines import READERS, Word
+from domain.releases.checker.deadline import paced
 from domain.releases.checker.findings import Found
 from domain.releases.checker.graphql_requests import check_graphql_request
 from domain.releases.checker.names import names_in_text
@@ -37,7 +38,7 @@ def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator
 def commands(text: str, line: int) -> Iterator[Sequence[Word]]:
     """Yield the commands of a text, each as its words."""
     command = _Command()
-    for found in _PART.finditer(text):
+    for found in paced(_PART.finditer(text)):
         kind = found.lastgroup or "plain"
         if kind in {"single", "double", "plain"}:
             command.add(_unquoted(kind, found[0] if found[kind] is None else found[kind]), line)

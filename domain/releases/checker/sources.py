@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from domain.releases.changes import Change
 from domain.releases.checker.bindings import Bindings
+from domain.releases.checker.brackets import check_closed
 from domain.releases.checker.calls import Arguments, Call, Program, literal
 from domain.releases.checker.clients import request_of
+from domain.releases.checker.deadline import paced
 from domain.releases.checker.findings import Found, UnreadableContentError
 from domain.releases.checker.graphql_documents import check_graphql
 from domain.releases.checker.names import (
@@ -59,9 +61,23 @@ _KEYED = frozenset({":", "=", "=>"})
 
 
 def check_source(text: str, comments: Comments) -> Iterator[Found]:
-    """Yield what changes for a program; whatever cannot be read is passed over."""
-    program = Program(list(tokens(text, comments)))
-    yield from _Source(program, is_client=speaks_to_service(text)).read()
+    """Yield what changes for a program or a part of one; what cannot be read is passed over."""
+    yield from _found(list(tokens(text, comments)), text)
+
+
+def check_python(text: str) -> Iterator[Found]:
+    """Yield what changes for a whole program in Python; raise UnreadableContentError.
+
+    In other languages, the lexer is not sure of brackets and quotes: a regular expression holds
+    some that are nothing of the kind.
+    """
+    found = list(tokens(text, Comments.HASH))
+    check_closed(found)
+    yield from _found(found, text)
+
+
+def _found(lexed: Sequence[Token], text: str) -> Iterator[Found]:
+    yield from _Source(Program(lexed), is_client=speaks_to_service(text)).read()
 
 
 class _Source:
@@ -76,7 +92,7 @@ class _Source:
     def read(self) -> Iterator[Found]:
         """Yield what changes."""
         consumed = -1
-        for at, token in enumerate(self._program.tokens):
+        for at, token in enumerate(paced(self._program.tokens)):
             if token.kind == TEXT:
                 if at > consumed:
                     whole, consumed = literal(self._program, at)

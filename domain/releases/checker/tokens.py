@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from domain.releases.checker.deadline import paced
+
 NAME, TEXT, NUMBER, SIGN = "name", "text", "number", "sign"
 
 
@@ -18,7 +20,6 @@ class Comments(Enum):
     HASH = "hash"
     SLASHES = "slashes"
     BOTH = "both"
-    NONE = "none"
 
 
 class Token(NamedTuple):
@@ -30,6 +31,8 @@ class Token(NamedTuple):
     line: int
     #: Whether a text may hold values in braces.
     is_template: bool = False
+    #: Whether nothing closes a text.
+    is_open: bool = False
 
 
 _TEXTS = r"""
@@ -52,26 +55,28 @@ _COMMENTS = {
     Comments.HASH: _HASH,
     Comments.SLASHES: _SLASHES,
     Comments.BOTH: rf"{_HASH}|{_SLASHES}",
-    Comments.NONE: r"(?!)",
 }
 _LEXERS: Mapping[Comments, re.Pattern[str]] = {
     kind: re.compile(rf"(?P<skipped>\s++|{comment}){_TEXTS}{_REST}|.", re.VERBOSE | re.DOTALL)
     for kind, comment in _COMMENTS.items()
 }
-_TEXT_GROUPS = frozenset({"long", "other_long", "double", "single", "back"})
+#: With the characters of the two quotes.
+_TEXT_GROUPS = {"long": 6, "other_long": 6, "double": 2, "single": 2, "back": 2}
 _WITH_BRACES = frozenset({"back", "long", "other_long"})
 
 
 def tokens(text: str, comments: Comments) -> Iterator[Token]:
     """Yield the tokens of a program."""
     line, at = 1, 0
-    for found in _LEXERS[comments].finditer(text):
+    for found in paced(_LEXERS[comments].finditer(text)):
         kind = found.lastgroup
         if kind in _TEXT_GROUPS:
             line += text.count("\n", at, found.start())
             at = found.start()
-            is_template = kind in _WITH_BRACES or found["prefix"] is not None
-            yield Token(TEXT, found[kind], line, is_template)
+            prefix = found["prefix"]
+            is_template = kind in _WITH_BRACES or prefix is not None
+            quotes = len(found[0]) - len(found[kind]) - len(prefix or "")
+            yield Token(TEXT, found[kind], line, is_template, quotes < _TEXT_GROUPS[kind])
         elif kind is not None and kind not in {"skipped", "prefix"}:
             line += text.count("\n", at, found.start())
             at = found.start()

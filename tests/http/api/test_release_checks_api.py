@@ -72,6 +72,8 @@ def test_a_release_leaves_out_what_comes_after_it(gatebell: LiveGatebell) -> Non
     [
         ({"name": "a.har", "content": "{"}, "not valid JSON (line 1)"),
         ({"name": "a.har", "content": "[]"}, "no log.entries"),
+        ({"name": "a.json", "content": "{not json"}, "not valid JSON (line 1)"),
+        ({"name": "a.py", "content": "def (:"}, "a bracket is not closed (line 1)"),
         ({"name": "a.yml", "content": "a: 1\nb: ["}, "not valid YAML (line"),
         ({"name": "a.graphql", "content": "{\n a(\n"}, "not a valid GraphQL document"),
         ({"name": "a.py", "content": ""}, "content is empty"),
@@ -106,6 +108,24 @@ def test_no_body_makes_it_fail(
     headers = {"Content-Type": content_type}
     answer = requests.post(gatebell.url + PATH, data=body, headers=headers, timeout=30)
     assert answer.status_code in {status, 400}
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "said"),
+    [
+        ("a.json", "[", "nested too deeply (line 1)"),
+        ("a.py", "[", "takes too long"),
+        (".gitlab-ci.yml", "---\na: &a x\nb: [*a]\n", "takes too long"),
+    ],
+)
+def test_megabytes_made_to_take_long_are_refused(
+    gatebell: LiveGatebell, name: str, part: str, said: str
+) -> None:
+    file = (name, part * (4_800_000 // len(part)))
+    answer = requests.post(gatebell.url + PATH, files={"file": file}, timeout=60)
+    assert (answer.status_code, said in answer.text) == (400, True), answer.text
+    page = requests.post(gatebell.url + PAGE, files={"file": file}, timeout=60)
+    assert (page.status_code, said in page.text) == (400, True)
 
 
 def test_a_binary_file_is_refused(gatebell: LiveGatebell) -> None:
@@ -196,6 +216,7 @@ def test_the_page_says_that_nothing_breaks(gatebell: LiveGatebell) -> None:
     [
         ({"content": ""}, "Choose a file or paste something."),
         ({"content": "{", "name": "a.har"}, "not valid JSON"),
+        ({"content": "def (:", "name": "deploy.py"}, "not a whole program"),
         ({"content": "x", "release": "1.0"}, "Not a valid choice"),
     ],
 )

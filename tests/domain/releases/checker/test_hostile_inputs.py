@@ -3,6 +3,8 @@
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from time import thread_time
 from types import FrameType
 from typing import Any
 
@@ -10,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.releases.checker.checker import check
-from domain.releases.checker.findings import UnreadableContentError
+from domain.releases.checker.checker import check, check_text
+from domain.releases.checker.findings import TakesTooLongError, UnreadableContentError
 from tests.domain.releases.checker.examples import BREAKS
 
 _NAMES = (
@@ -75,6 +77,30 @@ def test_steps_grow_with_the_size_alone(name: str, part: str) -> None:
     fewer = _steps(lambda: _check(name, small.encode()))
     more = _steps(lambda: _check(name, large.encode()))
     assert more <= 6 * fewer + 5_000
+
+
+#: Of a megabyte, they took 1.5 to 3 seconds, and fifteen at the size that the API accepts.
+_LONG = (
+    *(("a.py", "["), ("a.js", "("), ("a.js", "`query{a}`;"), ("a.js", "let a;")),
+    *(("a.php", "$a->b("), ("a.sh", "$("), ("a.sh", "curl -d a=b x\n"), ("a.yml", "- k: v\n")),
+    *(("a.yml", "- |\n  curl x\n"), ("a.har", '{"log":{"entries":['), ("a.json", "1,")),
+    ("a.http", "GET /a\nA: b\n\n{}\n"),
+)
+
+
+@pytest.mark.parametrize(("name", "part"), _LONG)
+def test_reading_ends_when_its_time_is_over(name: str, part: str) -> None:
+    begun = thread_time()
+    with suppress(TakesTooLongError, UnreadableContentError):
+        check_text(name, part * (1_000_000 // len(part)), seconds=0.2)
+    assert thread_time() - begun < 1
+
+
+def test_a_text_that_takes_too_long_is_told_apart_from_one_without_findings() -> None:
+    aliases = "a: &a x\n" + "".join(f"k{number}: *a\n" for number in range(100_000))
+    for name, text in (("a.yml", aliases), ("a.js", "f(" * 300_000), ("a.py", "x = 1\n" * 99_999)):
+        with pytest.raises(TakesTooLongError, match="gatebell releases check"):
+            check_text(name, text, seconds=0.1)
 
 
 @_patient
@@ -152,6 +178,8 @@ def test_nothing_of_the_input_is_in_the_report(example: Any) -> None:
         ("a.http", "SECRET"),
         ("access.log", "SECRET"),
         ("a.py", "SECRET\x00"),
+        ("a.py", "SECRET("),
+        ("a.json", "{SECRET"),
     ],
 )
 def test_no_error_repeats_what_was_handed_in(name: str, text: str) -> None:

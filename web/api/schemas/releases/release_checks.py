@@ -16,7 +16,11 @@ from web.releases.listed import page_of
 class ReleaseCheckBody(Body):
     """A text to check. As multipart/form-data, `file` is its content and has its name."""
 
-    name: str = Field(default="", description="The name of the file, whose ending says what it is.")
+    name: str = Field(
+        default="",
+        description="The name of the file, whose ending says what it is. Leave it out for a part "
+        "of a file.",
+    )
     content: RequiredText = Field(
         description="A HAR file, an access log, a list of requests, a GraphQL document, a CI file, "
         "or the source of a program."

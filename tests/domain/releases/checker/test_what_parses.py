@@ -1,0 +1,52 @@
+"""What does not parse is refused with its line; parts of files and any language are read."""
+
+import pytest
+
+from domain.releases.checker.checker import check
+from domain.releases.checker.findings import UnreadableContentError
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.json", "{not json", 1),
+        ("a.json", '{"a": 1,\n "b": }', 2),
+        ("a.json", '{"a": 1}\n{"b": 2', 2),
+        ("", '{"query": "{ user { id } }"', 1),
+        ("", '[\n {"method": "GET"},\n]', 3),
+        ("a.py", "def (:", 1),
+        ("a.py", "x = 1\ny = [1, 2)\n", 2),
+        ("a.py", "call(\n)\n}\n", 3),
+        ("a.pyi", 'x: str = "\n', 1),
+        ("a.py", 'def f():\n    """Say.\n    return 1\n', 2),
+    ],
+)
+def test_what_does_not_parse_is_refused_with_its_line(name: str, text: str, line: int) -> None:
+    with pytest.raises(UnreadableContentError, match=rf"\(line {line}\)"):
+        check(name, text.encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        # A part of a file, without its name.
+        ("", "    gl.users.list(page=2)\n    )\n"),
+        ("", "import gitlab\nfor user in gl.users.list(\n"),
+        ("", "[ -f token ] && curl https://gate.example/api/v4/version"),
+        ("", "[[ -f token ]] && curl https://gate.example/api/v4/version"),
+        ("", "[settings]\nurl = 1"),
+        ("", "def (:"),
+        # What a language writes so.
+        ("a.js", "const brackets = /[({]/;\nlet apostrophe = <p>don't</p>;"),
+        ("a.rs", "fn first<'a>(x: &'a str) -> &'a str { x }"),
+        ("a.sh", "cat <<END\ndon't (\nEND\ncase $x in a) echo ;; esac"),
+        ("a.rb", "x =~ /[(]/"),
+        # Texts that hold quotes, as Python takes them from 3.12 on; and Python 2.
+        ("a.py", 'print(f"{", ".join(names)} {d["("]}")\n'),
+        ("a.py", 'print "hello", 0777, `x`\n'),
+        ("a.py", "x = 'it\\'s' + r'\\d' # don't (\ny = \"\"\"\n(\n\"\"\"\n"),
+        ("a.py", '"""{"""\nx = "a\\\nb"\n'),
+    ],
+)
+def test_a_part_of_a_file_and_any_language_are_read(name: str, text: str) -> None:
+    assert check(name, text.encode()).kind
