@@ -16,6 +16,9 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=Base.metadata,
     compare_type=True,
+    # A lock is only held as long as one migration takes, and what is done stays done.
+    transaction_per_migration=True,
+    transactional_ddl=True,
     include_object=_is_ours,
 )
 with context.begin_transaction():

@@ -148,7 +148,7 @@ def _open_sqlite(
 
 def _on_begin(connection: Connection) -> None:
     options = connection.get_execution_options()
-    if not options.get("is_hot"):
+    if options.get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql(f"BEGIN {options.get('begin_mode') or begin_mode.get()}")
 
 

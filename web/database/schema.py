@@ -3,21 +3,20 @@
 Alembic is only imported if there is something to migrate, so that other processes start faster.
 """
 
-import fcntl
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, func, inspect, select, text
 
-from domain.database.advisory_locks import AdvisoryLock
 from models import SchemaSupport
 from web.database.engine import open_engine
+from web.database.migration_locks import migration_lock, run_beside_traffic
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
@@ -49,18 +48,14 @@ def migrate(settings: Settings) -> None:
 
     A newer schema is left alone. Raises IncompatibleSchemaError if this code cannot use it.
     """
-    # Migrations, and the wait for them, may take longer than a request.
-    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
-    try:
-        with _migration_lock(settings, engine), engine.begin() as connection:
+    with _migrating(settings) as engine:
+        with engine.connect() as connection:
             shape = schema_state(connection)
             refuse_too_new(shape, connection)
             if shape is SchemaState.NEWER:
                 _log.warning(_NEWER, _revision(connection), newest_known_revision())
-            elif shape is SchemaState.OLDER:
-                _upgrade(connection)
-    finally:
-        engine.dispose()
+        if shape is SchemaState.OLDER:
+            run_beside_traffic(engine, partial(_move, revision=newest_known_revision()), _revision)
 
 
 def move_to(settings: Settings, revision: str) -> None:
@@ -72,19 +67,29 @@ def move_to(settings: Settings, revision: str) -> None:
         raise UnknownRevisionError(
             f"{revision} is not a migration; the newest is {newest_known_revision()}."
         )
+    with _migrating(settings) as engine:
+        with engine.connect() as connection:
+            refuse_too_new(schema_state(connection), connection)
+        run_beside_traffic(engine, partial(_move, revision=revision), _revision)
+
+
+@contextmanager
+def _migrating(settings: Settings) -> Iterator[Engine]:
+    """Open the database, without others who migrate it."""
+    # Migrations, and the wait for them, may take longer than a request.
     engine = open_engine(replace(settings, database_statement_timeout_ms=0))
     try:
-        with _migration_lock(settings, engine), engine.begin() as connection:
-            refuse_too_new(schema_state(connection), connection)
-            _move(connection, revision)
+        with migration_lock(settings, engine):
+            yield engine
     finally:
         engine.dispose()
 
 
-def _move(connection: Connection, revision: str) -> None:
+def _move(connection: Connection, *, revision: str) -> None:
     from alembic import command  # noqa: PLC0415 - see above
 
     configuration, current = alembic_configuration(connection), _revision(connection)
+    connection.rollback()  # each migration begins a transaction of its own
     is_back = current is not None and revision < current
     (command.downgrade if is_back else command.upgrade)(configuration, revision)
 
@@ -97,26 +102,6 @@ def alembic_configuration(connection: Connection) -> Any:
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
     return config
-
-
-def _upgrade(connection: Connection) -> None:
-    from alembic import command  # noqa: PLC0415 - see above
-
-    command.upgrade(alembic_configuration(connection), "head")
-
-
-@contextmanager
-def _migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
-    if not settings.uses_sqlite:
-        with engine.connect() as connection:
-            lock = {"key": AdvisoryLock.MIGRATIONS.value}
-            connection.execute(text("SELECT pg_advisory_lock(:key)"), lock)
-            yield
-            connection.execute(text("SELECT pg_advisory_unlock(:key)"), lock)
-        return
-    with (settings.instance_path / "migrate.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def schema_state(connection: Connection) -> SchemaState:

@@ -14,6 +14,7 @@ from domain.clock import system_clock
 from domain.keyring import Keyring
 from domain.secret_keys import WrongSecretKeyError, register_use
 from web.database.engine import open_engine
+from web.database.migration_locks import MigrationBlockedError
 from web.database.pooler import connections_are_shared
 from web.database.queue_tables import QueueRefusedError
 from web.database.schema import IncompatibleSchemaError, SchemaState, refuse_too_new, schema_state
@@ -31,6 +32,11 @@ _POOLED = (
     "statements and locks. Let it pool sessions (pgbouncer: pool_mode=session)."
 )
 
+#: Errors whose text is a sentence for people.
+_REASONS = (
+    *(IncompatibleSchemaError, MigrationBlockedError, QueueRefusedError, WrongSecretKeyError),
+)
+
 
 class CannotStartError(Exception):
     """The service cannot start for an external reason; the text is one sentence."""
@@ -45,7 +51,7 @@ def reasons_in_a_sentence() -> Iterator[None]:
     """Turn errors of the database into CannotStartError."""
     try:
         yield
-    except (IncompatibleSchemaError, QueueRefusedError, WrongSecretKeyError) as error:
+    except _REASONS as error:
         raise CannotStartError(str(error)) from error
     except (SQLAlchemyError, psycopg.Error, PeeweeException) as error:
         reason = without_secrets(str(error).strip().partition("\n")[0])

@@ -1,0 +1,190 @@
+"""Locks of migrations: short beside traffic, and asked for again until they are free.
+
+While a migration waits for a table, all later requests for it wait behind the migration. If one of
+them holds what the migration wants next, Postgres ends one of the two after a second (its setting
+deadlock_timeout): it may be the request. So a migration gives up before that, lets the others pass,
+and tries again.
+"""
+
+import fcntl
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from sqlite3 import SQLITE_BUSY
+from time import monotonic, sleep
+from typing import Any
+
+from psycopg.errors import DeadlockDetected, LockNotAvailable
+from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.exc import DBAPIError
+
+from domain.database.advisory_locks import AdvisoryLock
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.database")
+#: For the first lock of a transaction, which cannot be part of a deadlock: longer than a vacuum
+#: goes on while somebody waits (deadlock_timeout), and shorter than requests wait for a connection
+#: (DATABASE_CONNECT_TIMEOUT_SECONDS).
+_FIRST_LOCK_MS = 1_200
+#: For all further ones together.
+_FURTHER_LOCKS_MS = 800
+#: Others may pass in between; the pause grows.
+_FIRST_PAUSE_SECONDS = 2.0
+_LONGEST_PAUSE_SECONDS = 10.0
+#: A migration that could not begin for so long fails.
+_PATIENCE_SECONDS = 600
+#: A transaction that lasts for so long is worth a warning.
+_LONG_SECONDS = 5
+_POLL_SECONDS = 0.5
+#: These let requests pass while they wait, for all transactions that are older than they are.
+_PASSABLE = re.compile(r"\bCONCURRENTLY\b")
+_READS = re.compile(r"\s*(SELECT|SHOW|SET)\b", re.IGNORECASE)
+
+_OTHERS = text(
+    "SELECT DISTINCT pid, usename, application_name, state, xact_start,"
+    " extract(epoch FROM clock_timestamp() - xact_start)::bigint AS seconds"
+    " FROM pg_stat_activity JOIN pg_locks USING (pid)"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND locktype = 'relation' AND granted ORDER BY xact_start NULLS LAST, pid LIMIT 3"
+)
+
+
+class MigrationBlockedError(Exception):
+    """Others did not let go of what a migration needs; the text says who."""
+
+
+class _ShortLocks:
+    """The time that the statements of a Postgres connection wait for locks."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Limit all connections of this engine, of which one is used at a time."""
+        self._locks_since: float | None = None
+        event.listen(engine, "begin", self._begin)
+        event.listen(engine, "before_cursor_execute", self._limit)
+        event.listen(engine, "after_cursor_execute", self._note)
+
+    def _begin(self, _connection: Connection) -> None:
+        self._locks_since = None
+
+    def _limit(self, connection: Connection, cursor: Any, statement: str, *_given: Any) -> None:
+        if not _READS.match(statement):
+            cursor.execute(f"SET lock_timeout = {self._milliseconds(connection, statement)}")
+
+    def _note(self, _connection: Connection, _cursor: Any, statement: str, *_given: Any) -> None:
+        if self._locks_since is None and not _READS.match(statement):
+            self._locks_since = monotonic()
+
+    def _milliseconds(self, connection: Connection, statement: str) -> int:
+        if _PASSABLE.search(statement):
+            return _PATIENCE_SECONDS * 1_000
+        is_alone = connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
+        if is_alone or self._locks_since is None:
+            return _FURTHER_LOCKS_MS if is_alone else _FIRST_LOCK_MS
+        passed = int((monotonic() - self._locks_since) * 1_000)
+        return max(_FURTHER_LOCKS_MS - passed, 1)
+
+
+def run_beside_traffic(
+    engine: Engine, work: Callable[[Connection], None], revision: Callable[[Connection], str | None]
+) -> None:
+    """Run migrations on a connection, again and again until they get their locks.
+
+    What is committed stays. Raises MigrationBlockedError if nothing was for ten minutes.
+    """
+    if engine.dialect.name == "postgresql":
+        _ShortLocks(engine)
+        _warn_of_long_transactions(engine)
+    waiting = _Waiting()
+    while True:
+        try:
+            with engine.connect() as connection:
+                return work(connection)
+        except DBAPIError as error:
+            if not _is_blocked(error):
+                raise
+        with engine.connect().execution_options(begin_mode="DEFERRED") as connection:
+            waiting.pause(revision(connection) or "0000", _others(connection))
+
+
+class _Waiting:
+    """The pauses between the attempts of a migration."""
+
+    def __init__(self) -> None:
+        self._reached, self._since, self._seconds = "", 0.0, 0.0
+
+    def pause(self, reached: str, others: list[str]) -> None:
+        """Pause before the next attempt, or raise MigrationBlockedError.
+
+        Whenever a migration was done, patience begins anew.
+        """
+        if reached != self._reached:
+            self._reached, self._since = reached, monotonic()
+            self._seconds = _FIRST_PAUSE_SECONDS
+        if monotonic() - self._since > _PATIENCE_SECONDS:
+            raise MigrationBlockedError(_blocked(reached, others))
+        told = {"after": reached, "others": others, "pause": self._seconds}
+        _log.warning("a migration waits for locks of others, and tries again", extra=told)
+        sleep(self._seconds)
+        self._seconds = min(self._seconds * 1.5, _LONGEST_PAUSE_SECONDS)
+
+
+def _is_blocked(error: DBAPIError) -> bool:
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return isinstance(error.orig, DeadlockDetected | LockNotAvailable) or code == SQLITE_BUSY
+
+
+def _others(connection: Connection) -> list[str]:
+    """Return who has used tables the longest, in words; on SQLite nobody can tell."""
+    if connection.dialect.name != "postgresql":
+        return []
+    return [_in_words(row) for row in connection.execute(_OTHERS)]
+
+
+def _in_words(row: Any) -> str:
+    program = row.application_name or f"a program of {row.usename}"
+    backup = ", a backup" if program == "pg_dump" else ""
+    age = "" if row.seconds is None else f", {row.state} for {row.seconds} s"
+    return f"process {row.pid} ({program}{backup}{age})"
+
+
+def _blocked(reached: str, others: list[str]) -> str:
+    who = f": {'; '.join(others)}" if others else ""
+    return (
+        f"The migration after {reached} could not change its tables for "
+        f"{_PATIENCE_SECONDS // 60} minutes, because others use them without a pause{who}. End "
+        "their transactions or wait for their end, and migrate again; what was done so far stays."
+    )
+
+
+def _warn_of_long_transactions(engine: Engine) -> None:
+    with engine.connect() as connection:
+        rows = connection.execute(_OTHERS).all()
+    long = [_in_words(row) for row in rows if (row.seconds or 0) >= _LONG_SECONDS]
+    if long:
+        _log.warning(
+            "others have used tables for long: migrations may wait until they end",
+            extra={"others": long},
+        )
+
+
+@contextmanager
+def migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
+    """Let one program migrate at a time; the others wait."""
+    if settings.uses_sqlite:
+        with (settings.instance_path / "migrate.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+        return
+    # Without a transaction: one that waits holds a snapshot, and a concurrent index of the program
+    # that it waits for would wait for that.
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        lock = {"key": AdvisoryLock.MIGRATIONS.value}
+        is_told = False
+        while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), lock):
+            if not is_told:
+                _log.warning("another program migrates the database: this one waits for it")
+            is_told = True
+            sleep(_POLL_SECONDS)
+        yield
+        connection.execute(text("SELECT pg_advisory_unlock(:key)"), lock)
