@@ -29,6 +29,7 @@ class ApplicationForm(Form):
     require_pkce = BooleanField("Require PKCE")
     refresh_for_devices = BooleanField("Refresh tokens for devices and password sign-in")
     require_dpop = BooleanField("Tokens bound to a key (DPoP)")
+    omit_iss = BooleanField("Written for GitLab: send no iss")
     scopes = SelectMultipleField(
         "Scopes",
         choices=[(name, BY_NAME[name].title) for name in REGISTRABLE],
@@ -45,6 +46,7 @@ class ApplicationForm(Form):
             require_pkce=application.require_pkce,
             refresh_for_devices=application.refresh_for_devices,
             require_dpop=application.require_dpop,
+            omit_iss=application.omit_iss,
             scopes=application.scopes,
         )
         form._offer(application.scopes)
@@ -71,6 +73,7 @@ class ApplicationForm(Form):
             require_pkce=self.require_pkce.data,
             refresh_for_devices=self.refresh_for_devices.data,
             require_dpop=self.require_dpop.data,
+            omit_iss=self.omit_iss.data,
         )
 
     @property

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, LargeBinary, String, Text
+from sqlalchemy import JSON, ForeignKey, LargeBinary, String, Text, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -44,6 +44,8 @@ class Application(Base):
     keyed_at: Mapped[datetime | None]
     #: Whether its tokens must be DPoP-bound (RFC 9449).
     require_dpop: Mapped[bool] = mapped_column(default=False)
+    #: Written for GitLab: `iss` (RFC 9207) in an authorization response would be an error to it.
+    omit_iss: Mapped[bool] = mapped_column(default=False, server_default=false())
     name_key: Mapped[str | None] = folded()
 
 

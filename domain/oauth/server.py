@@ -24,6 +24,7 @@ from domain.oauth.endpoints.revocation import RevocationEndpoint
 from domain.oauth.grants.authorization_code import (
     AuthorizationCodeGrant,
     UnknownRedirectUriError,
+    issuer_parameter,
 )
 from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.grants.password import PasswordGrant
@@ -161,7 +162,7 @@ class AuthorizationServer(AuthlibServer):
             state = request.value("state")
             if state is not None and not any(name == "state" for name, _ in parameters):
                 parameters.append(("state", state))
-            parameters.append(("iss", self.context.policy.issuer))
+            parameters += issuer_parameter(request.client.application, self.context.policy)
             location = with_parameters(error.redirect_uri, parameters)
             return OAuthResponse(status=302, headers=(("Location", location),))
         status, body, headers = error()

@@ -44,6 +44,7 @@ _MOST = 1_000
     is_flag=True,
     help="Issue refresh tokens for device codes and passwords as well.",
 )
+@click.option("--omit-iss", is_flag=True, help="Written for GitLab: send no iss.")
 @click.option("--trusted", is_flag=True, help="Do not ask users for consent; with --instance-wide.")
 @click.option(
     "--instance-wide", is_flag=True, help="Instance-wide: any administrator can manage it."
@@ -59,6 +60,7 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
         confidential=not options["public"],
         require_pkce=options["require_pkce"],
         refresh_for_devices=options["refresh_for_devices"],
+        omit_iss=options["omit_iss"],
         trusted=trusted,
         # Only instance-wide applications can be trusted: owners could change redirect URIs.
         is_instance_wide=options["instance_wide"] or trusted,
@@ -116,6 +118,7 @@ def show_application_command(*, application_id: int) -> dict[str, Any]:
 @click.option("--scopes", help="Replaces all scopes.")
 @click.option("--require-pkce/--no-require-pkce", default=None)
 @click.option("--refresh-for-devices/--no-refresh-for-devices", default=None)
+@click.option("--omit-iss/--no-omit-iss", default=None, help="Written for GitLab: send no iss.")
 @click.option("--trusted/--not-trusted", default=None, help="Do not ask users for consent.")
 @one_transaction
 def change_application_command(*, application_id: int, **given: Any) -> dict[str, Any]:
@@ -128,6 +131,7 @@ def change_application_command(*, application_id: int, **given: Any) -> dict[str
         "scopes": " ".join(present.scopes),
         "require_pkce": present.require_pkce,
         "refresh_for_devices": present.refresh_for_devices,
+        "omit_iss": present.omit_iss,
         "trusted": present.trusted,
         **{name: value for name, value in given.items() if value not in (None, ())},
     }
@@ -190,6 +194,7 @@ def _shown(view: ApplicationView) -> dict[str, Any]:
         "redirect_uris": list(view.redirect_uris),
         "scopes": list(view.scopes),
         "confidential": view.confidential,
+        "omit_iss": view.omit_iss,
         "trusted": view.trusted,
         "instance_wide": view.is_instance_wide,
         "created_at": written(view.created_at),

@@ -36,6 +36,7 @@ class ApplicationView:
     require_pkce: bool
     refresh_for_devices: bool
     require_dpop: bool
+    omit_iss: bool
     trusted: bool
     is_instance_wide: bool
     created_at: datetime
@@ -71,6 +72,7 @@ def view_of(application: Application) -> ApplicationView:
         require_pkce=application.require_pkce,
         refresh_for_devices=application.refresh_for_devices,
         require_dpop=application.require_dpop,
+        omit_iss=application.omit_iss,
         trusted=is_trusted(application),
         is_instance_wide=application.is_instance_wide,
         created_at=application.created_at,
@@ -94,6 +96,8 @@ class ApplicationDetails:
     refresh_for_devices: bool = False
     #: Its tokens have to be bound to a key (RFC 9449).
     require_dpop: bool = False
+    #: Written for GitLab: it gets no `iss` (RFC 9207) with codes and errors.
+    omit_iss: bool = False
     #: Users are not asked for consent. For administrators alone to choose, and for applications of
     #: the instance alone; None leaves it as it is.
     trusted: bool | None = None
@@ -180,15 +184,9 @@ def store_application(
     scopes = check_details(details, require_https=require_https)
     _check_trust(details, is_instance_wide=details.is_instance_wide)
     application = Application(
+        **_columns(details, scopes),
         uid=random_hex(32),
         owner_id=owner_id,
-        name=details.name.strip(),
-        redirect_uris=list(details.redirect_uris),
-        scopes=" ".join(scopes),
-        confidential=details.confidential,
-        require_pkce=details.require_pkce,
-        refresh_for_devices=details.refresh_for_devices,
-        require_dpop=details.require_dpop,
         trusted=bool(details.trusted),
         is_instance_wide=details.is_instance_wide,
         created_at=now,
@@ -197,6 +195,20 @@ def store_application(
     session.add(application)
     session.flush()  # to learn the id that the secret belongs to
     return application, renew_secret(application.id, session=session, keyring=keyring, now=now)
+
+
+def _columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, object]:
+    """Return the columns that registering and changing an application write alike."""
+    return {
+        "name": details.name.strip(),
+        "redirect_uris": list(details.redirect_uris),
+        "scopes": " ".join(scopes),
+        "confidential": details.confidential,
+        "require_pkce": details.require_pkce,
+        "refresh_for_devices": details.refresh_for_devices,
+        "require_dpop": details.require_dpop,
+        "omit_iss": details.omit_iss,
+    }
 
 
 def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None:
@@ -212,13 +224,6 @@ def is_trusted(application: Application) -> bool:
 
 #: The same as a condition.
 TRUSTED = and_(Application.trusted, Application.is_instance_wide)
-
-
-def is_unverified(application: Application) -> bool:
-    """Return whether it registered itself without an account and no administrator trusted it."""
-    registered_itself = application.client_metadata is not None
-    is_nobodys = registered_itself and application.is_instance_wide
-    return is_nobodys and not is_trusted(application)
 
 
 def change(
@@ -241,13 +246,8 @@ def change(
     elif _is_another(application, details, scopes):
         application.trusted = False
     application.is_instance_wide = is_instance_wide
-    application.name = details.name.strip()
-    application.redirect_uris = list(details.redirect_uris)
-    application.scopes = " ".join(scopes)
-    application.confidential = details.confidential
-    application.require_pkce = details.require_pkce
-    application.refresh_for_devices = details.refresh_for_devices
-    application.require_dpop = details.require_dpop
+    for name, value in _columns(details, scopes).items():
+        setattr(application, name, value)
     return Changed(
         application=view_of(application),
         has_lost_trust=was_trusted and not is_trusted(application),

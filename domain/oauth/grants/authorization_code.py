@@ -26,13 +26,14 @@ from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
 from domain.oauth.clients.found_rows import FoundGrant
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
 from domain.oauth.consent.approvals import Approval
+from domain.oauth.context import OAuthPolicy
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
 from domain.oauth.requested_scopes import allowed_scopes
 from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token_response
 from domain.oauth.tokens.redemption import redeem_code
-from models import Authorization
+from models import Application, Authorization
 
 #: The same for all of these, since a thief of a code must learn no more.
 UNKNOWN_CODE = "The authorization code is unknown, or was issued to another client."
@@ -44,6 +45,11 @@ OTHER_KEY = "The authorization code needs a DPoP proof with the key of dpop_jkt.
 #: Numbers have one spelling, without leading zeros.
 _SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
+
+
+def issuer_parameter(application: Application, policy: OAuthPolicy) -> list[tuple[str, str]]:
+    """Return `iss` (RFC 9207 section 2), or nothing for a client that was written for GitLab."""
+    return [] if application.omit_iss else [("iss", policy.issuer)]
 
 
 class UnknownRedirectUriError(InvalidRequestError):
@@ -165,7 +171,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         state = self.request.value("state")
         if state is not None:
             parameters.append(("state", state))
-        parameters.append(("iss", self._context.policy.issuer))
+        parameters += issuer_parameter(self.request.client.application, self._context.policy)
         return 302, "", [("Location", with_parameters(redirect_uri, parameters))]
 
     def _store_code(self, redirect_uri: str, approval: Approval) -> str:

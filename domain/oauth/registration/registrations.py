@@ -129,6 +129,7 @@ def change(
         wanted.details,
         require_pkce=application.require_pkce,
         refresh_for_devices=application.refresh_for_devices,
+        omit_iss=application.omit_iss,
     )
     changed = applications.change(
         application.id, details, session=context.session, require_https=https

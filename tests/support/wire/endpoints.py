@@ -222,7 +222,7 @@ ENDPOINTS = (
         "api_v4.applications.create",
         "POST",
         APPLICATIONS_AT,
-        ("name", "redirect_uri", "scopes", "confidential"),
+        ("name", "redirect_uri", "scopes", "confidential", "omit_iss"),
     ),
     Endpoint("api_v4.applications.delete", "DELETE", f"{APPLICATIONS_AT}/{{id}}"),
     Endpoint(

@@ -82,6 +82,8 @@ class ApplicationBody(Body):
     redirect_uri: str
     scopes: RequiredWords
     confidential: bool = True
+    #: Written for GitLab: it gets no `iss` (RFC 9207) with codes and errors.
+    omit_iss: bool = False
 
     @property
     def details(self) -> ApplicationDetails:
@@ -91,6 +93,7 @@ class ApplicationBody(Body):
             redirect_uris=tuple(dict.fromkeys(self.redirect_uri.split())),
             scopes=" ".join(self.scopes),
             confidential=self.confidential,
+            omit_iss=self.omit_iss,
             is_instance_wide=True,
         )
 
@@ -105,6 +108,8 @@ class Application(Resource):
     callback_url: str
     confidential: bool
     scopes: list[str]
+    #: Whether it gets no `iss` (RFC 9207) with codes and errors.
+    omit_iss: bool
 
     @classmethod
     def of(cls, view: ApplicationView) -> "Application":
@@ -131,4 +136,5 @@ def _fields(view: ApplicationView) -> dict[str, Any]:
         "callback_url": "\n".join(view.redirect_uris),
         "confidential": view.confidential,
         "scopes": view.scopes,
+        "omit_iss": view.omit_iss,
     }
