@@ -10,7 +10,7 @@ from enum import Enum
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
 
 from domain.audit.events import Event, EventKind
-from domain.oauth.clients.applications import is_unverified
+from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.authentication import Client
 from domain.oauth.consent.approvals import Approval, ConsentPrompt, consent_prompt_for, remember
 from domain.oauth.consent.pushed_requests import NOT_PUSHED, consume
@@ -120,10 +120,10 @@ def _application_of(checked: CheckedRequest) -> Application:
 def may_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
     """Return whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
 
-    Where registration is open, anybody can register a client, and a link to this service would
-    lead to its redirect URI. A user who is signed in is known to use this service.
+    Every user can register an application, and a link to this service would lead whoever opens it
+    to its redirect URI. So people are signed in first, unless an administrator trusts it.
     """
-    return is_signed_in or not is_unverified(request.client.application)
+    return is_signed_in or is_trusted(request.client.application)
 
 
 def record_refusal(

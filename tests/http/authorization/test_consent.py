@@ -177,12 +177,12 @@ def test_an_application_that_is_not_trusted_any_more_has_nobodys_approval(
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-f", "oidc-core-3.1.2.3-b", "oidc-core-3.1.2.6-a")
-def test_prompt_none_shows_no_page_in_any_case(
+def test_prompt_none_shows_no_page_to_who_is_signed_in_and_for_trusted_applications(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
-    stranger = landing(ask(gatebell.http(), gatebell, client, prompt="none"))
-    assert stranger["error"] == "login_required"
-    assert stranger["iss"] == gatebell.url
+    trusted = make_application(gatebell, bob(gatebell), trusted=True)
+    stranger = landing(ask(gatebell.http(), gatebell, trusted, prompt="none"))
+    assert (stranger["error"], stranger["iss"]) == ("login_required", gatebell.url)
     known = landing(ask(browser, gatebell, client, prompt="none"))
     assert known["error"] == "consent_required"
     decide(browser, ask(browser, gatebell, client))

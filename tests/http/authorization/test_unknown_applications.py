@@ -99,12 +99,27 @@ WRONG: tuple[dict[str, Changes], ...] = (
 
 @pytest.mark.rfc("rfc9700-4.11.2-a")
 @pytest.mark.parametrize("changes", WRONG)
-def test_nobody_is_sent_to_it_with_an_error_before_they_signed_in(
-    gatebell: LiveGatebell, robot: ClientCredentials, changes: dict[str, Changes]
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},  # registered itself
+        {"is_instance_wide": False},
+        {"is_instance_wide": False, "client_metadata": null()},
+        {"is_instance_wide": False, "client_metadata": null(), "trusted": True},
+        {"client_metadata": null()},
+    ],
+)
+def test_nobody_is_sent_to_an_application_with_an_error_before_they_signed_in(
+    gatebell: LiveGatebell,
+    robot: ClientCredentials,
+    values: dict[str, Any],
+    changes: dict[str, Changes],
 ) -> None:
+    if values:
+        change(gatebell, update(Application).where(Application.id == robot.id).values(values))
     page = ask(gatebell.http(), gatebell, robot, **changes)
     assert_refused_on_a_page(page)
-    assert "and is not verified" in page.text
+    assert "that no administrator of this service has checked" in page.text
     assert f'href="{robot.redirect_uri}?error=' in page.text  # for who wants to go there
     known = landing(ask(signed_in(gatebell, alice(gatebell)), gatebell, robot, **changes))
     assert known["error"]
@@ -112,20 +127,10 @@ def test_nobody_is_sent_to_it_with_an_error_before_they_signed_in(
 
 @pytest.mark.rfc("rfc9700-4.11.2-a")
 @pytest.mark.parametrize("changes", WRONG)
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"is_instance_wide": False},
-        {"is_instance_wide": True, "trusted": True},
-        {"is_instance_wide": True, "client_metadata": null()},
-    ],
-)
-def test_the_errors_of_applications_that_somebody_answers_for_go_back_to_them(
-    gatebell: LiveGatebell,
-    robot: ClientCredentials,
-    values: dict[str, Any],
-    changes: dict[str, Changes],
+def test_the_errors_of_trusted_applications_go_back_to_them(
+    gatebell: LiveGatebell, robot: ClientCredentials, changes: dict[str, Changes]
 ) -> None:
+    values = {"is_instance_wide": True, "trusted": True}
     change(gatebell, update(Application).where(Application.id == robot.id).values(values))
     assert landing(ask(gatebell.http(), gatebell, robot, **changes))["error"]
 
