@@ -72,6 +72,10 @@ class ConflictError(InvalidError):
     """The value is taken, or the state has changed concurrently."""
 
 
+class TakenError(ConflictError):
+    """Something else has the path or name in `field`."""
+
+
 class TooManyAttemptsError(DomainError):
     """Too many attempts were made."""
 

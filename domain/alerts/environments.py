@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.reading.text import storable
 from domain.database.paging import Page
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.projects.access import COUNT_LIMIT
 from models import Alert, Environment
 from models.folding import fold, searchable
@@ -214,7 +214,7 @@ def _one(project_id: int, condition: ColumnElement[bool], *, session: Session) -
 def create_environment(
     project_id: int, name: str, *, session: Session, now: datetime
 ) -> EnvironmentView:
-    """Create an environment; raise InvalidError, or ConflictError if the name is taken."""
+    """Create an environment; raise InvalidError, or TakenError."""
     kept = storable(name).strip()
     if not kept or not kept.isprintable():
         message = "Enter a name with letters, digits or symbols, such as production."
@@ -228,7 +228,7 @@ def create_environment(
             session.add(made)
     except IntegrityError as error:
         message = f"The environment {kept} already exists."
-        raise ConflictError(message, field="name") from error
+        raise TakenError(message, field="name") from error
     return view_of(made)
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.ci_cd.people import Reporter, reporters
 from domain.database.paging import Listed, ListPart, fetch_part
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from models import ProjectRelease, ReleaseLink
 
 LINK_TYPES = ("other", "runbook", "image", "package")
@@ -240,9 +240,9 @@ def _store_link(row: ReleaseLink, *, session: Session) -> None:
         raise _taken() from error
 
 
-def _taken() -> ConflictError:
+def _taken() -> TakenError:
     message = "The release already has a link with this name or URL."
-    return ConflictError(message, field="name")
+    return TakenError(message, field="name")
 
 
 def _views(rows: Iterable[ProjectRelease], *, session: Session) -> tuple[ReleaseView, ...]:

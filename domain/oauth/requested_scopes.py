@@ -15,7 +15,7 @@ def known_scopes(text: str) -> tuple[str, ...]:
         scopes = parse_scopes(text)
     except UnknownScopeError as error:
         names = in_description(error.names)
-        raise InvalidScopeError(f"Unknown scope: {names}.") from error
+        raise InvalidScopeError(f"Unknown scope: {names}{error.hint}.") from error
     if not scopes:
         raise InvalidScopeError("The request has no scope.")
     return scopes

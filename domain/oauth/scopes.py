@@ -1,5 +1,6 @@
 """The scopes, in the order in which they are shown and stored."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -146,8 +147,11 @@ class UnknownScopeError(ValueError):
 
     def __init__(self, names: Sequence[str]) -> None:
         """Store the names."""
-        super().__init__(f"unknown scope: {', '.join(names)[:200]}")
+        parts = {part for name in names for part in re.split("[,;+]", name) if part}
+        #: What helps where known scopes are separated in another way, or nothing.
+        self.hint = "; separate scopes with spaces" if parts and parts <= BY_NAME.keys() else ""
         self.names = names
+        super().__init__(f"unknown scope: {', '.join(names)[:200]}{self.hint}")
 
 
 def parse_scopes(text: str) -> tuple[str, ...]:

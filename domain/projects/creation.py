@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.names import check_path
 from domain.accounts.roles import Role
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.errors import InvalidError, NotFoundError, TakenError
 from domain.projects.editing import checked_name, checked_visibility
 from domain.projects.paths import ancestors, parent
 from domain.projects.views import Namespace
@@ -39,7 +39,7 @@ def check_valid(path: str, *, reserved: frozenset[str]) -> None:
 
 
 def check_free(path: str, *, session: Session, own: Namespace | None = None) -> None:
-    """Raise ConflictError for a path that a group or a project has, had, or gets at this moment.
+    """Raise TakenError for a path that a group or a project has, had, or gets at this moment.
 
     Its own former path is free for `own`.
     """
@@ -50,7 +50,7 @@ def check_free(path: str, *, session: Session, own: Namespace | None = None) -> 
         taken = select(table.id).where(table.path_key == fold(path))
         if session.scalar(taken) is not None:
             message = f"“{path}” already exists."
-            raise ConflictError(message, field="path")
+            raise TakenError(message, field="path")
     former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold(path)))
     if former is not None and not is_former_of(former, own):
         raise former_path_taken(path)
@@ -64,13 +64,13 @@ def is_former_of(former: FormerPath, own: Namespace | None) -> bool:
     )
 
 
-def former_path_taken(path: str) -> ConflictError:
+def former_path_taken(path: str) -> TakenError:
     """Return the error for a path that leads to another group or project."""
     message = (
         f"“{path}” is a former path of another group or project, whose old URLs still lead there. "
         "Its owner can release it."
     )
-    return ConflictError(message, field="path")
+    return TakenError(message, field="path")
 
 
 def get_parent(path: str, *, session: Session) -> Group:
@@ -171,10 +171,10 @@ def reserved_names(rules: Iterable[str]) -> frozenset[str]:
 
 
 def _store(row: Group | Project, *, session: Session) -> None:
-    """Store a group or project to get its id; raise ConflictError if the path was taken."""
+    """Store a group or project to get its id; raise TakenError if the path was taken."""
     try:
         with session.begin_nested():  # the error page still queries the database
             session.add(row)
     except IntegrityError as error:
         message = f"“{row.path}” already exists."
-        raise ConflictError(message, field="path") from error
+        raise TakenError(message, field="path") from error

@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.errors import ConflictError, NotFoundError
+from domain.errors import NotFoundError, TakenError
 from domain.projects.grants import subtree
 from domain.projects.views import Namespace
 from models import FormerPath, Group, Project, RegistryRepository
@@ -71,7 +71,7 @@ def list_former_paths(
 def release_former_path(place: Namespace, former_id: int, *, session: Session) -> str:
     """Let others have a former path, and return it; of a group with all that was below.
 
-    Raises NotFoundError, or ConflictError while the container registry has images of that name.
+    Raises NotFoundError, or TakenError while the container registry has images of that name.
     """
     former = session.scalar(select(FormerPath).where(FormerPath.id == former_id, _is_of(place)))
     if former is None:
@@ -135,4 +135,4 @@ def _check_no_images(
             f"The container registry has images named {found}. Push them under the new path and "
             "delete these first."
         )
-        raise ConflictError(message, field="path")
+        raise TakenError(message, field="path")

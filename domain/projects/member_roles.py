@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.abilities import Ability, known_abilities, with_included
 from domain.accounts.roles import Role
 from domain.database.upsert import insert_into
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from models import Member, MemberRole
 from models.folding import fold
 
@@ -70,7 +70,7 @@ def get_member_role(role_id: int, *, session: Session) -> MemberRoleView:
 def create_member_role(
     details: MemberRoleDetails, *, session: Session, now: datetime
 ) -> MemberRoleView:
-    """Create a custom role; raise InvalidError, or ConflictError for a name that is taken."""
+    """Create a custom role; raise InvalidError, or TakenError."""
     name = details.name.strip()
     if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
         message = f"name must be one line of 1 to {LONGEST_NAME} characters."
@@ -92,7 +92,7 @@ def create_member_role(
     added = session.execute(insert.on_conflict_do_nothing().returning(MemberRole.id)).first()
     if added is None:
         message = f"A member role “{name}” already exists."
-        raise ConflictError(message, field="name")
+        raise TakenError(message, field="name")
     return get_member_role(added.id, session=session)
 
 

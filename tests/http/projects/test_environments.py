@@ -276,7 +276,7 @@ def test_the_api_lists_shows_makes_and_deletes_environments(gatebell: LiveGatebe
     assert api(gatebell, endpoint, "?name=staging").json() == [second]
     assert api(gatebell, endpoint, "?name=stag").json() == []
     assert api(gatebell, endpoint, "?search=STAG").json() == [second]
-    assert api(gatebell, endpoint, "", method="POST", name="staging").status_code == 409
+    assert api(gatebell, endpoint, "", method="POST", name="staging").status_code == 400
     in_use = api(gatebell, endpoint, f"/{first['id']}", method="DELETE")
     assert in_use.status_code == 409
     assert "has open alerts" in in_use.json()["message"]

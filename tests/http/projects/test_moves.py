@@ -110,8 +110,9 @@ def test_a_renamed_group_keeps_what_is_below_it_until_its_owner_releases_the_pat
     # Nobody else gets the path, neither as a group nor below it.
     thief = script_of(gatebell, other)
     taken = thief.send("POST", "/groups", json={"path": old})
-    assert taken.status_code == 409
-    assert "former path" in taken.json()["message"]
+    assert taken.status_code == 400
+    assert taken.json()["message"] == {"path": ["has already been taken"]}
+    assert "former path" in taken.json()["errors"][0]["message"]
     # Back again, and forth: a path of one's own is free.
     assert made(script.send("PUT", f"/groups/{new}", json={"path": old}), 200)["full_path"] == old
     assert script.send("GET", f"/groups/{new}").json()["full_path"] == old
@@ -200,7 +201,8 @@ def test_a_transfer_needs_a_group_that_one_maintains(gatebell: LiveGatebell) -> 
     assert [each["full_path"] for each in listed] == [group]
     # What they have there already stands in the way.
     answer = script.send("PUT", f"{path_of(project)}/transfer", json={"namespace": group})
-    assert answer.status_code == 409
+    assert answer.status_code == 400
+    assert answer.json()["message"] == {"path": ["has already been taken"]}
 
 
 @pytest.mark.both_databases

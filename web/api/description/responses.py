@@ -17,6 +17,7 @@ from web.api.schemas.errors import (
     OAuthError,
     ParameterError,
     Refusal,
+    Taken,
     TokenRefusal,
 )
 from web.api.schemas.registry.registry_protocol import RegistryErrors
@@ -121,7 +122,7 @@ _BEFORE = {
 }
 #: The schemas of errors in a format, where statuses differ.
 _API: _Special = {
-    400: (ParameterError, Message, TokenRefusal),
+    400: (ParameterError, Taken, Message, TokenRefusal),
     401: (Message, TokenRefusal),
     403: (Message, TokenRefusal),
     409: (Conflict,),
@@ -131,7 +132,7 @@ _EXTRA = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After"
 
 #: Every schema of an error.
 ERRORS: _Schemas = (
-    *(Message, Conflict, ParameterError, TokenRefusal),
+    *(Message, Conflict, Taken, ParameterError, TokenRefusal),
     *(OAuthError, Refusal, RegistryErrors, EventRefusal),
 )
 

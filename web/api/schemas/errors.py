@@ -24,6 +24,14 @@ class Conflict(Message):
     errors: list[WrongField] = Field(default_factory=list)
 
 
+class Taken(Resource):
+    """A path or name that something else has."""
+
+    #: `has already been taken`, by parameter.
+    message: dict[str, list[str]]
+    errors: list[WrongField] = Field(default_factory=list)
+
+
 class ParameterError(Resource):
     """An error in parameters, with all invalid fields of a body."""
 
