@@ -4,11 +4,14 @@ Programs that look at messages follow links, so only the form's POST changes som
 reads and writes no cookie: whoever has the link is the person that the message was sent to.
 """
 
-from flask import Blueprint, render_template
+import re
+
+from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
 from domain.audit.events import Event, EventKind
-from domain.notifications.acknowledging import acknowledge, alerts_of_link
+from domain.errors import InvalidError
+from domain.notifications.acknowledging import Chosen, acknowledge, alerts_of_link
 from domain.notifications.links import AcknowledgementLink, open_link
 from web.access.marks import open_to_anyone
 from web.extensions import db
@@ -19,6 +22,7 @@ from web.services import now, services
 acknowledgement: Blueprint = MachineBlueprint(
     "acknowledgement", __name__, url_prefix="/-/acknowledge", errors=ErrorFormat.PAGE
 )
+_ID = re.compile("[0-9]{1,19}")
 #: Neither the browser nor anything in between keeps the page.
 _NOT_KEPT = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 
@@ -27,30 +31,46 @@ _NOT_KEPT = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
     """Show the alerts of a message, and ask."""
-    found = alerts_of_link(_opened(sealed), session=db.session(), now=now())
-    page = render_template("notifications/acknowledge.html", found=found, done=None)
-    return page, 200, _NOT_KEPT
+    return _page(_opened(sealed)), 200, _NOT_KEPT
 
 
 @acknowledgement.post("/<sealed>")
 @open_to_anyone
 def confirm(sealed: str) -> ResponseReturnValue:
-    """Acknowledge the alerts of a message that still wait for somebody."""
+    """Acknowledge the selected alerts of a message that still wait for somebody."""
     link = _opened(sealed)
-    done = acknowledge(link, session=db.session(), now=now())
+    try:
+        done = acknowledge(link, _chosen(), session=db.session(), now=now())
+    except InvalidError as error:
+        return _page(link, problem=str(error)), 422, _NOT_KEPT
     db.session.flush()  # Before the alerts are read again.
-    found = alerts_of_link(link, session=db.session(), now=now())
     if done:
         record_event(
             Event(
                 kind=EventKind.ALERTS_ACKNOWLEDGED_BY_LINK,
-                actor=found.user,
-                user_id=found.user.id,
+                actor=(user := alerts_of_link(link, session=db.session(), now=now()).user),
+                user_id=user.id,
                 details={"alerts": done},
             )
         )
-    page = render_template("notifications/acknowledge.html", found=found, done=done)
-    return page, 200, _NOT_KEPT
+    return _page(link, done=done), 200, _NOT_KEPT
+
+
+def _page(link: AcknowledgementLink, *, done: int = 0, problem: str = "") -> str:
+    found = alerts_of_link(link, session=db.session(), now=now())
+    return render_template(
+        "notifications/acknowledge.html", found=found, done=done, problem=problem
+    )
+
+
+def _chosen() -> Chosen:
+    return Chosen(alerts=_ids("alert"), others_of=_ids("others_of"), named=_ids("named"))
+
+
+def _ids(name: str) -> frozenset[int]:
+    """Return the ids of a field; what is none counts as nothing, and leads to nothing."""
+    values = request.form.getlist(name)
+    return frozenset(int(each) for each in values if _ID.fullmatch(each))
 
 
 def _opened(sealed: str) -> AcknowledgementLink:

@@ -118,6 +118,7 @@ def _show_page(
         contacts=list_contacts(_owner(), session=session),
         form=form,
         preferences=shown,
+        time_zone=user.user.time_zone,
         code_form=CodeForm(formdata=None),
         sends_mail=bool(settings().mail_url),
     )

@@ -1,6 +1,6 @@
 """Acknowledges the alerts of a page for the person it was sent to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,27 +11,41 @@ from domain.accounts.users import ACTIVE, HUMAN
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import SEVERITIES
 from domain.audit.events import Actor
-from domain.errors import ForbiddenError
+from domain.errors import ForbiddenError, InvalidError
 from domain.notifications.links import AcknowledgementLink
 from domain.notifications.paging import PageKind
 from domain.projects.access import Permissions, namespace_of
 from domain.projects.views import ProjectView, Viewer
 from models import Alert, Page, PageBatch, PageRecipient, Project, User
 
+_WAITING = "triggered"
 VIA = "from the link in a message"
-#: So many alerts are named on the page.
-_MOST_NAMED = 20
+#: So many alerts are named on the page; the others of a project are chosen together.
+_MOST_NAMED = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class PagedAlert:
     """An alert of a page."""
 
+    id: int
     title: str
     severity: str
     status: str
     path: str
     iid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagedProject:
+    """The alerts of a project that wait for somebody."""
+
+    id: int
+    path: str
+    #: Those that are named, the most severe first.
+    alerts: tuple[PagedAlert, ...]
+    #: How many are not named.
+    others: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +55,29 @@ class Acknowledgeable:
     user: Actor
     #: How many alerts still wait for somebody.
     waiting: int
-    #: The most severe ones, first those that wait.
-    alerts: tuple[PagedAlert, ...]
+    #: Those with alerts that wait, the one with the most severe alert first.
+    projects: tuple[PagedProject, ...]
+    #: The most severe alerts that no longer wait.
+    settled: tuple[PagedAlert, ...]
     #: How many alerts the page had that the person still sees.
     total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """Which alerts of a page are to be acknowledged."""
+
+    #: Ids of alerts.
+    alerts: frozenset[int] = frozenset()
+    #: Ids of projects whose alerts that were not named are chosen too.
+    others_of: frozenset[int] = frozenset()
+    #: Ids of the alerts that were named, chosen or not.
+    named: frozenset[int] = frozenset()
+
+    def has(self, alert: Alert) -> bool:
+        """Return whether an alert is chosen."""
+        is_other = alert.project_id in self.others_of and alert.id not in self.named
+        return alert.id in self.alerts or is_other
 
 
 def alerts_of_link(
@@ -52,35 +85,68 @@ def alerts_of_link(
 ) -> Acknowledgeable:
     """Return what a link leads to; raise ForbiddenError if the person may not acknowledge it."""
     user, projects, alerts = _found(link, session=session, now=now)
-    ordered = sorted(alerts, key=lambda each: (each.status != "triggered", each.severity, each.id))
-    shown = tuple(
-        PagedAlert(
-            title=each.title,
-            severity=SEVERITIES[each.severity].value,
-            status=each.status,
-            path=projects[each.project_id].path,
-            iid=each.iid,
-        )
-        for each in ordered[:_MOST_NAMED]
+    ordered = sorted(alerts, key=lambda each: (each.severity, each.id))
+    waiting = [each for each in ordered if each.status == _WAITING]
+    return Acknowledgeable(
+        user=user,
+        waiting=len(waiting),
+        projects=tuple(_by_project(waiting, projects)),
+        settled=tuple(
+            _view(each, projects[each.project_id]) for each in ordered if each.status != _WAITING
+        )[:_MOST_NAMED],
+        total=len(alerts),
     )
-    waiting = sum(each.status == "triggered" for each in alerts)
-    return Acknowledgeable(user=user, waiting=waiting, alerts=shown, total=len(alerts))
 
 
-def acknowledge(link: AcknowledgementLink, *, session: Session, now: datetime) -> int:
-    """Acknowledge the alerts of a link that still wait for somebody, and return their number.
+def _by_project(
+    waiting: Sequence[Alert], projects: Mapping[int, ProjectView]
+) -> Iterator[PagedProject]:
+    """Yield the alerts that wait by project; of the most severe ones each is named."""
+    named = {each.id for each in waiting[:_MOST_NAMED]}
+    for project_id in dict.fromkeys(each.project_id for each in waiting):
+        here = [each for each in waiting if each.project_id == project_id]
+        project = projects[project_id]
+        shown = tuple(_view(each, project) for each in here if each.id in named)
+        yield PagedProject(
+            id=project_id, path=project.path, alerts=shown, others=len(here) - len(shown)
+        )
 
-    Raises ForbiddenError as `alerts_of_link`.
+
+def _view(alert: Alert, project: ProjectView) -> PagedAlert:
+    return PagedAlert(
+        id=alert.id,
+        title=alert.title,
+        severity=SEVERITIES[alert.severity].value,
+        status=alert.status,
+        path=project.path,
+        iid=alert.iid,
+    )
+
+
+def acknowledge(
+    link: AcknowledgementLink, chosen: Chosen, *, session: Session, now: datetime
+) -> int:
+    """Acknowledge chosen alerts of a link that still wait for somebody; return their number.
+
+    Raises ForbiddenError as `alerts_of_link`, and InvalidError if nothing was chosen though
+    something waits.
     """
     user, _, alerts = _found(link, session=session, now=now)
+    waiting = [each for each in alerts if each.status == _WAITING]
+    # One alert has no checkbox.
+    is_plain = len(waiting) == 1 and chosen == Chosen()
+    if waiting and not (is_plain or chosen.alerts or chosen.others_of):
+        message = "Select at least one alert."
+        raise InvalidError(message)
+    wanted = waiting if is_plain else [each for each in waiting if chosen.has(each)]
     change = StatusChange(status="acknowledged", by=user, via=VIA)
     by_project: dict[int, list[int]] = {}
-    for each in alerts:
+    for each in wanted:
         by_project.setdefault(each.project_id, []).append(each.id)
     done = 0
     for project_id in sorted(by_project):  # in one order, as each is locked
         ids = select(Alert.id).where(Alert.id.in_(by_project[project_id]))
-        done += change_all(project_id, ids, change, among=("triggered",), session=session, now=now)
+        done += change_all(project_id, ids, change, among=(_WAITING,), session=session, now=now)
     return done
 
 

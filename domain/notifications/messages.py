@@ -1,27 +1,29 @@
 """What a message to a contact says; written when it is sent, so that it says what is true then."""
 
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.former_alerts import FormerAlerts, former_alerts
-from domain.alerts.listing.filters import SEVERITIES
 from domain.keyring import Keyring, UndecipherableError
+from domain.notifications.firing import Firing, firing_of
 from domain.notifications.follow_ups import FollowUp, follow_ups_of
 from domain.notifications.links import AcknowledgementLink, seal_link
-from domain.notifications.paging import PageKind
 from domain.notifications.policy import PagingPolicy
-from domain.time_zones import local_time
-from models import Alert, Contact, Page, PageMessage, Project, User
+from domain.notifications.texts import (
+    Reader,
+    firing_subject,
+    firing_text,
+    follow_up_subject,
+    follow_up_text,
+    one_line,
+    short_firing_text,
+)
+from models import Contact, PageMessage, PageRecipient, User
 
-#: So many alerts are named; of others the number is given.
-MOST_NAMED = 10
-_LONGEST_DESCRIPTION = 500
-_LONGEST_SUBJECT = 150
+_NO_ZONE = "UTC"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,28 +32,10 @@ class Content:
 
     subject: str
     text: str
+    #: For services that take a few words, such as text messages; None if the text is short.
+    short_text: str | None = None
     #: Whether it is about something bad, which some services show in another colour.
     is_alarm: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Line:
-    """An alert that fires."""
-
-    title: str
-    severity: str
-    path: str
-    iid: int
-    started_at: datetime
-    description: str | None
-    details: tuple[tuple[str, str], ...]
-    former: FormerAlerts | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Firing:
-    count: int
-    lines: tuple[_Line, ...]
 
 
 def page_content(
@@ -64,148 +48,82 @@ def page_content(
 ) -> Content | None:
     """Return the message about the alerts of some batches, or None if there is nothing to say."""
     batches = sorted(each.batch_id for each in messages if each.batch_id is not None)
-    firing = _firing_of(batches, session=session)
-    place = _zone_of(contact, session=session)
+    firing = firing_of(contact, batches, policy, session=session)
     follow_ups = follow_ups_of(contact, batches, session=session)
-    if not firing.count and not follow_ups:
-        return None
-    parts = [_firing_text(firing, policy, place)] if firing.count else []
-    if firing.count and contact.user_id is not None:
-        link = AcknowledgementLink(
-            user_id=contact.user_id, first_batch_id=batches[0], last_batch_id=batches[-1]
-        )
-        url = f"{policy.base_url}/-/acknowledge/{seal_link(link, policy.link_keys, now=now)}"
-        what = f"all {firing.count}" if firing.count > 1 else "it"
-        parts.append(f"Acknowledge {what}: {url}")
+    zone = _zone_of(contact, session=session)
+    reader = Reader(base_url=policy.base_url, time_zone=zone, now=now)
+    if firing.count:
+        link = _link(contact, batches, policy, now=now)
+        return _firing_content(firing, follow_ups, link, reader, policy)
+    return _follow_up_content(follow_ups, reader, policy) if follow_ups else None
+
+
+def _firing_content(
+    firing: Firing,
+    follow_ups: Sequence[FollowUp],
+    link: str | None,
+    reader: Reader,
+    policy: PagingPolicy,
+) -> Content:
+    parts = [firing_text(firing, reader)]
+    if link is not None:
+        what = "it" if firing.count == 1 else f"all {firing.count}, or some of them"
+        parts.append(f"Acknowledge {what}: {link}")
     if follow_ups:
-        parts.append(_follow_up_text(follow_ups, policy))
-    subject = _firing_subject(firing) if firing.count else _follow_up_subject(follow_ups)
+        parts.append(follow_up_text(follow_ups, reader))
+    first = firing.named[0]
+    brief = short_firing_text(firing, reader)
+    way = f"Acknowledge: {link}" if link else reader.alert_url(first.path, first.iid)
     return Content(
-        subject=_short(subject, _LONGEST_SUBJECT),
+        subject=firing_subject(firing, reader),
         text="\n\n".join(parts) + _signature(policy),
-        is_alarm=firing.count > 0,
+        short_text="\n".join(filter(None, (brief, way))),
+        is_alarm=True,
     )
 
 
-def _firing_of(batches: Sequence[int], *, session: Session) -> _Firing:
-    """Return the alerts of batches that still wait for somebody, the most severe first."""
-    paged = select(Page.alert_id).where(
-        Page.batch_id.in_(batches),
-        Page.kind == PageKind.FIRING.value,
-        Page.withdrawn_at.is_(None),
-    )
-    waiting: Select[Alert, str] = (
-        select(Alert, Project.path)
-        .join(Project, Project.id == Alert.project_id)
-        .where(Alert.id.in_(paged), Alert.status == "triggered", Project.deleted_at.is_(None))
-    )
-    count = session.scalar(select(func.count()).select_from(waiting.subquery())) or 0
-    named = waiting.order_by(Alert.severity, Alert.id).limit(MOST_NAMED)
-    rows = session.execute(named).all()
-    # What was before is said of an alert that is alone in its message.
-    former = former_alerts(rows[0][0].id, session=session) if len(rows) == 1 else None
-    return _Firing(count=count, lines=tuple(_line(alert, path, former) for alert, path in rows))
-
-
-def _line(alert: Alert, path: str, former: FormerAlerts | None) -> _Line:
-    details = (
-        ("Why this severity", alert.severity_reason),
-        ("Service", alert.service),
-        ("Environment", alert.environment),
-        ("Hosts", ", ".join(alert.hosts.split("\n")) if alert.hosts else None),
-        ("Monitoring tool", alert.monitoring_tool),
-    )
-    return _Line(
-        title=_one_line(alert.title),
-        severity=SEVERITIES[alert.severity].value,
-        path=path,
-        iid=alert.iid,
-        started_at=alert.started_at,
-        description=alert.description,
-        details=tuple((name, _one_line(value)) for name, value in details if value),
-        former=former,
+def _follow_up_content(
+    follow_ups: Sequence[FollowUp], reader: Reader, policy: PagingPolicy
+) -> Content:
+    first = follow_ups[0]
+    return Content(
+        subject=follow_up_subject(follow_ups),
+        text=follow_up_text(follow_ups, reader) + _signature(policy),
+        short_text=reader.alert_url(first.path, first.iid),
     )
 
 
-def _firing_subject(firing: _Firing) -> str:
-    first = firing.lines[0]
-    if firing.count == 1:
-        return f"[{first.severity}] {first.title} ({first.path} #{first.iid})"
-    return f"[{first.severity}] {firing.count} alerts: {first.title} and others"
+def _link(
+    contact: Contact, batches: Sequence[int], policy: PagingPolicy, *, now: datetime
+) -> str | None:
+    """Return the link that acknowledges the alerts; who reads a channel is not known."""
+    if contact.user_id is None:
+        return None
+    link = AcknowledgementLink(
+        user_id=contact.user_id, first_batch_id=batches[0], last_batch_id=batches[-1]
+    )
+    return f"{policy.base_url}/-/acknowledge/{seal_link(link, policy.link_keys, now=now)}"
 
 
 def _zone_of(contact: Contact, *, session: Session) -> str:
-    """Return the time zone of the person to whom a contact leads; channels have UTC."""
-    own = select(User.time_zone).where(User.id == contact.user_id)
-    return (session.scalar(own) if contact.user_id is not None else None) or "UTC"
+    """Return the time zone of the person to whom a contact leads; channels have UTC.
 
-
-def _firing_text(firing: _Firing, policy: PagingPolicy, place: str) -> str:
-    if firing.count == 1:
-        return _one_alert_text(firing.lines[0], policy, place)
-    lines = [f"{firing.count} alerts need attention.", ""]
-    for each in firing.lines:
-        lines += [f"[{each.severity}] {each.title}", _url(each, policy), ""]
-    if firing.count > len(firing.lines):
-        lines += [f"… and {firing.count - len(firing.lines)} more.", ""]
-    return "\n".join(lines).rstrip()
-
-
-def _one_alert_text(line: _Line, policy: PagingPolicy, place: str) -> str:
-    at = local_time(line.started_at, place)
-    shown = (
-        ("Severity", line.severity),
-        ("Project", line.path),
-        *line.details,
-        ("Started", at),
+    A person who has set none in the profile may have one for quiet hours.
+    """
+    if contact.user_id is None:
+        return _NO_ZONE
+    own = session.scalar(select(User.time_zone).where(User.id == contact.user_id)) or _NO_ZONE
+    of_quiet_hours = select(PageRecipient.time_zone).where(
+        PageRecipient.user_id == contact.user_id, PageRecipient.quiet_from.is_not(None)
     )
-    lines = [line.title, "", *(f"{name}: {value}" for name, value in shown)]
-    if line.description:
-        lines += ["", _short(_printable(line.description), _LONGEST_DESCRIPTION)]
-    if line.former:
-        lines += ["", *_former_lines(line.former, line, policy, place)]
-    return "\n".join([*lines, "", f"Show alert #{line.iid}: {_url(line, policy)}"])
-
-
-def _former_lines(
-    former: FormerAlerts, line: _Line, policy: PagingPolicy, place: str
-) -> Iterator[str]:
-    """Yield how often the alert came before, and what was noted then."""
-    yield f"Seen {former.times} before, last at {local_time(former.last_started_at, place)}."
-    note = former.note
-    if note is not None:
-        by = f"@{note.user_name}" if note.user_name else "Somebody"
-        did = "resolved it" if note.text is None else f"noted then: {_one_line(note.text)}"
-        yield f"{by} {did}"
-        yield f"{policy.base_url}/{line.path}/-/alerts/{note.iid}"
-
-
-def _url(line: _Line, policy: PagingPolicy) -> str:
-    return f"{policy.base_url}/{line.path}/-/alerts/{line.iid}"
-
-
-def _follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
-    first = follow_ups[0]
-    if len(follow_ups) == 1:
-        return f"{first.words}: {_one_line(first.title)} ({first.path} #{first.iid})"
-    return f"{len(follow_ups)} alerts: {first.words.lower()}: {_one_line(first.title)} and others"
-
-
-def _follow_up_text(follow_ups: Sequence[FollowUp], policy: PagingPolicy) -> str:
-    lines = []
-    for each in follow_ups[:MOST_NAMED]:
-        url = f"{policy.base_url}/{each.path}/-/alerts/{each.iid}"
-        lines += [f"{each.words}: {_one_line(each.title)}", url]
-    if len(follow_ups) > MOST_NAMED:
-        lines.append(f"… and {len(follow_ups) - MOST_NAMED} more.")
-    return "\n".join(lines)
+    return own if own != _NO_ZONE else session.scalar(of_quiet_hours) or _NO_ZONE
 
 
 def test_content(contact: Contact, policy: PagingPolicy) -> Content:
     """Return the test message of a contact."""
     return Content(
         subject=f"Test message from {policy.instance_name}",
-        text=f"Messages to “{_one_line(contact.label)}” are delivered." + _signature(policy),
+        text=f"Messages to “{one_line(contact.label)}” are delivered." + _signature(policy),
     )
 
 
@@ -232,16 +150,3 @@ def code_content(
 
 def _signature(policy: PagingPolicy) -> str:
     return f"\n\n-- \n{policy.instance_name}, {policy.base_url}\n"
-
-
-def _short(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
-def _printable(text: str) -> str:
-    """Return a text without control characters, but with its line breaks."""
-    return "".join(each for each in text if each == "\n" or unicodedata.category(each) != "Cc")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(_printable(text).split())

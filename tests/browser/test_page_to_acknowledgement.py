@@ -18,6 +18,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
 
 _LINK = re.compile(r"Acknowledge it: (\S+)")
+_LINK_TO_MANY = re.compile(r"Acknowledge all 3, or some of them: (\S+)")
 
 
 @pytest.fixture
@@ -105,3 +106,25 @@ def test_the_second_person_takes_the_alert_from_the_message(
     page.goto(link[1])
     assert problems_of(page) == []
     assert len(mailbox.messages) == 2
+
+
+def test_of_several_alerts_one_is_left_out_on_a_telephone(
+    live: LiveGatebell, mailbox: Mailbox, telephone: Page, page: Page
+) -> None:
+    sleeper, waker = make_user(live), make_user(live)
+    monitor = watched_project(live, sleeper, waker)
+    titles = ("Disk full on web-1", "Queue grows", "Certificate expires")
+    monitor.post_json([{"title": each, "severity": "critical"} for each in titles])
+    wait_until(lambda: bool(mail_to(mailbox, sleeper)), "the first person gets a digest")
+    link = _LINK_TO_MANY.search(mail_to(mailbox, sleeper)[0].get_content())
+    assert link is not None
+    page.goto(link[1])
+    assert problems_of(page) == []
+    telephone.goto(link[1])
+    telephone.get_by_role("checkbox", name="Queue grows").uncheck()
+    telephone.get_by_role("button", name="Acknowledge selected alerts").tap()
+    expect(telephone.get_by_text("2 alerts acknowledged")).to_be_visible()
+    expect(telephone.get_by_text("1 alert still waits for somebody.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Acknowledge 1 alert?")
+    assert problems_of(page) == []

@@ -31,3 +31,19 @@ def test_the_zone_of_the_browser_is_taken_by_the_keyboard(
         expect(offer).to_have_count(0)
         there.goto(f"{gatebell.url}/-/users/{person.username}")
         expect(there.locator("time").first).to_have_attribute("title", re.compile(r" \+09:00$"))
+
+
+def test_the_zone_of_the_browser_is_offered_for_quiet_hours(
+    gatebell: LiveGatebell, page: Page
+) -> None:
+    browser = page.context.browser
+    assert browser is not None
+    with browser.new_context(timezone_id="Asia/Tokyo") as context:
+        there, person = context.new_page(), make_user(gatebell)
+        have_signed_in(there, gatebell, person)
+        there.goto(f"{gatebell.url}/-/user_settings/contacts")
+        there.get_by_label("From").fill("22:00")
+        there.get_by_label("Until").fill("07:00")
+        there.get_by_role("button", name="Use Asia/Tokyo, the zone of this browser").click()
+        there.get_by_role("button", name="Save preferences").click()
+        expect(there.get_by_label("Time zone")).to_have_value("Asia/Tokyo")

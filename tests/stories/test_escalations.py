@@ -148,12 +148,16 @@ def test_a_storm_pages_a_person_a_few_times_with_the_count(
     shop.policy("0s schedule:primary user:alice", "5m user:bob")
     alerts = shop.alerts(500)
     shop.pass_time(seconds=1)
-    assert mails_to(mailbox, "alice") == ["[critical] 500 alerts: Disk full 1 and others"]
+    assert mails_to(mailbox, "alice") == [
+        "[critical] 500 alerts in acme/shop: Disk full 1 and others"
+    ]
     for alert in alerts[:20]:
         shop.act(alert, "acknowledged", by=shop.alice)
     shop.resolve(alerts[20:100])
     shop.pass_time(minutes=5)
-    assert mails_to(mailbox, "bob") == ["[critical] 400 alerts: Disk full 101 and others"]
+    assert mails_to(mailbox, "bob") == [
+        "[critical] 400 alerts in acme/shop: Disk full 101 and others"
+    ]
     assert len(shop.rows(Page)) >= 900
 
 

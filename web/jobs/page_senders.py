@@ -64,6 +64,7 @@ class PageSenders:
             delivery.address,
             content.subject,
             content.text,
+            short_body=content.short_text or content.text,
             is_alarm=content.is_alarm,
             deadline=ATTEMPT_SECONDS,
         )

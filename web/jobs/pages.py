@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
+from domain.escalations.page_reasons import page_reasons
 from domain.keyring import Keyring
 from domain.notifications.contacts import ContactType, has_contacts
 from domain.notifications.gathering import gather_due, has_due_recipients
@@ -37,6 +38,7 @@ from web.jobs.current_settings import current_settings
 from web.jobs.loops import Loop
 from web.jobs.page_lanes import MOST_AT_ONCE, Lanes
 from web.jobs.page_senders import ATTEMPT_SECONDS, PageSenders, Problem
+from web.settings.policies import reading
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.pages")
@@ -243,6 +245,8 @@ def policy_of(settings: Settings) -> PagingPolicy:
         instance_name=settings.instance_name,
         sends_mail=bool(settings.mail_url),
         link_keys=(settings.secret_key, *settings.secret_key_fallbacks),
+        reading=reading(settings),
+        explain=page_reasons,
     )
 
 

@@ -31,6 +31,7 @@ from zoneinfo import TZPATH
 
 from domain.outgoing_hosts import NamedHosts
 from web.outgoing.addresses import AddressPolicy
+from web.outgoing.apprise_texts import fitting, without_mentions
 from web.outgoing.errors import AddressRefusedError, problem_with_status
 
 #: Services that act on this machine, or read what lies on it.
@@ -80,8 +81,6 @@ _DETAILS = re.compile(rf"(Response Details|{_SOCKET}):\s*(b(?='))?")
 _STATUS = re.compile(r"\berror=([1-5][0-9]{2})\b")
 #: What urllib3 says of a connection that failed, around the one thing that is of interest.
 _CAUSE = re.compile(r".*Caused by \w+\([\"'](?:[^:]*: )?(.*?)[\"']\)+$", re.DOTALL)
-#: What services take as a call to everybody, which no sender of an alert may make.
-_MENTIONS = re.compile(r"@(?=everyone|here|channel|room|all)|(?<=<)(?=[@!#])", re.IGNORECASE)
 
 
 @dataclass
@@ -278,9 +277,10 @@ class Program:
         sender = self._apprise.Apprise()
         sender.add(service)
         kind = self._apprise.NotifyType
+        body = fitting(request["body"], request["short_body"], room=int(service.body_maxlen))
         result = sender.notify(
-            title=_without_mentions(request["title"]),
-            body=_without_mentions(request["body"]),
+            title=without_mentions(request["title"]),
+            body=without_mentions(body),
             notify_type=kind.FAILURE if request["is_alarm"] else kind.INFO,
             body_format=self._apprise.NotifyFormat.TEXT,
             log_level=logging.DEBUG,
@@ -315,10 +315,6 @@ def _host_of(service: Any) -> str | None:
         return None
     host, port = getattr(service, "host", None), getattr(service, "port", None)
     return f"{host}:{port}" if host and port else host or None
-
-
-def _without_mentions(text: str) -> str:
-    return _MENTIONS.sub(lambda found: f"{found[0]}\u200b", text)
 
 
 def _problem_of(service: Any) -> str | None:

@@ -89,10 +89,21 @@ class AppriseProcesses:
         self._lock = Lock()
 
     def send(
-        self, url: str, title: str, body: str, *, is_alarm: bool, deadline: float
+        self,
+        url: str,
+        title: str,
+        body: str,
+        *,
+        short_body: str,
+        is_alarm: bool,
+        deadline: float,
     ) -> AppriseProblem | None:
-        """Send a message within so many seconds; return what went wrong, or None."""
-        request = {"op": "send", "url": url, "title": title, "body": body, "is_alarm": is_alarm}
+        """Send a message within so many seconds; return what went wrong, or None.
+
+        Services that take a few words only get `short_body`.
+        """
+        message = {"title": title, "body": body, "short_body": short_body, "is_alarm": is_alarm}
+        request = {"op": "send", "url": url, **message}
         try:
             child = self._take()
         except OutgoingError as error:

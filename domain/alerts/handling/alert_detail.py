@@ -27,6 +27,7 @@ from domain.alerts.reading.incoming import (
 )
 from domain.alerts.reading.mapping import FieldMapping, stored_mapping
 from domain.alerts.reading.payload_fields import flatten, pretty
+from domain.alerts.reading.report_links import RUNBOOK, SOURCE, report_links
 from domain.alerts.reading.text import pretty_json
 from domain.errors import NotFoundError
 from models import Alert, Delivery, Integration
@@ -42,6 +43,8 @@ class AlertDetail(AlertRow):
     markdown: str | None
     y_label: str | None
     generator_url: str | None
+    #: Other links of the report, by what they lead to.
+    links: Mapping[str, str]
     payload_fields: Fields
     payload: str
     #: Whether `payload` is one item of a larger body.
@@ -55,7 +58,7 @@ class AlertDetail(AlertRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Report:
+class StoredReport:
     """The item of a delivery that an alert shows, as it is read and as it was received."""
 
     item: IncomingAlert | None = None
@@ -71,7 +74,7 @@ def get_alert(project_id: int, iid: int, *, session: Session, reading: Reading) 
         raise _not_found(iid)
     alert: Alert = found[0]
     delivery = session.get(Delivery, alert.delivery_id) if alert.delivery_id else None
-    mapping = _mapping_of(alert, delivery, session=session)
+    mapping = mapping_of(alert, delivery, session=session)
     return _detail(found, delivery, mapping, reading=reading)
 
 
@@ -103,7 +106,7 @@ def _not_found(iid: int) -> NotFoundError:
     return NotFoundError(f"Alert {iid} not found in this project.")
 
 
-def _mapping_of(alert: Alert, delivery: Delivery | None, *, session: Session) -> FieldMapping:
+def mapping_of(alert: Alert, delivery: Delivery | None, *, session: Session) -> FieldMapping:
     """Return the mapping that the delivery was read with, or the present one if unknown."""
     if delivery is not None and delivery.mapping is not None:
         return stored_mapping(delivery.mapping)
@@ -121,7 +124,7 @@ def _detail(
     reading: Reading,
 ) -> AlertDetail:
     alert: Alert = found[0]
-    report = _report(delivery, alert.item_index, mapping, reading=reading)
+    report = read_report(delivery, alert.item_index, mapping, reading=reading)
     item, part = report.item, report.part or {}
     return AlertDetail(
         **vars(row_of(found)),
@@ -131,6 +134,7 @@ def _detail(
         markdown=item.markdown if item else None,
         y_label=item.y_label if item else None,
         generator_url=item.generator_url if item else None,
+        links=other_links(report),
         payload_fields=flatten(part),
         payload=_shown_payload(delivery, report),
         is_item=report.payload is not None,
@@ -151,7 +155,19 @@ def _detail(
     )
 
 
-def _shown_payload(delivery: Delivery | None, report: _Report) -> str:
+def other_links(report: StoredReport) -> Mapping[str, str]:
+    """Return the links of a report beside its runbook and its source, by what they lead to."""
+    item = report.item
+    known = {RUNBOOK: item.runbook, SOURCE: item.generator_url} if item else {}
+    found = report_links(report.part or {})
+    return {
+        what: url
+        for what, url in found.items()
+        if not known.get(what) and url not in known.values()
+    }
+
+
+def _shown_payload(delivery: Delivery | None, report: StoredReport) -> str:
     """Return the body, or of a body with many items the one that the alert was read from."""
     if report.payload is not None:
         return pretty_json(report.payload)
@@ -171,12 +187,12 @@ def _stored_or_read(stored: str | None, read: str | None) -> str | None:
     return read if stored is None else stored or None
 
 
-def _report(
+def read_report(
     delivery: Delivery | None, item_index: int, mapping: FieldMapping, *, reading: Reading
-) -> _Report:
+) -> StoredReport:
     """Read the item from the stored body: the body is stored as received, and only there."""
     if delivery is None or delivery.body is None:
-        return _Report()
+        return StoredReport()
     try:
         body = read_json(delivery.body, nesting_limit=reading.nesting_limit)
         payload = only_item(body, delivery.format, item_index)
@@ -188,9 +204,9 @@ def _report(
             mapping=mapping,
         )
     except (UnreadableBody, MissingAttributes, NoValidItem):
-        return _Report()
+        return StoredReport()
     item = next(iter(parsed.alerts), None)
-    return _Report(
+    return StoredReport(
         item=item,
         part=shown_part(payload, delivery.format, 0),
         payload=payload if has_many_items(body, delivery.format) else None,

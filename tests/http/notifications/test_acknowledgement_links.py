@@ -1,13 +1,14 @@
 """The link in a message: it asks before it acts, and acts for the person who got it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import delete, update
+from werkzeug.test import TestResponse
 
 from domain.notifications.paging import withdraw_pages
 from models import Alert, AlertNote, Member, User
@@ -31,6 +32,19 @@ def link_of(pages: Pages, mailbox: Mailbox, alerts: list[int], *people: Person) 
     found = re.search(r"http://localhost(/-/acknowledge/\S+)", text)
     assert found is not None, text
     return found[1]
+
+
+def press(client: FlaskClient, link: str, *, without: Collection[str] = ()) -> TestResponse:
+    """Press the button of the page, with what is checked but for some values."""
+    page = client.get(link).text
+    inputs = re.findall(r"<input[^>]*>", page)
+    form: dict[str, list[str]] = {}
+    for each in inputs:
+        name, value = re.search(r'name="(\w+)"', each), re.search(r'value="(\d+)"', each)
+        is_sent = "checkbox" not in each or " checked" in each
+        if name and value and is_sent and f"{name[1]} {value[1]}" not in without:
+            form.setdefault(name[1], []).append(value[1])
+    return client.post(link, data=form)
 
 
 def statuses(pages: Pages) -> list[str]:
@@ -77,10 +91,60 @@ def test_a_page_about_many_alerts_acknowledges_those(
 ) -> None:
     other = pages.alert("Not paged")
     link = link_of(pages, mailbox, pages.alerts(450), alice)
-    assert "Acknowledge 450 alerts?" in client.get(link).text
-    assert "450 alerts acknowledged" in client.post(link).text
+    page = client.get(link).text
+    assert "450 alerts wait for somebody." in page
+    assert "400 further alerts of acme/shop, not listed" in page
+    assert "450 alerts acknowledged" in press(client, link).text
     assert statuses(pages).count("acknowledged") == 450
     assert statuses(pages)[other - 1] == "triggered"
+
+
+@pytest.mark.both_databases
+def test_of_a_digest_over_projects_each_alert_can_be_left_out(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    other = pages.project("acme/api")
+    with pages.session() as session:
+        session.add(Member(user_id=alice.id, project_id=other, role=30, created_at=pages.now))
+    mine, left = pages.alert("Mine"), pages.alert("Left")
+    elsewhere = pages.alert("Elsewhere", project_id=other, severity=3)
+    many = pages.alerts(60, project_id=other, severity=4)
+    link = link_of(pages, mailbox, [mine, left, elsewhere, *many], alice)
+    page = client.get(link).text
+    assert page.index("<legend>acme/shop</legend>") < page.index("<legend>acme/api</legend>")
+    # What is not listed is not chosen where the message is about several projects.
+    assert "13 further alerts of acme/api, not listed" in page
+    done = press(client, link, without={f"alert {left}", f"alert {elsewhere}"})
+    assert "48 alerts acknowledged as @alice" in done.text
+    assert "15 alerts still wait for somebody." in done.text
+    stored = {row.id: row.status for row in pages.rows(Alert)}
+    assert stored[mine] == "acknowledged"
+    assert {stored[left], stored[elsewhere]} == {"triggered"}
+    # What is left can be taken from the same page.
+    client.post(link, data={"others_of": [str(other)], "named": [str(left), str(elsewhere)]})
+    stored = {row.id: row.status for row in pages.rows(Alert)}
+    assert [each for each, status in stored.items() if status == "triggered"] == [left, elsewhere]
+
+
+def test_without_a_selection_nothing_is_acknowledged(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    link = link_of(pages, mailbox, pages.alerts(2), alice)
+    for form in ({}, {"alert": "x"}, {"named": "1"}, {"alert": "9" * 400}, {"alert": "-1"}):
+        page = client.post(link, data=form)
+        assert page.status_code == 422, form
+        assert "Select at least one alert." in page.text
+    assert statuses(pages) == ["triggered", "triggered"]
+
+
+def test_alerts_of_others_cannot_be_chosen(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    foreign = pages.alert("Not paged")
+    link = link_of(pages, mailbox, pages.alerts(2), alice)
+    form = {"alert": [str(foreign), "2"], "others_of": ["0", "99999999999999999"]}
+    assert "1 alert acknowledged" in client.post(link, data=form).text
+    assert statuses(pages) == ["triggered", "acknowledged", "triggered"]
 
 
 def test_a_message_that_gathers_an_outage_acknowledges_all_of_it(
@@ -90,7 +154,7 @@ def test_a_message_that_gathers_an_outage_acknowledges_all_of_it(
     pages.run_for(35, mail_url="smtp://127.0.0.1:1")
     link = link_of(pages, mailbox, [pages.alert()], alice)
     assert len(mailbox.messages) == 1
-    client.post(link)
+    press(client, link)
     assert statuses(pages) == ["acknowledged", "acknowledged"]
 
 

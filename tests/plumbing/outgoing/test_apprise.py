@@ -1,5 +1,6 @@
 """Messages through apprise: to real endpoints, and to nothing that only this machine may reach."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +55,31 @@ def receiver() -> Iterator[Receiver]:
 def send(
     processes: AppriseProcesses, url: str, body: str = "at 98%", *, deadline: float = 20
 ) -> AppriseProblem | None:
-    return processes.send(url, "Disk full 磁盘", body, is_alarm=True, deadline=deadline)
+    return processes.send(
+        *(url, "Disk full 磁盘", body), short_body="in short", is_alarm=True, deadline=deadline
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "length", "said"),
+    [
+        # It takes a few words.
+        ("misskey://s3cr3ttoken12345@127.0.0.1:{port}", 50, "in short"),
+        # It takes 4,000 characters: what there is to do is not cut off.
+        ("mmost://127.0.0.1:{port}/3ccdd113474722377935511fc85d3dd4", 3_990, "x" * 3_990),
+        (
+            "mmost://127.0.0.1:{port}/3ccdd113474722377935511fc85d3dd4",
+            9_000,
+            "x" * 3_989 + "…\n\nin short",
+        ),
+    ],
+)
+def test_a_service_gets_a_text_that_it_has_room_for(
+    processes: AppriseProcesses, receiver: Receiver, url: str, length: int, said: str
+) -> None:
+    assert send(processes, url.format(port=receiver.port), "x" * length) is None
+    (message,) = receiver.received
+    assert json.loads(message.body)["text"].endswith(f"\n{said}")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,9 @@ def test_follow_ups_are_a_preference_and_come_together(pages: Pages, mailbox: Ma
     pages.run_for(3)
     pages.set_status(alerts, "resolved")
     pages.run_for(40)
-    assert subjects(mailbox)[2:] == ["30 alerts: resolved: Disk full 1 and others"]
+    assert subjects(mailbox)[2:] == [
+        "News of 30 alerts in acme/shop: Disk full 1 (resolved) and others"
+    ]
 
 
 def test_an_alert_that_fires_again_is_not_called_resolved(pages: Pages, mailbox: Mailbox) -> None:

@@ -58,7 +58,7 @@ def test_a_storm_is_one_page_with_the_count(pages: Pages, mailbox: Mailbox) -> N
     alice, bob = pages.person("alice"), pages.person("bob")
     assert pages.page(pages.alerts(5_000), alice, bob) == 10_000
     pages.run_for(3)
-    assert subjects(mailbox) == ["[critical] 5000 alerts: Disk full 1 and others"] * 2
+    assert subjects(mailbox) == ["[critical] 5000 alerts in acme/shop: Disk full 1 and others"] * 2
     assert sorted(mailbox.recipients) == [["alice@pager.example"], ["bob@pager.example"]]
     assert "… and 4990 more." in mailbox.messages[0].get_content()
     pages.run_for(60)
@@ -113,7 +113,7 @@ def test_what_is_more_severe_than_the_last_page_leaves_at_once(
     pages.run_for(27)
     assert subjects(mailbox) == told
     pages.run_for(3)
-    assert subjects(mailbox) == [*told, "[critical] 2 alerts: Down and others"]
+    assert subjects(mailbox) == [*told, "[critical] 2 alerts in acme/shop: Down and others"]
 
 
 def test_a_waiting_page_leaves_at_once_when_its_alert_becomes_critical(

@@ -87,7 +87,7 @@ def test_a_page_tries_a_failing_channel_again_at_once(pages: Pages, mailbox: Mai
         pages.run(mail_url=AWAY)
     pages.page([pages.alert()], alice)
     pages.run_for(9)
-    assert subjects(mailbox) == ["[critical] 2 alerts: Disk full and others"]
+    assert subjects(mailbox) == ["[critical] 2 alerts in acme/shop: Disk full and others"]
 
 
 @pytest.mark.spec("J1")
