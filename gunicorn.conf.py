@@ -14,8 +14,10 @@ import logging
 import os
 from typing import Any
 
+from domain.clock import system_clock
 from web.database.start_checks import CannotStartError, check_if_available
 from web.jobs.heartbeat import start_heartbeat
+from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.server.early_signals import hold_signals_while_forking
 from web.server.gevent_worker import DeadlineGeventWorker
@@ -90,8 +92,9 @@ def pre_fork(_server: Any, _worker: Any) -> None:
     gc.enable()
 
 
-def on_starting(_server: Any) -> None:
+def on_starting(server: Any) -> None:
     """Refuse a wrong secret key, and make room for the counters that the web processes share."""
+    server.began_at = system_clock()
     try:
         check_if_available(_settings)
         for sentence in misspelt_in_environment():
@@ -102,8 +105,9 @@ def on_starting(_server: Any) -> None:
     hold_signals_while_forking()
 
 
-def post_fork(_server: Any, _worker: Any) -> None:
+def post_fork(server: Any, worker: Any) -> None:
     """Take the room for counters before anything is counted, or do without."""
+    worker.server_began_at = server.began_at
     from web import metrics  # noqa: PLC0415 - not before it is known where it counts
 
     if not reserve_counters(_counters, pid=os.getpid()):
@@ -112,8 +116,12 @@ def post_fork(_server: Any, _worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the heartbeat of this host, and store what the process counts of calls."""
+    """Start the heartbeat of this host, its marks, and store what the process counts of calls."""
     start_heartbeat(_settings, "web")
+    extensions = getattr(worker.app.wsgi(), "extensions", {})
+    if "gatebell" in extensions:
+        connections = extensions["gatebell"].connections
+        start_marks(_settings, connections, began_at=worker.server_began_at)
     for flusher in _flushers_of(worker):
         flusher.start()
 

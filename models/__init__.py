@@ -52,6 +52,7 @@ from models.on_call import (
     OnCallTurn,
 )
 from models.pushed_request import PushedRequest, SeenProof
+from models.reachability import UnreachableTime, WebServer
 from models.registry import (
     RegistryKey,
     RegistryManifest,
@@ -164,7 +165,9 @@ __all__ = [
     "Silence",
     "TokenRefusal",
     "TotpDevice",
+    "UnreachableTime",
     "User",
+    "WebServer",
     "WebhookDelivery",
     "WebhookEndpoint",
     "WebhookIncidentChange",

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Executable, bindparam, case, exists, select, update
+from sqlalchemy import BigInteger, Executable, bindparam, case, exists, insert, select, update
 from sqlalchemy.orm import aliased
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.storing.intake import receive_in_transaction
+from domain.clock import date_and_time
 from domain.database.statements import KeptConnection
+from domain.durations import duration_text
 from domain.heartbeats.reports import Subject, report
 from domain.heartbeats.schedules import Schedule
 from domain.heartbeats.states import (
@@ -28,6 +30,7 @@ from domain.heartbeats.states import (
     milliseconds,
     moment_of,
 )
+from domain.programs.reachability import Unreachable, times_unreachable
 from domain.projects.features import AccessLevel
 from models import Heartbeat, HeartbeatPing, Integration, Project
 from models.base import UTCDateTime
@@ -133,6 +136,23 @@ _SETTLE = (
     )
 )
 
+_COUNT_AGAIN = (
+    update(Heartbeat)
+    .where(Heartbeat.id == bindparam("heartbeat_id"))
+    .values(
+        counted_from=bindparam("new_counted_from", type_=UTCDateTime()),
+        started_ms=None,
+        started_rid=None,
+    )
+)
+_LOG = insert(HeartbeatPing)
+#: Of the entries that the service itself adds to the log.
+SENDER_OF_LOG = "Gatebell"
+UNHEARD = (
+    "Gatebell could not receive pings from {began_at} until {ended_at}, so a missing ping opened "
+    "no alert. The next ping is expected by {expected_at}, at most {grace} late."
+)
+
 _POSTPONE = (
     update(Heartbeat)
     .where(Heartbeat.id == bindparam("heartbeat_id"))
@@ -176,7 +196,7 @@ def _settle(
     if row is None:
         return None
     found = FoundHeartbeat._make(row)
-    decision = decide(_facts(found), now)
+    decision = _decide(_facts(found), connection=connection, now=now)
     if decision.action is AlertAction.OPEN and not found.takes_alerts:
         postpone(heartbeat_id, connection=connection, until=now + _CLOSED_PAUSE)
         return None
@@ -185,7 +205,44 @@ def _settle(
         parsed, delivery = report(subject, decision, now)
         receive_in_transaction(parsed, delivery, connection=connection)
     connection.all(_SETTLE, _settled(found, decision))
+    if decision.unheard is not None:
+        _count_again(found, decision.unheard, connection=connection, now=now)
     return decision
+
+
+def _decide(facts: Facts, *, connection: KeptConnection, now: datetime) -> Decision:
+    decision = decide(facts, now)
+    if facts.state is HeartbeatState.DOWN or decision.state is not HeartbeatState.DOWN:
+        return decision
+    # It is down for want of a ping: only then does it matter when none could arrive.
+    since = min(each for each in (facts.counted_from, facts.started_at, now) if each is not None)
+    return decide(facts, now, times_unreachable(since, connection=connection, now=now))
+
+
+def _count_again(
+    found: FoundHeartbeat, unheard: Unreachable, *, connection: KeptConnection, now: datetime
+) -> None:
+    """Let the schedule count from the end of a time without pings, and say so in the log."""
+    began_at, ended_at = unheard.began_at, unheard.ended_at or now
+    connection.all(_COUNT_AGAIN, {"heartbeat_id": found.id, "new_counted_from": ended_at})
+    expected_at = _schedule(found).expected_after(ended_at)
+    body = UNHEARD.format(
+        began_at=date_and_time(began_at),
+        ended_at=date_and_time(ended_at),
+        expected_at=date_and_time(expected_at),
+        grace=duration_text(timedelta(seconds=found.grace_seconds)),
+    ).encode()
+    entry = {
+        "heartbeat_id": found.id,
+        "created_at": now,
+        "kind": PingKind.LOG.value,
+        "method": "",
+        "sender": SENDER_OF_LOG,
+        "user_agent": "",
+        "size": len(body),
+        "body": body,
+    }
+    connection.all(_LOG, entry)
 
 
 def _facts(found: FoundHeartbeat) -> Facts:

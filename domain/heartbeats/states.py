@@ -1,10 +1,15 @@
 """The states of a heartbeat, and what becomes of one that has to be looked at; without database."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from domain.heartbeats.schedules import Schedule
+from domain.programs.reachability import Unreachable
+
+#: While no ping can arrive, whether one can again is looked at so often.
+_LOOK_AGAIN = timedelta(seconds=10)
 
 
 class HeartbeatState(StrEnum):
@@ -69,10 +74,16 @@ class Decision:
     problem: Problem | None = None
     #: Since when it is down; None if it is not.
     since: datetime | None = None
+    #: The time in which the pings that are missing could not arrive: the schedule counts again from
+    #: its end, and the run in progress is forgotten.
+    unheard: Unreachable | None = None
 
 
-def decide(facts: Facts, now: datetime) -> Decision:
-    """Return what becomes of a heartbeat that has to be looked at."""
+def decide(facts: Facts, now: datetime, unreachable: Sequence[Unreachable] = ()) -> Decision:
+    """Return what becomes of a heartbeat that has to be looked at.
+
+    `unreachable` has the times in which no ping could arrive, in their order.
+    """
     if facts.state is HeartbeatState.PAUSED:
         return _without_problem(facts, due_at=None)
     if facts.state is HeartbeatState.DOWN:
@@ -80,9 +91,41 @@ def decide(facts: Facts, now: datetime) -> Decision:
         problem = Problem.FAILED if failed else Problem.MISSED
         return _down(problem, now)
     due_at, problem = next_due(facts)
-    if due_at is not None and due_at <= now:
+    if due_at is None or due_at > now:
+        return _without_problem(facts, due_at=due_at)
+    begin = _first_ping_at(facts, problem)
+    unheard = [each for each in unreachable if _overlaps(each, begin, due_at)]
+    if not unheard:
         return _down(problem, due_at)
-    return _without_problem(facts, due_at=due_at)
+    return _unheard(facts, unheard[-1], now, unreachable)
+
+
+def _first_ping_at(facts: Facts, problem: Problem) -> datetime:
+    """Return from when on the ping that is missing could be sent."""
+    if problem is Problem.UNFINISHED or facts.counted_from is None:
+        return facts.started_at or _EVER
+    # A job may be as early as it may be late.
+    expected = facts.schedule.expected_after(facts.counted_from)
+    return max(facts.counted_from, expected - facts.schedule.grace)
+
+
+def _overlaps(unreachable: Unreachable, begin: datetime, end: datetime) -> bool:
+    is_over_before = unreachable.ended_at is not None and unreachable.ended_at <= begin
+    return unreachable.began_at < end and not is_over_before
+
+
+def _unheard(
+    facts: Facts, unheard: Unreachable, now: datetime, unreachable: Sequence[Unreachable]
+) -> Decision:
+    """Return what becomes of one that could not be heard: as if it had just pinged at the end."""
+    if unheard.ended_at is None:
+        return _without_problem(facts, due_at=now + _LOOK_AGAIN)
+    again = replace(facts, counted_from=unheard.ended_at, started_at=None)
+    decision = decide(again, now, unreachable)
+    return replace(decision, unheard=decision.unheard or unheard)
+
+
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _down(problem: Problem, since: datetime) -> Decision:

@@ -59,6 +59,8 @@ from models import (
     SigningKey,
     Silence,
     TokenRefusal,
+    UnreachableTime,
+    WebServer,
 )
 
 _SLICE = 500
@@ -74,6 +76,8 @@ _ESCALATIONS_STAY = timedelta(days=90)
 _DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
 #: For clients that registered themselves without a token and were never used.
 _IDLE_CLIENTS_STAY = timedelta(days=30)
+#: Heartbeats and senders are judged soon after such a time.
+_UNREACHABLE_TIMES_STAY = timedelta(days=31)
 #: How long people can look up why nobody was paged.
 _PAST_SILENCES_STAY = timedelta(days=365)
 
@@ -198,6 +202,15 @@ def prune(
             ~exists().where(CallCount.shape_id == CallShape.id),
             session,
             between,
+        ),
+        "unreachable_times": _remove(
+            UnreachableTime.id,
+            UnreachableTime.ended_at < now - _UNREACHABLE_TIMES_STAY,
+            session,
+            between,
+        ),
+        "web_servers": _remove(
+            WebServer.name, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY, session, between
         ),
         # What past shifts are told from.
         "on_call_overrides": _remove(

@@ -9,19 +9,32 @@ from sqlalchemy.orm import Session
 from domain.alerts.handling.activity import BY_ITSELF, NoteKind, add_entry
 from domain.alerts.handling.status import lock_alerts_of
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED
+from domain.programs.reachability import reachable_since
 from models import Alert, Integration
 
 _SLICE = 500
+#: Senders repeat what could not be delivered for a moment.
+_SHORT_INTERRUPTION = timedelta(minutes=1)
 #: An ignored alert stays ignored.
 _WAITING = (TRIGGERED, "acknowledged")
 
 
 def resolve_silent(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
-    """Resolve these alerts and return how many; `between` is called after each slice."""
+    """Resolve these alerts and return how many; `between` is called after each slice.
+
+    Time in which no report could arrive says nothing: the wait begins again when it is over.
+    """
+    since = reachable_since(longer_than=_SHORT_INTERRUPTION, session=session, now=now)
+    if since is None:
+        return 0
     waiting = session.scalars(
         select(Integration).where(Integration.resolve_after_minutes.is_not(None))
     )
-    found = [(each.id, each.project_id, each.resolve_after_minutes or 0) for each in waiting]
+    found = [
+        (each.id, each.project_id, minutes)
+        for each in waiting
+        if now - since > timedelta(minutes=(minutes := each.resolve_after_minutes or 0))
+    ]
     total = 0
     for integration_id, project_id, minutes in found:
         between()

@@ -1,0 +1,197 @@
+"""The service was away: nobody is blamed for what could not arrive, by a moved clock."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select, update
+
+from domain.alerts.handling.silent_alerts import resolve_silent
+from domain.programs.reachability import Unreachable, mark
+from models import Alert, HeartbeatPing, Integration, UnreachableTime, WebServer
+from tests.plumbing.jobs.test_heartbeats import MISSED, NOON, Night
+from tests.support.service.commands import operate
+from tests.support.service.live import close_app
+from web.extensions import db
+from web.jobs.maintenance import prune_database
+from web.settings.reader import Settings
+
+pytestmark = pytest.mark.both_databases
+
+
+class Away(Night):
+    """A service that can be away: its web server marks that it receives while it is up."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.began_at = self.now
+
+    def mark(self, name: str = "web-1:8000") -> Unreachable | None:
+        connections = self.app.extensions["gatebell"].connections
+        began_at = self.began_at
+        return mark(name, began_at=began_at, connection=connections, now=self.now)
+
+    def start(self) -> None:
+        self.began_at = self.now
+        self.mark()
+
+    def live(self, minutes: float, *, pings: bool = False) -> None:
+        """Let the web server and a worker run for a while."""
+        for number in range(round(minutes * 6)):
+            self.pass_time(10)
+            self.mark()
+            if pings and not number % 6:
+                self.ping()
+            self.work()
+
+    def log(self) -> list[str]:
+        with self.app.app_context():
+            rows = db.session.scalars(select(HeartbeatPing).where(HeartbeatPing.kind == "log"))
+            return [(row.body or b"").decode() for row in rows]
+
+
+@pytest.fixture
+def away(settings: Settings) -> Iterator[Away]:
+    made = Away(settings)
+    yield made
+    close_app(made.app)
+
+
+def test_after_an_hour_without_the_service_no_heartbeat_pages_falsely(away: Away) -> None:
+    for number in range(5):
+        away.create("--every", "1m", "--grace", "5m", name=f"job {number}")
+        away.ping()
+    away.start()
+    away.live(1)
+    away.pass_time(3_600)
+    # The worker may be the first that is back.
+    away.work()
+    assert away.alerts() == []
+    away.start()
+    away.live(5.9)
+    assert away.alerts() == []
+    # They were not heard of since it is back, either: now they are missed.
+    away.live(0.3)
+    assert [each.partition(": ")[2] for each in away.alerts()] == [
+        f"job {number}: triggered" for number in range(5)
+    ]
+    entries = away.log()
+    assert len(entries) == 5
+    assert entries[0] == (
+        "Gatebell could not receive pings from 2026-03-01 12:01 UTC until 2026-03-01 13:01 UTC, so "
+        "a missing ping opened no alert. The next ping is expected by 2026-03-01 13:02 UTC, at "
+        "most 5m late."
+    )
+
+
+def test_a_job_that_goes_on_after_the_service_is_back_stays_up(away: Away) -> None:
+    away.create("--every", "1m", "--grace", "5m")
+    away.start()
+    away.live(2, pings=True)
+    away.pass_time(3_600)
+    away.start()
+    away.live(10, pings=True)
+    assert (away.alerts(), away.state()) == ([], "up")
+    away.live(7)
+    assert away.alerts() == [f"{MISSED}: triggered"]
+
+
+def test_while_the_worker_is_up_and_the_web_server_is_not_nothing_is_missed(away: Away) -> None:
+    away.create("--every", "1m", "--grace", "5m")
+    away.ping()
+    away.start()
+    for _ in range(60):
+        away.pass_time(60)
+        away.work()
+    assert away.alerts() == []
+    away.start()
+    away.live(5.9)
+    assert away.alerts() == []
+    away.live(0.3)
+    assert away.alerts() == [f"{MISSED}: triggered"]
+
+
+def test_one_host_that_receives_is_enough(away: Away) -> None:
+    away.create("--every", "1m", "--grace", "5m")
+    away.ping()
+    away.start()
+    for _ in range(40):
+        away.pass_time(10)
+        away.mark("web-2:8000")
+    assert away.mark() is None
+    away.pass_time(10)
+    away.mark("web-2:8000")
+    assert away.alerts() == []
+    away.live(0.3)
+    away.pass_time(10)
+    assert away.at(361) == [f"{MISSED}: triggered"]
+    with away.app.app_context():
+        assert db.session.scalars(select(UnreachableTime)).all() == []
+
+
+def test_an_alert_is_not_resolved_for_a_silence_in_which_no_report_could_arrive(
+    away: Away,
+) -> None:
+    made = operate(
+        away.app, "integrations", "create", "acme/shop", "--type", "http", "--name", "monitor"
+    )
+    away.start()
+    away.app.test_client().post(
+        made["url"].removeprefix("http://localhost"),
+        json={"title": "Disk", "fingerprint": "disk"},
+        headers={"Authorization": f"Bearer {made['key']}"},
+    )
+    with away.app.app_context():
+        db.session.execute(update(Integration).values(resolve_after_minutes=10))
+        db.session.commit()
+    away.live(2)
+    away.pass_time(3_600)
+    assert resolved(away) == 0  # a worker, and no web server yet
+    away.start()
+    away.live(9.5)
+    assert (resolved(away), away.alerts()) == (0, ["Disk: triggered"])
+    # A moment without the service does not begin the wait again.
+    away.pass_time(40)
+    away.start()
+    assert (resolved(away), away.alerts()) == (1, ["Disk: resolved"])
+
+
+def resolved(away: Away) -> int:
+    with away.app.app_context():
+        found = resolve_silent(session=db.session(), now=away.now, between=db.session.commit)
+        db.session.commit()
+        return found
+
+
+def test_two_servers_that_are_back_at_once_note_one_time(away: Away) -> None:
+    away.start()
+    away.mark("web-2:8000")
+    away.pass_time(3_600)
+    away.began_at = away.now
+    assert away.mark() == Unreachable(began_at=NOON, ended_at=NOON + timedelta(hours=1))
+    assert away.mark("web-2:8000") is None
+    assert away.mark() is None
+    with away.app.app_context():
+        assert len(db.session.scalars(select(UnreachableTime)).all()) == 1
+
+
+def test_a_clock_that_is_set_back_makes_nobody_wait(away: Away) -> None:
+    away.create("--every", "1m", "--grace", "5m")
+    away.pass_time(3_600)
+    away.start()
+    away.pass_time(-3_600)
+    away.ping()
+    away.live(7)
+    assert away.alerts() == [f"{MISSED}: triggered"]
+
+
+def test_what_is_long_over_is_pruned(away: Away) -> None:
+    away.now = NOON.replace(year=2020)
+    away.start()
+    away.pass_time(3_600)
+    away.start()
+    prune_database(away.settings)  # by the real clock, years later
+    with away.app.app_context():
+        assert db.session.scalars(select(UnreachableTime)).all() == []
+        assert db.session.scalars(select(WebServer)).all() == []
+        assert db.session.scalars(select(Alert)).all() == []

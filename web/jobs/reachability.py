@@ -1,0 +1,71 @@
+"""Marks every few seconds that this web server receives requests and reaches the database."""
+
+import logging
+import socket
+from collections.abc import Callable
+from datetime import datetime
+from threading import Thread
+from time import sleep
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from domain.clock import Clock, system_clock, written
+from domain.database.statements import KeptConnection
+from domain.programs.reachability import MARK_INTERVAL, mark
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.hosts")
+
+
+def start_marks(settings: Settings, connections: KeptConnection, *, began_at: datetime) -> None:
+    """Start the marks of a web process in a daemon thread.
+
+    `began_at` is when its server began, which has several processes. The connections are those of
+    the requests: if none is free for a mark, none is free for a ping.
+    """
+    name = f"{socket.gethostname()}:{settings.port}"
+    marks = Marks(name, connections, began_at=began_at)
+    Thread(target=marks.go_on, name="marks", daemon=True).start()
+
+
+class Marks:
+    """The marks of one web process."""
+
+    def __init__(
+        self,
+        name: str,
+        connections: KeptConnection,
+        *,
+        began_at: datetime,
+        clock: Clock = system_clock,
+    ) -> None:
+        """Take the name and the beginning of the server."""
+        self._name = name
+        self._connections = connections
+        #: None after the first mark.
+        self._began_at: datetime | None = began_at
+        self._clock = clock
+
+    def go_on(self, pause: Callable[[float], None] = sleep) -> None:
+        """Make a mark, again and again."""
+        while True:
+            try:
+                self.make()
+            except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
+                _log.debug("no mark made", extra={"reason": type(error).__name__})
+            except Exception:  # noqa: BLE001 - without marks, heartbeats would wait for good
+                _log.exception("no mark made")
+            pause(MARK_INTERVAL.total_seconds())
+
+    def make(self) -> None:
+        """Make one mark, and log the time without a receiver that ends with it."""
+        over = mark(
+            self._name,
+            began_at=self._began_at,
+            connection=self._connections,
+            now=self._clock(),
+        )
+        self._began_at = None
+        if over is not None and over.ended_at is not None:
+            said = {"from": written(over.began_at), "until": written(over.ended_at)}
+            _log.info("no request could arrive", extra=said)
