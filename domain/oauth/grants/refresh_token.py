@@ -94,13 +94,14 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         )
 
     def _check_key(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
-        """Refuse a public client without the key of its pair (RFC 9449 section 5).
+        """Refuse a bound pair without a proof, and a public client without its key.
 
-        A secret binds the refresh token of a confidential one already; its key may change.
+        RFC 9449 section 5: a secret binds the refresh token of a confidential client already, so
+        that its key may change. Without any, what was bound would become a bearer token.
         """
-        bound_to, application = found.token_key_thumbprint, asked.get_client().application
-        is_bound = bound_to is not None and not application.confidential
-        if is_bound and bound_to != asked.key_thumbprint:
+        bound_to, proved = found.token_key_thumbprint, asked.key_thumbprint
+        may_change = asked.get_client().application.confidential and proved is not None
+        if bound_to is not None and bound_to != proved and not may_change:
             raise InvalidGrantError(OTHER_KEY)
 
     def _check_against_grant(self, found: FoundPair, request: ProtocolRequest) -> None:

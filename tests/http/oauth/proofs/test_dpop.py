@@ -200,6 +200,10 @@ def test_a_client_with_a_secret_may_change_its_key(gatebell: LiveGatebell) -> No
         assert pair.answer["token_type"] == "DPoP"
         assert show_at(gatebell, USER, key.showing(pair.access, gatebell.url + USER)).ok
         form["refresh_token"] = pair.refresh
+    # Without a proof, what was bound would become a bearer token.
+    assert_refused(post_token(gatebell, form, auth=auth), "invalid_grant")
+    headers = Prover().for_token(gatebell)
+    assert post_token(gatebell, form, auth=auth, headers=headers).ok
 
 
 @pytest.mark.rfc("rfc9449-10-a", "rfc9449-10-b")
