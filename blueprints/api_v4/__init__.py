@@ -50,7 +50,7 @@ from blueprints.api_v4.silences.silences import silences
 from blueprints.api_v4.webhooks.webhook_deliveries import webhook_deliveries
 from blueprints.api_v4.webhooks.webhooks import webhooks
 from web.api.ignored_parameters import HEADER
-from web.http.cors import SIMPLE_HEADERS, CorsPolicy
+from web.http.cors import LIMIT_HEADERS, SIMPLE_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 
 api_v4 = MachineBlueprint(
@@ -67,8 +67,8 @@ api_v4 = MachineBlueprint(
         ),
         exposed=(
             *("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page"),
-            *("X-Prev-Page", "RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining"),
-            *("RateLimit-Reset", "Retry-After", "ETag", "Deprecation", "Sunset"),
+            *("X-Prev-Page", "ETag", "Deprecation", "Sunset"),
+            *LIMIT_HEADERS,
             HEADER,
         ),
     ),

@@ -123,7 +123,7 @@ def _form_of(integration: IntegrationView, *, is_posted: bool) -> IntegrationFor
     api_url = integration.api_url or domain.PLACEHOLDER_API_URL
     values = {**vars(integration.details), "api_url": api_url}
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
-    form.api_url.flags.required = integration.type is not IntegrationType.HTTP
+    form.api_url.flags.required = integration.type is IntegrationType.EXTERNAL
     form.name.flags.required = domain.needs_name(integration, session=db.session())
     return form
 

@@ -12,7 +12,7 @@ from web.access.rate_limits import by_address
 from web.api.description.described import OAUTH, OPENID, Caller, Description, described
 from web.api.schemas.oauth.oauth_requests import TokenQuestion
 from web.api.schemas.oauth.oauth_responses import Introspection, KeySet, UserClaims
-from web.http.cors import CorsPolicy
+from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.oauth.binding import authorization_server, request_in_form, send
 from web.oauth.signing_keys import key_set
@@ -36,7 +36,7 @@ _of_keys = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolic
         errors=(400, 401, 403),
     )
 )
-@oauth_bearer("openid").but(cross_origin=CorsPolicy(methods=("GET", "POST")))
+@oauth_bearer("openid").but(cross_origin=CorsPolicy(methods=("GET", "POST"), exposed=LIMIT_HEADERS))
 def userinfo(bearer: Bearer) -> Response:
     """Return the claims that the token's scopes allow (OpenID Connect Core 5.3)."""
     claims = claims_for(

@@ -30,7 +30,7 @@ from web.api.schemas.oauth.oauth_responses import (
     TokenInfo,
     TokenResponse,
 )
-from web.http.cors import CorsPolicy
+from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.metrics import count_token
@@ -39,7 +39,7 @@ from web.services import now, services, settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
 #: Single-page applications redeem, refresh and revoke (RFC 7009 section 2.3).
-_FROM_SCRIPTS = CorsPolicy(methods=("POST",))
+_FROM_SCRIPTS = CorsPolicy(methods=("POST",), exposed=LIMIT_HEADERS)
 #: In bytes, of a pushed request: far more than a URL can carry.
 _LONGEST_PUSH = 32_768
 #: What requests of clients can be answered with, besides success.
@@ -146,7 +146,7 @@ def info() -> ResponseReturnValue:
     """Return the scopes and the lifetime of the presented token."""
     presented = presented_token(*OAUTH_LOCATIONS)
     if presented is None:
-        raise BearerRefusedError(Refusal.UNKNOWN)
+        raise BearerRefusedError(Refusal.MISSING)
     moment = now()
     found = get_access_token_bearer(
         presented, connection=services().connections, keyring=services().keyring, now=moment

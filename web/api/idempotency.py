@@ -58,8 +58,6 @@ def _content() -> str:
 
 def _repeated(stored: StoredResponse) -> Response:
     response = written_json_response(stored.body.encode(), stored.status)
-    if stored.status == HTTPStatus.NO_CONTENT:
-        del response.headers["Content-Type"]
     response.headers["Idempotency-Replayed"] = "true"
     response.headers["Cache-Control"] = "no-store"
     return response

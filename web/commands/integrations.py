@@ -8,7 +8,6 @@ from flask.cli import AppGroup
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import integrations as alert_integrations
 from domain.alerts.integrations.integrations import (
-    PLACEHOLDER_API_URL,
     IntegrationDetails,
     IntegrationEdit,
     IntegrationView,
@@ -31,7 +30,6 @@ from web.services import now, reading, services
 
 #: In bytes: more than a sample can have, so that one of these is refused and not cut.
 _LONGEST_FILE = 1024 * 1024
-_PLACEHOLDERS = {IntegrationType.PROMETHEUS.value: PLACEHOLDER_API_URL}
 integrations = AppGroup("integrations", help="Alert integrations of projects.")
 _ID = click.argument("integration_id", metavar="ID", type=click.IntRange(1, LARGEST_ID))
 
@@ -57,9 +55,7 @@ def create_integration_command(
     created, key = alert_integrations.create_integration(
         context,
         IntegrationType(kind),
-        IntegrationDetails(
-            name=name, active=not inactive, api_url=api_url or _PLACEHOLDERS.get(kind)
-        ),
+        IntegrationDetails(name=name, active=not inactive, api_url=api_url),
         session=db.session(),
         keyring=services().keyring,
         now=now(),

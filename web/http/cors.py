@@ -12,6 +12,11 @@ from flask_cors import CORS
 
 #: CORS-safelisted request headers, and Authorization.
 SIMPLE_HEADERS = ("Accept", "Accept-Language", "Content-Language", "Content-Type", "Authorization")
+#: What tells scripts how often they may ask.
+LIMIT_HEADERS = (
+    *("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"),
+    "Retry-After",
+)
 _KEPT_SECONDS = 7_200
 
 

@@ -5,6 +5,8 @@ after a form is sent, including those of the application's site, of which only t
 here. An opener policy would cut a popup off from the application that opened it.
 """
 
+from http import HTTPStatus
+
 from flask import Flask, Response, g, request
 
 from web.http.endpoints import find_endpoint
@@ -35,6 +37,9 @@ def protect_answers(app: Flask) -> None:
 def _protect(response: Response) -> Response:
     for name, value in _ALWAYS:  # not set elsewhere
         response.headers.add(name, value)
+    if response.status_code == HTTPStatus.NO_CONTENT:
+        # What is not there has no type (RFC 9110 section 8.3), and is no page.
+        response.headers.pop("Content-Type", None)
     if response.mimetype == "text/html":
         endpoint = find_endpoint()
         _protect_page(response, leads_out=endpoint is not None and endpoint.leads_to_applications)

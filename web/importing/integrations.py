@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable
 
-from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations.integrations import (
-    PLACEHOLDER_API_URL,
     IntegrationDetails,
     create_integration,
     list_integrations,
@@ -47,10 +45,7 @@ def import_integrations(found: Iterable[ImportedIntegration], places: Places) ->
 
 def _create(integration: ImportedIntegration, project: ProjectView, entry: Entry) -> None:
     session, kind = db.session(), integration.type
-    api_url = PLACEHOLDER_API_URL if kind is IntegrationType.PROMETHEUS else None
-    details = IntegrationDetails(
-        name=integration.name.strip(), active=integration.is_active, api_url=api_url
-    )
+    details = IntegrationDetails(name=integration.name.strip(), active=integration.is_active)
     try:
         with session.begin_nested():
             made, key = create_integration(

@@ -139,7 +139,9 @@ class Settings(MonitoringSettings):
     password_grant_without_client: bool = live(
         default=True,
         kind=kinds.yes_or_no(),
-        doc="Allow the password grant without an application.",
+        doc="Allow the password grant without an application: a user name and a password alone "
+        "then get a token with the scope api, unless the request names less. Clients written for "
+        "GitLab rely on it.",
     )
     personal_access_token_lifetime_days: int = live(
         365,

@@ -27,11 +27,9 @@ LONGEST_URL = 2000
 #: In minutes, after which open alerts without a report are resolved. Senders repeat every few
 #: minutes to hours.
 SHORTEST_SILENCE, LONGEST_SILENCE = 5, 90 * 24 * 60
+_USUAL_URLS = {IntegrationType.PROMETHEUS: PLACEHOLDER_API_URL}
 #: The error for a missing or malformed URL, by the types that need one.
 _URL_REQUIRED = {
-    IntegrationType.PROMETHEUS: (
-        f"Enter an API URL. Any URL is accepted, such as {PLACEHOLDER_API_URL}; it is not used."
-    ),
     IntegrationType.EXTERNAL: "The URL of the on-call tool starts with https:// or http://.",
 }
 
@@ -156,7 +154,7 @@ def create_integration(
         endpoint_identifier=random_hex(8),
         key_digest=key.digest,
         key_ciphertext=keyring.encrypt(key.clear),
-        api_url=details.api_url or None,
+        api_url=_stored_url(integration_type, details.api_url),
         resolve_after_minutes=details.resolve_after_minutes,
         created_at=now,
     )
@@ -189,7 +187,7 @@ def change_integration(
     _check(integration_type, details, [other for other in others if other.active])
     integration.name = name
     integration.active = details.active
-    integration.api_url = details.api_url or None
+    integration.api_url = _stored_url(integration_type, details.api_url)
     integration.resolve_after_minutes = details.resolve_after_minutes
 
 
@@ -247,6 +245,10 @@ def _check_silence(minutes: int | None) -> None:
     if minutes is not None and not SHORTEST_SILENCE <= minutes <= LONGEST_SILENCE:
         message = f"Enter {SHORTEST_SILENCE} to {LONGEST_SILENCE:,} minutes, or nothing for never."
         raise InvalidError(message, field="resolve_after_minutes")
+
+
+def _stored_url(integration_type: IntegrationType, url: str | None) -> str | None:
+    return url or _USUAL_URLS.get(integration_type)
 
 
 def _check_url(integration_type: IntegrationType, url: str | None) -> None:

@@ -222,9 +222,9 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             raise InvalidGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
             # A second redemption: one of the two was a thief (section 4.1.2).
-            revoke_family(found.grant_id, session=context.session, now=context.now)
+            had_tokens = revoke_family(found.grant_id, session=context.session, now=context.now)
             self._record(EventKind.CODE_REUSED, found, client)
-            raise InvalidGrantError(USED_CODE)
+            raise InvalidGrantError(USED_CODE if had_tokens else LOST_CODE)
         expires_at = found.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
             raise InvalidGrantError(EXPIRED_CODE)

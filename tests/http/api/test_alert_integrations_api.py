@@ -74,7 +74,7 @@ def test_an_integration_that_cannot_be_says_why(gatebell: LiveGatebell) -> None:
         ({"type": "http", "name": "x\ny"}, "name", "one line"),
         ({"type": "http", "name": "x" * 101}, "name", "at most 100"),
         ({"type": "http", "name": "x", "api_url": "javascript:alert(1)"}, "api_url", "https://"),
-        ({"type": "prometheus", "api_url": "x"}, "api_url", "API URL"),
+        ({"type": "prometheus", "api_url": "x"}, "api_url", "https://"),
         ({"type": "external"}, "api_url", "https://"),
         ({"type": "external", "api_url": f"https://a/{'x' * 2000}"}, "api_url", "2000 characters"),
         ({"type": "external", "api_url": "https://a.example"}, "active", "turn off"),
@@ -127,7 +127,9 @@ def test_a_deleted_integration_leaves_its_alerts(gatebell: LiveGatebell) -> None
     endpoint.accepted(title="kept", extra=1)
     worker = script(gatebell, endpoint.project)
 
-    assert worker.send("DELETE", f"/{endpoint.id}").status_code == 204
+    gone = worker.send("DELETE", f"/{endpoint.id}")
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert "Content-Type" not in gone.headers
 
     assert worker.send("DELETE", f"/{endpoint.id}").status_code == 404
     assert worker.get() == []

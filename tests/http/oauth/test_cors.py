@@ -50,6 +50,8 @@ def test_a_preflight_for_simple_headers_and_authorization_is_answered(
         assert found == {
             "access-control-allow-origin": "*",
             "access-control-max-age": "7200",
+            # Of no use to a preflight, and no harm.
+            "access-control-expose-headers": ", ".join(LIMIT_HEADERS),
         }
 
 
@@ -101,7 +103,9 @@ def test_no_other_address_answers_a_preflight(gatebell: LiveGatebell, path: str)
 
 
 def assert_open(answer: requests.Response) -> None:
-    assert cors_headers(answer) == {"access-control-allow-origin": "*"}
+    found = cors_headers(answer)
+    found.pop("access-control-expose-headers", None)
+    assert found == {"access-control-allow-origin": "*"}
     assert "Set-Cookie" not in answer.headers
 
 
@@ -169,6 +173,12 @@ def test_an_answer_without_an_origin_is_the_same_so_that_caches_do_no_harm(
     assert_open(redeem(gatebell, server_application(gatebell), "x"))
 
 
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/oauth/userinfo"])
+def test_scripts_can_read_when_they_may_ask_again(gatebell: LiveGatebell, path: str) -> None:
+    answer = machine(gatebell).post(gatebell.url + path, headers=ORIGIN)
+    assert answer.headers["Access-Control-Expose-Headers"] == ", ".join(LIMIT_HEADERS)
+
+
 @pytest.mark.spec("E3")
 @pytest.mark.rfc("rfc9700-2.6-b")
 @pytest.mark.parametrize(
@@ -186,7 +196,12 @@ def test_no_other_answer_can_be_read(gatebell: LiveGatebell, path: str) -> None:
 API_HEADERS = (
     "Authorization, PRIVATE-TOKEN, Content-Type, Idempotency-Key, If-None-Match, Platform-Release"
 )
+LIMIT_HEADERS = (
+    *("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"),
+    "Retry-After",
+)
 EXPOSED = {
+    "Gatebell-Ignored-Parameters",
     *("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page", "X-Prev-Page"),
     *("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"),
     *("Retry-After", "ETag", "Deprecation", "Sunset"),

@@ -91,7 +91,9 @@ def test_a_code_that_is_no_good_says_why(gatebell: LiveGatebell) -> None:
 
     code = new_code(gatebell, client)
     pair_in(redeem(gatebell, client, code))
-    assert "already been used" in said(redeem(gatebell, client, code))
+    assert "already been used, and its tokens are revoked" in said(redeem(gatebell, client, code))
+    # By now it has none that could be.
+    assert said(redeem(gatebell, client, code)) == "The authorization code has already been used."
 
     code = new_code(gatebell, client)
     with database_of(gatebell) as session:

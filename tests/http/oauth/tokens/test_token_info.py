@@ -131,3 +131,12 @@ def test_a_personal_access_token_is_none_of_its_business(gatebell: LiveGatebell)
     headers = {"PRIVATE-TOKEN": made["token"]}
     user = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers)
     assert user.json()["username"] == person
+
+
+def test_a_request_without_a_token_is_challenged_without_an_error(gatebell: LiveGatebell) -> None:
+    answer = machine(gatebell).get(f"{gatebell.url}/oauth/token/info")
+    assert_invalid(answer)
+    # RFC 6750 section 3.1: nothing was presented that could be wrong.
+    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="Gatebell"'
+    unknown = token_info(gatebell, "x")
+    assert 'error="invalid_token"' in unknown.headers["WWW-Authenticate"]

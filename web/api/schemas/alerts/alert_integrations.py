@@ -7,7 +7,6 @@ from pydantic import Field
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations.integrations import (
     LONGEST_SILENCE,
-    PLACEHOLDER_API_URL,
     SHORTEST_SILENCE,
     IntegrationDetails,
     IntegrationEdit,
@@ -57,12 +56,10 @@ class NewIntegrationBody(Body):
     @property
     def details(self) -> IntegrationDetails:
         """The settings."""
-        is_prometheus = self.type is IntegrationType.PROMETHEUS
-        usual = PLACEHOLDER_API_URL if is_prometheus else None
         return IntegrationDetails(
             name=self.name,
             active=self.active,
-            api_url=self.api_url or usual,
+            api_url=self.api_url,
             resolve_after_minutes=self.resolve_after_minutes,
         )
 
