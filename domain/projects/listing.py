@@ -1,7 +1,7 @@
 """Lists groups and projects in SQL: by what a viewer sees, page by page."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select
@@ -61,6 +61,8 @@ class ProjectFilter:
     with_subgroups: bool = False
     #: The viewer is a member with at least this role.
     least: Role | None = None
+    #: Somebody who owns them, by a role of their own or by one in a group above.
+    owner_id: int | None = None
     search: str = ""
     #: Whether the paths of the groups above are searched too.
     searches_groups: bool = False
@@ -167,6 +169,7 @@ def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnEle
         sees_project(viewer)
         if wanted.least is None
         else Project.deleted_at.is_(None) & has_role_in_project(viewer, wanted.least),
+        None if wanted.owner_id is None else _is_owned(wanted.owner_id, viewer),
         None if wanted.visibility is None else Project.visibility == wanted.visibility,
         _is_archived(wanted.is_archived),
         _is_archived(None if wanted.is_active is None else not wanted.is_active),
@@ -176,6 +179,13 @@ def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnEle
         None if wanted.active_before is None else last_activity(viewer) <= wanted.active_before,
     ]
     return [each for each in conditions if each is not None]
+
+
+def _is_owned(owner_id: int, viewer: Viewer) -> ColumnElement[bool]:
+    """Return the condition for projects of an owner; who owns one is for its members to know."""
+    owner = replace(viewer, user_id=owner_id, is_admin=False)
+    owned = has_role_in_project(owner, Role.OWNER)
+    return owned if viewer.is_admin else owned & has_role_in_project(viewer)
 
 
 def _in_group(wanted: ProjectFilter) -> ColumnElement[bool] | None:

@@ -139,6 +139,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "users.rename_current": _instance(_WRITE),
     "users.index": _instance(_READ_USER),
     "users.show": _instance(_READ_USER),
+    "users.projects": _instance(_READ),
     "users.create": _administrator(_WRITE),
     "users.change": _administrator(_WRITE),
     "users.block": _administrator(_WRITE),

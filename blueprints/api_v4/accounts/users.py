@@ -4,16 +4,18 @@ from dataclasses import replace
 
 from flask import Blueprint, Response
 
+from blueprints.api_v4.projects.projects import present_projects
 from domain.accounts import administration as domain
 from domain.accounts import directory
 from domain.accounts.administration import get_account
-from domain.accounts.directory import look_up_account
-from domain.accounts.users import Profile, UserView, change_profile, get_user
+from domain.accounts.directory import PublicUser, look_up_account
+from domain.accounts.users import Profile, UserView, change_profile, find_user, get_user
 from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks
-from domain.database.paging import ListPart
+from domain.database.paging import ListPart, parse_id
 from domain.errors import ForbiddenError, InvalidError, NotFoundError, QueryError
 from domain.oauth.presented_tokens.bearer import Bearer
+from domain.projects.listing import list_projects
 from domain.projects.people import is_known
 from domain.projects.views import Viewer
 from domain.releases.schedule import BY_ID
@@ -33,6 +35,7 @@ from web.api.schemas.accounts.users import (
     UserQuery,
 )
 from web.api.schemas.base import Done
+from web.api.schemas.projects.projects import Project, ProjectQuery
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.json_responses import json_response
@@ -91,16 +94,47 @@ def _part(query: UserQuery) -> ListPart:
 @operation("users.show", returns=Account | User, limit=Family.USER)
 def show(viewer: Viewer, user_id: int) -> User:
     """Show a user."""
-    session, base_url = db.session(), settings().base_url
     if viewer.is_admin:
         return _account(user_id)
+    return User.of(_visible(user_id, viewer), base_url=settings().base_url)
+
+
+@users.get("/users/<string:user>/projects")
+@operation("users.projects", query=ProjectQuery, returns=Project, limit=Family.PROJECTS)
+def projects(viewer: Viewer, query: ProjectQuery, user: str) -> Found[Project]:
+    """List the projects that a user owns, as far as the caller is a member of them.
+
+    The user is an id or a user name. Administrators see all of them.
+    """
+    session = db.session()
+    owner_id = _id_of(user)
+    if viewer.is_admin:
+        get_account(owner_id, session=session)
+    else:
+        _visible(owner_id, viewer)
+    found = list_projects(query.wanted(owner_id=owner_id), query.part, viewer, session=session)
+    return present_projects(found, query)
+
+
+def _id_of(user: str) -> int:
+    """Return the id of a user who is given by id or user name; 0 is nobody's."""
+    number = parse_id(user)
+    if number is not None or "@" in user:  # an address would tell whose it is
+        return number or 0
+    found = find_user(user, session=db.session())
+    return found.id if found else 0
+
+
+def _visible(user_id: int, viewer: Viewer) -> PublicUser:
+    """Return a user whom the viewer may see, or raise NotFoundError."""
+    session = db.session()
     found = directory.find_public_user(user_id, session=session)
     if found is None and is_known(user_id, viewer, session=session):
         found = directory.get_public_user(user_id, session=session)
     if found is None:
         message = "User not found."
         raise NotFoundError(message)
-    return User.of(found, base_url=base_url)
+    return found
 
 
 @users.post("/users")

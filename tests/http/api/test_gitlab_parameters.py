@@ -37,6 +37,7 @@ TOKENS = "state=active&revoked=false&search=a&created_after=2026-01-01T00:00:00Z
 #: Each list with the parameters that GitLab documents for it.
 DOCUMENTED: Mapping[str, str] = {
     "/projects": PROJECTS,
+    "/users/1/projects": PROJECTS.removesuffix("&license=true"),
     "/groups": GROUPS,
     "/groups/{group}/subgroups": GROUPS,
     "/groups/{group}/descendant_groups": GROUPS,

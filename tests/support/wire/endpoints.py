@@ -6,7 +6,7 @@ from tests.support.wire.audit_endpoints import AUDIT_ENDPOINTS
 from tests.support.wire.ci_cd_endpoints import CI_CD_ENDPOINTS
 from tests.support.wire.contact_endpoints import CONTACT_ENDPOINTS
 from tests.support.wire.escalation_endpoints import ESCALATION_ENDPOINTS
-from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES
+from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES, PROJECTS
 from tests.support.wire.heartbeat_endpoints import HEARTBEAT_ENDPOINTS
 from tests.support.wire.incident_endpoints import INCIDENT_ENDPOINTS
 from tests.support.wire.integration_endpoints import INTEGRATION_ENDPOINTS
@@ -167,6 +167,7 @@ ENDPOINTS = (
     Endpoint("api_v4.users.rename_current", "PUT", "/api/v4/user", ("name",)),
     Endpoint("api_v4.users.index", "GET", "/api/v4/users", USERS),
     Endpoint("api_v4.users.show", "GET", "/api/v4/users/{id}"),
+    Endpoint("api_v4.users.projects", "GET", "/api/v4/users/{id}/projects", PROJECTS),
     Endpoint(
         "api_v4.users.create",
         "POST",

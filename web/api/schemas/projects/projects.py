@@ -93,11 +93,18 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     with_merge_requests_enabled: WithoutEffect = ""
     with_security_reports: WithoutEffect = ""
 
-    def wanted(self, *, group_id: int | None = None, with_subgroups: bool = False) -> ProjectFilter:
-        """Return the filter, limited to a group."""
+    def wanted(
+        self,
+        *,
+        group_id: int | None = None,
+        with_subgroups: bool = False,
+        owner_id: int | None = None,
+    ) -> ProjectFilter:
+        """Return the filter, limited to a group or to an owner."""
         return ProjectFilter(
             group_id=group_id,
             with_subgroups=with_subgroups,
+            owner_id=owner_id,
             least=least_role(
                 owned=self.owned, given=self.min_access_level, is_member=self.membership
             ),
