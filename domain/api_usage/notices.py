@@ -162,7 +162,8 @@ def _part(
     change: Change, uses: Sequence[Use], due: Mapping[Release, date], sign: RemovalNoticeSettings
 ) -> str:
     callers = "\n".join(
-        f"    {use.consumer.name}: {use.calls} calls, last on {_in_words(use.last_at.date())}"
+        f"    {use.consumer.name}: {use.calls} call{'' if use.calls == 1 else 's'}, "
+        f"last on {_in_words(use.last_at.date())}"
         for use in uses
         if use.change is change
     )

@@ -14,11 +14,13 @@ from domain.api_usage.counting import Shape
 from domain.api_usage.matching import Certainty, concerns_of
 from domain.projects.grants import groups_with_role, has_role_in_project
 from domain.projects.views import Viewer
-from domain.releases.changes import Change
+from domain.releases.changes import Change, Kind
 from domain.releases.schedule import BY_ID, SCHEDULE
 from domain.releases.version import Release
 from models import Application, Bot, CallCount, CallShape, Project
 
+#: Whoever has fewer calls on a whole day stays below half of the lowest rate of a minute.
+NEAR_A_LIMIT = 100
 _IN_ORDER = {change.id: place for place, change in enumerate(SCHEDULE)}
 
 
@@ -30,6 +32,8 @@ class Use:
     consumer: ConsumerView
     certainty: Certainty
     calls: int
+    #: No day had more calls.
+    busiest: int
     first_at: datetime
     last_at: datetime
     #: The IP address of the last call; None if it is not the viewer's to see.
@@ -41,6 +45,11 @@ class Use:
     def is_sure(self) -> bool:
         """Whether the same calls have another result once the change takes effect."""
         return self.certainty is Certainty.SURE
+
+    @property
+    def may_be_felt(self) -> bool:
+        """Whether there were so many calls that a rate limit can come near."""
+        return self.change.kind is not Kind.LIMIT_APPLIED or self.busiest >= NEAR_A_LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +132,7 @@ class _Row(NamedTuple):
     personal_token_id: int | None
     shape_id: int
     calls: int
+    busiest: int
     first_at: datetime
     last_at: datetime
     last_address: str | None
@@ -156,7 +166,7 @@ def _uses(
                 _add(found[key], row, shape)
             else:
                 found[key] = _begin(change, consumer, certainty, row, shape)
-    return sorted(found.values(), key=_place)
+    return sorted((use for use in found.values() if use.may_be_felt), key=_place)
 
 
 def _place(use: Use) -> tuple[int, bool, int]:
@@ -193,6 +203,7 @@ def _rows_of(shape_ids: Iterable[int], since: date) -> Select[Any]:
         *same,
         # Postgres adds up to a type of its own.
         cast(func.sum(CallCount.count).over(partition_by=same), BigInteger),
+        func.max(CallCount.count).over(partition_by=same),
         func.min(CallCount.first_at).over(partition_by=same),
         CallCount.last_at,
         CallCount.last_address,
@@ -210,6 +221,7 @@ def _begin(
         consumer=consumer,
         certainty=certainty,
         calls=row.calls,
+        busiest=row.busiest,
         first_at=row.first_at,
         last_at=row.last_at,
         last_address=row.last_address,
@@ -219,6 +231,7 @@ def _begin(
 
 def _add(use: Use, row: _Row, shape: Shape) -> None:
     use.calls += row.calls
+    use.busiest += row.busiest
     use.first_at = min(use.first_at, row.first_at)
     if row.last_at > use.last_at:
         use.last_at, use.last_address = row.last_at, row.last_address

@@ -17,8 +17,10 @@ from models import Application, CallCount, CallShape, PersonalAccessToken, User
 
 #: Shapes of a consumer and day; further ones lose the names of their parameters.
 MOST_SHAPES_A_DAY = 500
-#: Shapes of all consumers; further ones likewise.
+#: Shapes of all consumers; further ones likewise, …
 MOST_SHAPES_IN_ALL = 10_000
+#: … but for those of users with fewer: nobody takes the room of all others.
+OWN_SHAPES = 100
 
 
 class _ConsumerIds(NamedTuple):
@@ -126,7 +128,10 @@ def _application_ids(calls: Sequence[Counted], session: Session) -> dict[str, in
 
 
 def _bounded_in_all(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
-    """Take the names of parameters from new shapes if there are too many."""
+    """Take the names of parameters from new shapes if there are too many.
+
+    All tokens of a user count together.
+    """
     digests = {row.shape_digest for row in rows}
     known = set(session.scalars(select(CallShape.digest).where(CallShape.digest.in_(digests))))
     if known == digests:
@@ -134,10 +139,28 @@ def _bounded_in_all(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
     number = session.scalar(select(func.count(CallShape.id))) or 0
     if number + len(digests - known) <= MOST_SHAPES_IN_ALL:
         return rows
-    return [
-        row if row.shape_digest in known else replace(row, shape=row.shape.without_names)
-        for row in rows
-    ]
+    numbers = _numbers_of_users({row.consumer.user_id for row in rows}, session)
+    bounded = []
+    for row in rows:
+        if row.shape_digest not in known:
+            user_id = row.consumer.user_id
+            if numbers[user_id] >= OWN_SHAPES:
+                bounded.append(replace(row, shape=row.shape.without_names))
+                continue
+            known.add(row.shape_digest)
+            numbers[user_id] += 1
+        bounded.append(row)
+    return bounded
+
+
+def _numbers_of_users(user_ids: set[int | None], session: Session) -> Counter[int | None]:
+    """Return the number of shapes of each user; None stands for calls without a token."""
+    counted_rows = session.execute(
+        select(CallCount.user_id, func.count(CallCount.shape_id.distinct()))
+        .where(or_(CallCount.user_id.in_(user_ids - {None}), CallCount.user_id.is_(None)))
+        .group_by(CallCount.user_id)
+    )
+    return Counter({row[0]: row[1] for row in counted_rows})
 
 
 def _bounded(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:

@@ -7,6 +7,7 @@ depend on the running release alone, because the header would loosen them.
 from flask import Flask, request
 
 from domain.errors import DomainError
+from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release, parse_release
 from web.services import services
 from web.settings.reader import Settings
@@ -17,23 +18,42 @@ _HEADER_IN_ENVIRONMENT = "HTTP_PLATFORM_RELEASE"
 _ROOMS = ("/api/", "/oauth/", "/-/")
 
 
+#: The last release of which the schedule knows what it changes.
+_LAST = max(parse_release(change.release) for change in SCHEDULE)
+
+
 class NoSuchReleaseError(DomainError):
     """The header's value is not a release."""
 
     def __init__(self) -> None:
         """Describe the format."""
-        super().__init__(f"{HEADER} must be a release such as 18.0.")
+        super().__init__(f"{HEADER} must be a release such as {_LAST}.")
+
+
+class LaterReleaseError(DomainError):
+    """Nothing is known of the release that is asked for: to answer would promise something."""
+
+    def __init__(self, last: Release) -> None:
+        """Name the last release that can be asked for."""
+        super().__init__(f"{HEADER} can be at most {last}: later changes are not known yet.")
 
 
 def requested_release() -> Release:
-    """Return the release that applies to this request, or raise NoSuchReleaseError."""
+    """Return the release that applies to this request.
+
+    Raises NoSuchReleaseError or LaterReleaseError.
+    """
     rehearsed = request.environ.get(_HEADER_IN_ENVIRONMENT)
     if rehearsed is None:
         return running_release()
     try:
-        return parse_release(rehearsed.strip())
+        release = parse_release(rehearsed.strip())
     except ValueError as error:
         raise NoSuchReleaseError from error
+    last = max(_LAST, running_release())
+    if release > last:
+        raise LaterReleaseError(last)
+    return release
 
 
 def running_release() -> Release:

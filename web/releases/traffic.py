@@ -16,7 +16,7 @@ from domain.api_usage.schedule_names import SCHEDULE_NAMES
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.releases.matching import calls_to
 from domain.releases.version import parse_release
-from web.releases.requested import NoSuchReleaseError, requested_release
+from web.releases.requested import LaterReleaseError, NoSuchReleaseError, requested_release
 from web.services import services, settings
 
 _VARIABLE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
@@ -101,7 +101,7 @@ def _kind() -> str:
 def _is_rehearsal() -> bool:
     try:
         return requested_release() > parse_release(settings().release)
-    except NoSuchReleaseError:
+    except (NoSuchReleaseError, LaterReleaseError):
         return True
 
 

@@ -102,7 +102,7 @@ def test_refused_tokens_and_rehearsals_of_later_releases_are_not_recorded(
     service: RecordedService,
 ) -> None:
     nightly = service.token_of(service.person("alice"))
-    later, now = {"Platform-Release": "99.0"}, {"Platform-Release": service.settings.release}
+    later, now = {"Platform-Release": "18.0"}, {"Platform-Release": service.settings.release}
     service.app.test_client().get("/api/v4/user", headers={"PRIVATE-TOKEN": "none"})
     assert nightly("GET", "/groups", headers=later).status_code == HTTPStatus.OK
     assert nightly("GET", "/users", headers=now).status_code == HTTPStatus.OK
@@ -198,6 +198,7 @@ def test_shapes_of_all_consumers_are_bounded(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("domain.api_usage.storing.MOST_SHAPES_IN_ALL", 5)
+    monkeypatch.setattr("domain.api_usage.storing.OWN_SHAPES", 4)
     counter = service.app.extensions["gatebell"].calls
     for shape in shapes(4):
         counter.count(ANONYMOUS, shape, address=None, now=NOON)
@@ -209,3 +210,27 @@ def test_shapes_of_all_consumers_are_bounded(
     rows = service.rows()
     assert {shape.parameters for shape, _ in rows} == {"name0", "name1", "name2", "name3", "…"}
     assert sum(count.count for _, count in rows) == 13
+
+
+def test_nobody_takes_the_room_of_all_others(
+    service: RecordedService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("domain.api_usage.storing.MOST_SHAPES_IN_ALL", 20)
+    monkeypatch.setattr("domain.api_usage.storing.OWN_SHAPES", 5)
+    counter = service.app.extensions["gatebell"].calls
+    mallory, alice = (service.person(name).id for name in ("mallory", "alice"))
+    for shape in shapes(20):
+        counter.count(Consumer(mallory, None, None), shape, address=None, now=NOON)
+    assert service.flush()
+    own = [Shape("GET", "/api/v4/projects", (f"own{number}",), ()) for number in range(7)]
+    for shape in own:
+        counter.count(Consumer(alice, None, None), shape, address=None, now=NOON)
+    more = Shape("GET", "/api/v4/projects", ("more",), ())
+    counter.count(Consumer(mallory, None, None), more, address=None, now=NOON)
+    assert service.flush()
+
+    of_alice = {shape.parameters for shape, count in service.rows() if count.user_id == alice}
+    of_mallory = {shape.parameters for shape, count in service.rows() if count.user_id == mallory}
+    assert len([name for name in of_alice if name.startswith("own")]) == 5
+    assert "…" in of_alice
+    assert "more" not in of_mallory

@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from domain.accounts.roles import Role
 from domain.api_usage.counting import ANONYMOUS, Consumer, Shape
 from domain.api_usage.matching import Certainty, concerns_of
+from domain.api_usage.reading import NEAR_A_LIMIT
 from domain.projects.members import OPERATOR, add_member, get_namespace
 from domain.releases.schedule import SCHEDULE
 from models import Application, InstanceSetting, User
@@ -331,3 +332,22 @@ def test_a_person_that_is_deleted_is_in_no_count(service: RecordedService) -> No
         session.delete(session.get_one(User, alice.id))
 
     assert service.rows() == []
+
+
+@pytest.mark.both_databases
+def test_only_who_came_near_a_rate_limit_is_told_of_it(service: RecordedService) -> None:
+    quiet, busy = (service.token_of(service.person(name)) for name in ("alice", "bob"))
+    for _ in range(NEAR_A_LIMIT):
+        busy("GET", "/users")
+    for _ in range(NEAR_A_LIMIT - 1):
+        quiet("GET", "/users")
+    service.flush()
+    service.wait(hours=24)
+    quiet("GET", "/users")
+    service.flush()
+
+    told = {
+        who: [each["change"] for each in used(caller)]
+        for who, caller in {"quiet": quiet, "busy": busy}.items()
+    }
+    assert told == {"quiet": [], "busy": ["api-rate-limits"]}
