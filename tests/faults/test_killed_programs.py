@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import requests
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import children, wait_until
 from tests.support.alerts.senders import connect
-from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,63 @@ def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell)
     assert "a process ended by itself and is started again after a pause" in live.log_text()
     seen = "gatebell_worker_last_seen_timestamp_seconds "
     wait_until(lambda: seen in requests.get(f"{live.url}/metrics", timeout=10).text)
+
+
+@pytest.mark.spec("I1")
+def test_a_worker_that_hangs_is_started_again_and_nobody_is_kept_waiting(
+    live: LiveGatebell,
+) -> None:
+    endpoint = connect(live)
+    wait_until(lambda: has_started(live))
+    (first,) = pids_of(live, "web.jobs.worker")
+    with load_on(endpoint) as answers:
+        os.kill(first, signal.SIGSTOP)
+        wait_until(lambda: pids_of(live, "web.jobs.worker") not in ([], [first]), seconds=120)
+        answers.wait_for(20)
+    account = assert_nothing_was_lost(live, endpoint, answers)
+    assert set(account.answered) == {200}
+    assert '"message":"a process shows no sign of life: it is killed"' in live.log_text()
+
+
+def has_started(live: LiveGatebell) -> bool:
+    """Return whether the last worker works."""
+    text = live.log_text()
+    return text.rfind("Huey consumer started") > text.rfind("is started again")
+
+
+@pytest.mark.spec("I1")
+def test_a_web_server_that_was_killed_comes_back_and_the_worker_goes_on(live: LiveGatebell) -> None:
+    (server,) = pids_of(live, "-m gunicorn")
+    (worker,) = pids_of(live, "web.jobs.worker")
+    os.kill(server, signal.SIGKILL)
+    wait_until(lambda: pids_of(live, "-m gunicorn") not in ([], [server]))
+    wait_until(lambda: answers_again(live))
+    assert pids_of(live, "web.jobs.worker") == [worker]
+    assert '"program":"web"' in live.log_text()
+
+
+def answers_again(live: LiveGatebell) -> bool:
+    try:
+        return requests.get(f"{live.url}/healthz", timeout=10).status_code == 200
+    except requests.ConnectionError:
+        return False
+
+
+def test_a_worker_tells_systemd_that_it_lives(live: LiveGatebell, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.settimeout(60)
+        systemd.bind(str(tmp_path / "notify"))
+        environment = live.environment | {"NOTIFY_SOCKET": str(tmp_path / "notify")}
+        command = [sys.executable, "-m", "web.jobs.worker"]
+        with subprocess.Popen(command, cwd=ROOT, env=environment) as worker:
+            try:
+                assert [systemd.recv(100) for _ in range(3)] == [
+                    b"READY=1",
+                    b"WATCHDOG=1",
+                    b"WATCHDOG=1",
+                ]
+            finally:
+                worker.kill()
 
 
 @pytest.mark.spec("I1")

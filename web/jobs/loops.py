@@ -8,6 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from threading import Event, Thread
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -43,6 +44,13 @@ class Loop(ABC):
         self.reading = self.engine.execution_options(begin_mode="DEFERRED")
         self.is_stopped = Event()
         self._thread: Thread | None = None
+        #: When the current look began; None in a pause.
+        self._looks_since: float | None = None
+
+    def seconds_of_turn(self) -> float:
+        """Return for how long it has been looking for work and doing it, without a pause."""
+        since = self._looks_since
+        return 0.0 if since is None else monotonic() - since
 
     @abstractmethod
     def run_due(self) -> int:
@@ -83,6 +91,7 @@ class Loop(ABC):
     def _run_on(self) -> None:
         pause = 0.0
         while not self.is_stopped.wait(pause):
+            self._looks_since = monotonic()
             try:
                 pause = 0.0 if self.look() else self.pause_seconds
             except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
@@ -91,3 +100,4 @@ class Loop(ABC):
             except Exception:  # noqa: BLE001 - a thread that ended would stop pages without a word
                 _log.exception("a job of the worker failed", extra={"job": self.name})
                 pause = _AFTER_FAILURE_SECONDS
+            self._looks_since = None

@@ -5,8 +5,8 @@ Run `python -m web.jobs.worker`; several workers may run at once.
 
 import logging
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 
 from huey import Huey, SqliteHuey, crontab
@@ -37,6 +37,7 @@ from web.jobs.periodic_jobs import once_per_period
 from web.jobs.registry import run_registry_removals
 from web.jobs.repositories import run_pack
 from web.jobs.self_monitor import SelfMonitor
+from web.jobs.signs_of_life import start_signs_of_life
 from web.jobs.webhooks import WebhookDeliveries
 from web.logging import configure_logging
 from web.settings.reader import Settings, SettingsError, settings_from_environment
@@ -165,10 +166,18 @@ def main() -> None:
         handler.addFilter(BriefOutages())
     log_audit_events()
     _add_all_tasks(queue, settings)
-    with ExitStack() as loops:
-        for loop in _LOOPS:
-            loops.enter_context(loop(settings)).start()
+    with _running_loops(settings):
         _work(queue, settings)
+
+
+@contextmanager
+def _running_loops(settings: Settings) -> Iterator[None]:
+    with ExitStack() as stack:
+        loops = [stack.enter_context(loop(settings)) for loop in _LOOPS]
+        for loop in loops:
+            loop.start()
+        start_signs_of_life(loops)
+        yield
 
 
 def _add_all_tasks(queue: Huey, settings: Settings) -> None:

@@ -22,7 +22,7 @@ from web.database.start_checks import (
 from web.garbage import keep_what_is_loaded
 from web.logging import configure_logging
 from web.server.bootstrap import Credentials, ensure_first_administrator
-from web.server.supervisor import Program, Supervisor
+from web.server.supervisor import Program, Supervisor, WhenEnded
 from web.server.tls import CertificateFilesError, open_certificate
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 from web.standard_streams import unblock_standard_streams
@@ -32,6 +32,8 @@ _GRACE_SECONDS = 5
 #: Seconds that processes of a killed service may still hold the port.
 _LEFT_BEHIND_SECONDS = 5
 _WRONG_SETTING = 2
+#: How long the worker may show no sign of life.
+_WATCHDOG_SECONDS = 30.0
 
 
 def main() -> None:
@@ -55,9 +57,14 @@ def _supervisor(settings: Settings) -> Supervisor:
     web = (sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py")
     worker = (sys.executable, "-m", "web.jobs.worker")
     programs = {
-        "web": Program(command=web),
-        # Restarted, because alerts and sign-ins work without it.
-        "worker": Program(command=worker, is_restarted=True),
+        # It replaces its processes that hang by itself.
+        "web": Program(command=web, when_ended=WhenEnded.RESTART_IF_IT_RAN),
+        # Alerts and sign-ins work without it.
+        "worker": Program(
+            command=worker,
+            when_ended=WhenEnded.RESTART,
+            watchdog_seconds=_WATCHDOG_SECONDS,
+        ),
     }
     return Supervisor(programs, patience=settings.graceful_timeout_seconds + _GRACE_SECONDS)
 

@@ -1,16 +1,20 @@
 """Runs several programs that start and stop together."""
 
 import logging
+import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from threading import Event
 from time import monotonic
 from types import FrameType
 
+from web.server.signs_of_life import NotifySocket
 from web.server.watchdog import Watchdog
+from web.settings.reader import environment_with
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
@@ -19,8 +23,21 @@ _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
 #: A program that has run for so long starts again with the first pause.
 _LONG_LIFE_SECONDS = 60.0
+#: How long a program may take to show the first sign of life.
+_START_SECONDS = 90.0
 #: Exit statuses of a stopped program; the second one if it had no handler yet.
 _STOPPED = (0, -signal.SIGTERM)
+
+
+class WhenEnded(Enum):
+    """What happens when a program ends by itself."""
+
+    #: All programs are stopped.
+    STOP_ALL = "stop all"
+    #: It is started again if it was killed or had run for long; if it ended soon by itself, its
+    #: settings are wrong, and all programs are stopped.
+    RESTART_IF_IT_RAN = "restart if it ran"
+    RESTART = "restart"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +45,10 @@ class Program:
     """A program to run."""
 
     command: Sequence[str]
-    #: Whether it is restarted when it ends by itself; otherwise all programs are stopped.
-    is_restarted: bool = False
+    when_ended: WhenEnded = WhenEnded.STOP_ALL
+    #: How long it may show no sign of life before it is killed, once it has started; None if it
+    #: never shows any. It gets NOTIFY_SOCKET, as from systemd.
+    watchdog_seconds: float | None = None
 
 
 class _Run:
@@ -41,18 +60,51 @@ class _Run:
         self.process: subprocess.Popen[bytes] | None = None
         self.starts_at = self._started_at = monotonic()
         self._pause = _FIRST_PAUSE_SECONDS
+        #: When the next sign of life is due.
+        self._due_at = float("inf")
 
-    def start(self) -> int:
+    def start(self, notify_address: str) -> int:
         """Start the program in a session of its own and return the process id."""
-        command = self.program.command
-        self.process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own words
+        is_watched = self.program.watchdog_seconds is not None
+        self._due_at = monotonic() + _START_SECONDS if is_watched else float("inf")
+        self.process = subprocess.Popen(  # noqa: S603 - our own words
+            self.program.command,
+            start_new_session=True,
+            env=environment_with("NOTIFY_SOCKET", notify_address) if is_watched else None,
+        )
         self._started_at = monotonic()
         return self.process.pid
+
+    def may_restart(self) -> bool:
+        """Return whether the program, which has ended, is to be started again."""
+        assert self.process is not None  # noqa: S101 - it has just ended
+        if self.program.when_ended is WhenEnded.RESTART_IF_IT_RAN:
+            return self.process.returncode < 0 or self._has_run_for_long()
+        return self.program.when_ended is WhenEnded.RESTART
+
+    def note_signs(self, senders: set[int]) -> None:
+        """Note whether it has shown a sign of life."""
+        limit = self.program.watchdog_seconds
+        if limit is not None and self.process is not None and self.process.pid in senders:
+            self._due_at = monotonic() + limit
+
+    def end_if_it_hangs(self) -> None:
+        """Kill the program and what it has started if it shows no sign of life."""
+        if self.process is not None and monotonic() > self._due_at:
+            _log.error(
+                "a process shows no sign of life: it is killed", extra={"program": self.name}
+            )
+            self._due_at = float("inf")
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def _has_run_for_long(self) -> bool:
+        return monotonic() - self._started_at >= _LONG_LIFE_SECONDS
 
     def schedule_restart(self) -> None:
         """Schedule the next start after a pause that grows with each restart."""
         assert self.process is not None  # noqa: S101 - it has just ended
-        if monotonic() - self._started_at >= _LONG_LIFE_SECONDS:
+        if self._has_run_for_long():
             self._pause = _FIRST_PAUSE_SECONDS
         told = {"program": self.name, "status": self.process.returncode, "pause": self._pause}
         _log.error("a process ended by itself and is started again after a pause", extra=told)
@@ -73,6 +125,7 @@ class Supervisor:
         self._runs = [_Run(name, program) for name, program in programs.items()]
         self._patience = patience
         self._watchdog = Watchdog(patience=patience)
+        self._signs = NotifySocket()
         self._told_to_stop = Event()
         self._told_twice = Event()
 
@@ -85,9 +138,10 @@ class Supervisor:
             signal.signal(number, self._remember_signal)
         ended = self._wait_for_an_end()
         if ended:
-            sys.stderr.write(f"The {ended} process ended by itself; stopping everything.\n")
+            _log.critical("a process ended by itself: all are stopped", extra={"program": ended})
         statuses = self._stop()
         self._watchdog.close()
+        self._signs.close()
         return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
 
     def _remember_signal(self, _number: int, _frame: FrameType | None) -> None:
@@ -98,7 +152,10 @@ class Supervisor:
     def _wait_for_an_end(self) -> str | None:
         while True:
             self._watchdog.ensure_running()
+            senders = self._signs.senders()
             for run in self._runs:
+                run.note_signs(senders)
+                run.end_if_it_hangs()
                 if not self._goes_on(run):
                     return run.name
             if self._told_to_stop.wait(_POLL_SECONDS):
@@ -108,14 +165,14 @@ class Supervisor:
         """Start a program if it is due; return whether the others may continue."""
         if run.process is None:
             if monotonic() >= run.starts_at:
-                self._watchdog.add(run.start())
+                self._watchdog.add(run.start(self._signs.address))
             return True
         if run.process.poll() is None:
             return True
         self._watchdog.remove(run.process.pid)
-        if run.program.is_restarted:
+        if is_restarted := run.may_restart():
             run.schedule_restart()
-        return run.program.is_restarted
+        return is_restarted
 
     def _stop(self) -> list[int]:
         running = [run.process for run in self._runs if run.process is not None]

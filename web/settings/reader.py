@@ -23,6 +23,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "changeable",
+    "environment_with",
     "misspelt_in_environment",
     "names_in_environment",
     "override",
@@ -122,6 +123,11 @@ def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         near = get_close_matches(name.upper().replace("_", ""), letters, n=1, cutoff=_NEARLY)
         if near:
             yield name, letters[near[0]]
+
+
+def environment_with(name: str, value: str) -> Mapping[str, str]:
+    """Return the environment of this process and a further variable, for a program to start."""
+    return os.environ | {name: value}
 
 
 def names_in_environment() -> frozenset[str]:

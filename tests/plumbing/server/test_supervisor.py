@@ -48,9 +48,9 @@ def supervise(
     """Supervise programs; whether the last of them is started again, is said."""
     made = [f"Program(command=[sys.executable, '-c', {each!r}])" for each in programs]
     if is_restarted:
-        made[-1] = f"{made[-1][:-1]}, is_restarted=True)"
+        made[-1] = f"{made[-1][:-1]}, when_ended=WhenEnded.RESTART)"
     code = (
-        "import sys; from web.server.supervisor import Program, Supervisor;"
+        "import sys; from web.server.supervisor import Program, Supervisor, WhenEnded;"
         f" programs = dict(zip('0123', [{', '.join(made)}]));"
         f" sys.exit(Supervisor(programs, patience={patience}).run())"
     )
@@ -89,7 +89,7 @@ def test_one_that_is_told_to_stop_before_it_can_listen_has_stopped_as_told() -> 
 def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so() -> None:
     process = supervise(GENTLE, BRIEF)
     output, _ = process.communicate(timeout=60)
-    assert "The 1 process ended by itself" in output
+    assert "a process ended by itself: all are stopped" in output
     assert output.count("finished") == 1
     assert process.returncode == 1
 

@@ -17,6 +17,8 @@ from web.pages.filters import duration
 from web.services import now
 from web.settings.reader import Settings
 
+#: A worker reports each minute, unless it is very busy.
+_REPORTS_WITHIN = timedelta(seconds=100)
 #: Two periods of pruning, and some time for it to end.
 _PRUNED_WITHIN = timedelta(minutes=30)
 #: Pages and e-mail usually leave within seconds and minutes.
@@ -35,7 +37,10 @@ def check_worker(settings: Settings) -> Iterator[Finding]:
     if silence > SILENCE:
         yield failed(f"No background worker has reported for {_words(silence)}: nobody is paged.")
         return
-    yield ok("A background worker is running.")
+    if silence > _REPORTS_WITHIN:
+        yield warning(f"No background worker has reported for {_words(silence)}: it may hang.")
+    else:
+        yield ok("A background worker is running.")
     pruned_at = last_turn(PRUNE, session=session)
     if pruned_at is not None and moment - pruned_at > _PRUNED_WITHIN:
         yield warning(f"Expired data was last removed {_words(moment - pruned_at)} ago.")
