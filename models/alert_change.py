@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, Integer, String, Text
+from sqlalchemy import ForeignKey, Index, Integer, SmallInteger, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -35,6 +35,9 @@ class AlertChange(Base):
     alert_id: Mapped[int] = mapped_column(BigId)
     #: A `domain.alerts.following.changes.ChangeKind`.
     kind: Mapped[str] = mapped_column(String(16))
+    #: That of the alert, 0 for critical: more urgent changes are handled first. A change that
+    #: makes an alert more urgent gives its severity to the earlier ones, which it waits for.
+    severity: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     #: By the clock of the database.
     created_at: Mapped[datetime]
     tries: Mapped[int] = mapped_column(Integer, default=0)
@@ -43,7 +46,10 @@ class AlertChange(Base):
     last_error: Mapped[str | None] = mapped_column(Text)
 
     __table_args__ = (
-        Index("ix_alert_changes_follower_id", "follower", "id"),
+        Index(
+            "ix_alert_changes_follower_severity_project_id_id",
+            *("follower", "severity", "project_id", "id"),
+        ),
         # For the question whether an earlier change of the same alert waits.
         Index("ix_alert_changes_follower_alert_id_id", "follower", "alert_id", "id"),
     )

@@ -11,12 +11,12 @@ from tests.support.service.live import ROOT, LiveGatebell
 _SECONDS = 60
 
 
-def wait_until(is_so: Callable[[], object], *, seconds: int = _SECONDS) -> None:
+def wait_until(is_so: Callable[[], object], *, seconds: int = _SECONDS, pause: float = 0.1) -> None:
     """Wait for what has to happen, however slow the machine."""
     deadline = monotonic() + seconds
     while not is_so():
         assert monotonic() < deadline
-        sleep(0.1)
+        sleep(pause)
 
 
 def web_processes(live: LiveGatebell) -> list[int]:

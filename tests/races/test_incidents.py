@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.changes import Change, finish, take_changes
+from domain.alerts.following.changes import Change, Turns, finish, take_changes
 from domain.alerts.following.followers import Follower
 from tests.support.alerts.incidents import AT, IncidentProject
 from web.database.engine import open_engine
@@ -29,10 +29,14 @@ def test_alerts_that_two_workers_have_taken_join_one_incident(project: IncidentP
     engine = open_engine(project.settings)
     with Session(engine) as session, Session(engine) as other:
         project.now_fire("a")
-        first = take_changes(Follower.INCIDENTS, session=session, now=project.now, limit=9)
+        first = take_changes(
+            Follower.INCIDENTS, turns=Turns(), session=session, now=project.now, limit=9
+        )
         project.now_recover("a")
         project.now_fire("a")
-        second = take_changes(Follower.INCIDENTS, session=other, now=project.now, limit=9)
+        second = take_changes(
+            Follower.INCIDENTS, turns=Turns(), session=other, now=project.now, limit=9
+        )
         assert [len(first), len(second)] == [1, 1]
         start = Barrier(2)
 

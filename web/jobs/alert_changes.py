@@ -1,4 +1,8 @@
-"""Tells those who follow alerts of their changes, in the background worker."""
+"""Tells those who follow alerts of their changes, in the background worker.
+
+On Postgres each follower has a loop of its own, so nobody who is paged waits for incidents or
+webhooks. SQLite has one writer, so there the followers take turns in one loop.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -9,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import (
     Change,
+    Turns,
     finish,
     has_due_changes,
     postpone,
@@ -27,6 +32,8 @@ from web.settings.reader import Settings
 _log = logging.getLogger("gatebell.alert_changes")
 #: Changes of one transaction, few enough that writers of SQLite wait briefly.
 _BATCH = 200
+#: Between transactions on SQLite, whose other writers look for a free lock only now and then.
+_BREATH_SECONDS = 0.03
 
 
 class Handler(Protocol):
@@ -47,10 +54,11 @@ HANDLERS: Mapping[Follower, Handler] = {
 
 
 class AlertChanges(Loop):
-    """Hands the changes to the handlers, in order for each alert."""
+    """Hands the changes to the handlers of followers in turn, in order for each alert."""
 
     name = "alert changes"
     pause_seconds = 0.5
+    followers = tuple(HANDLERS)
 
     def __init__(
         self,
@@ -61,22 +69,19 @@ class AlertChanges(Loop):
     ) -> None:
         """Take the handlers."""
         super().__init__(settings, clock=clock)
-        self._handlers = handlers
+        self._handlers = {each: handlers[each] for each in self.followers if each in handlers}
+        self._turns = {each: Turns() for each in self._handlers}
 
     def run_due(self) -> int:
         """Handle all changes that are due, and return how many were handled."""
         with Session(self.reading) as session:
-            if not has_due_changes(session=session, now=self.clock()):
+            if not has_due_changes(self._handlers.keys(), session=session, now=self.clock()):
                 return 0
-        return sum(self._handle_all(follower) for follower in self._handlers)
-
-    def _handle_all(self, follower: Follower) -> int:
         handled = 0
-        while not self.is_stopped.is_set():
-            count = self._handle_batch(follower, _BATCH)
-            if not count:
-                break
+        while count := sum(self._handle_batch(each, _BATCH) for each in self._handlers):
             handled += count
+            if self.is_stopped.wait(_BREATH_SECONDS if self.settings.uses_sqlite else 0):
+                break
         return handled
 
     def _handle_batch(self, follower: Follower, limit: int) -> int:
@@ -85,7 +90,8 @@ class AlertChanges(Loop):
         try:
             with Session(self.engine) as session, session.begin():
                 now = self.clock()
-                changes = take_changes(follower, session=session, now=now, limit=limit)
+                turns = self._turns[follower]
+                changes = take_changes(follower, turns=turns, session=session, now=now, limit=limit)
                 if changes:
                     settings = current_settings(self.settings, session=session)
                     self._handlers[follower](changes, session=session, now=now, settings=settings)
@@ -114,3 +120,31 @@ class AlertChanges(Loop):
             exc_info=error,
             extra={"follower": follower.value, "alert_id": change.alert_id, "tries": change.tries},
         )
+
+
+class EscalationChanges(AlertChanges):
+    """Begins and ends escalations."""
+
+    name = "alert changes for escalations"
+    followers = (Follower.ESCALATIONS,)
+
+
+class IncidentChanges(AlertChanges):
+    """Opens, extends and closes incidents."""
+
+    name = "alert changes for incidents"
+    followers = (Follower.INCIDENTS,)
+
+
+class WebhookChanges(AlertChanges):
+    """Queues messages to webhooks."""
+
+    name = "alert changes for webhooks"
+    followers = (Follower.WEBHOOKS,)
+
+
+def loops_of(settings: Settings) -> Sequence[type[AlertChanges]]:
+    """Return what a worker runs to tell all followers."""
+    if settings.uses_sqlite:
+        return (AlertChanges,)
+    return EscalationChanges, IncidentChanges, WebhookChanges

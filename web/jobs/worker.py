@@ -22,7 +22,7 @@ from web.database.wal_truncation import start_wal_truncation
 from web.garbage import keep_what_is_loaded
 from web.instance_files import make_private_file
 from web.jobs.alert_batches import AlertBatches
-from web.jobs.alert_changes import AlertChanges
+from web.jobs.alert_changes import loops_of
 from web.jobs.audit_streams import AuditStreaming
 from web.jobs.deletion import run_deletions
 from web.jobs.escalations import Escalations
@@ -48,7 +48,7 @@ _MINUTE = timedelta(minutes=1)
 _LONGEST_PAUSE_SECONDS = 1.0
 #: What looks for work every second or so.
 _LOOPS: tuple[type[Loop], ...] = (
-    *(AlertBatches, AlertChanges, AuditStreaming, Escalations, Heartbeats),
+    *(AlertBatches, AuditStreaming, Escalations, Heartbeats),
     *(Paging, SelfMonitor, WebhookDeliveries),
 )
 
@@ -173,7 +173,8 @@ def main() -> None:
 @contextmanager
 def _running_loops(settings: Settings) -> Iterator[None]:
     with ExitStack() as stack:
-        loops = [stack.enter_context(loop(settings)) for loop in _LOOPS]
+        kinds = (*_LOOPS, *loops_of(settings))
+        loops = [stack.enter_context(loop(settings)) for loop in kinds]
         for loop in loops:
             loop.start()
         start_signs_of_life(loops)

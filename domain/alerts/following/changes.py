@@ -1,25 +1,43 @@
 """Hands the changes of alerts to those who follow them, in order for each alert.
 
-A trigger stores a change in the transaction that makes it (migration 0032), so none is lost. It is
-deleted in the transaction that handles it, so none is handled twice. Two workers share the work:
-each locks the changes that it takes, and the other skips them.
+A trigger stores a change in the transaction that makes it (migrations 0032 and 0059), so none is
+lost. It is deleted in the transaction that handles it, so none is handled twice. Two workers share
+the work: each locks the changes that it takes, and the other skips them.
+
+What is more urgent comes first, and projects take turns, so one alert does not wait for the storm
+of another project.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    column,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+    values,
+)
 from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.following.followers import Follower
+from domain.alerts.reading.incoming import Severity
 from models import AlertChange
 
 #: The pause after the first failure; each further one is twice as long, up to the longest.
 _FIRST_PAUSE = timedelta(seconds=2)
 _LONGEST_PAUSE = timedelta(minutes=5)
 _LONGEST_ERROR = 500
+#: So many projects have a share of a transaction, each of at least so many changes.
+_LEAST_SHARE = 10
 
 
 class ChangeKind(StrEnum):
@@ -59,42 +77,119 @@ class Backlog:
     failing: int
 
 
-def has_due_changes(*, session: Session, now: datetime) -> bool:
-    """Return whether a change waits to be handled; it writes nothing."""
-    return session.scalar(select(AlertChange.id).where(_is_due(now)).limit(1)) is not None
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """The changes of one severity in one project."""
+
+    severity: int
+    project_id: int
+
+
+@dataclass
+class Turns:
+    """Which project of each severity was the last one whose changes a follower took."""
+
+    last: dict[int, int] = field(default_factory=dict)
+
+    def ordered(self, lanes: Sequence[_Lane]) -> Sequence[_Lane]:
+        """Return the most urgent lanes first, and of those alike the next project first."""
+        return sorted(lanes, key=lambda lane: (lane.severity, self._was(lane), lane.project_id))
+
+    def _was(self, lane: _Lane) -> bool:
+        return lane.project_id <= self.last.get(lane.severity, 0)
+
+    def took(self, lane: _Lane) -> None:
+        """Note that it was this lane's turn."""
+        self.last[lane.severity] = lane.project_id
+
+
+def has_due_changes(followers: Collection[Follower], *, session: Session, now: datetime) -> bool:
+    """Return whether a change waits for one of the followers; it writes nothing."""
+    is_due = AlertChange.follower.in_([each.value for each in followers]), _is_due(now)
+    return session.scalar(select(AlertChange.id).where(*is_due).limit(1)) is not None
 
 
 def take_changes(
-    follower: Follower, *, session: Session, now: datetime, limit: int
+    follower: Follower, *, turns: Turns, session: Session, now: datetime, limit: int
 ) -> Sequence[Change]:
-    """Lock and return changes in order, at most one of each alert.
+    """Lock and return changes that are due, at most one of each alert.
 
     A change is not returned before all earlier ones of its alert are handled.
     """
+    lanes = _lanes(follower, session=session)
+    alike = Counter(lane.severity for lane in lanes)
+    taken: list[AlertChange] = []
+    full: list[tuple[_Lane, int]] = []
+    for lane in turns.ordered(lanes):
+        share = min(max(limit // alike[lane.severity], _LEAST_SHARE), limit - len(taken))
+        rows = _take(follower, lane, share, session=session, now=now)
+        taken += rows
+        if rows:
+            turns.took(lane)
+        if len(rows) == share:
+            full.append((lane, rows[-1].id))
+        if len(taken) == limit:
+            break
+    for lane, last_id in full:  # what the shares of others left over
+        rest = limit - len(taken)
+        taken += _take(follower, lane, rest, after=last_id, session=session, now=now)
+    return [_change_of(row) for row in taken]
+
+
+def _lanes(follower: Follower, *, session: Session) -> Sequence[_Lane]:
+    """Return the lanes in which something waits, each by one look into an index."""
+    ranks = values(column("severity", Integer)).data([(each.rank,) for each in Severity]).cte()
+    waiting = select(func.min(AlertChange.project_id)).where(AlertChange.follower == follower.value)
+    first = waiting.where(AlertChange.severity == ranks.c.severity).scalar_subquery()
+    lanes = select(ranks.c.severity, first.label("project_id")).cte("lanes", recursive=True)
+    following = waiting.where(
+        AlertChange.severity == lanes.c.severity, AlertChange.project_id > lanes.c.project_id
+    ).scalar_subquery()
+    lanes = lanes.union_all(
+        select(lanes.c.severity, following).where(lanes.c.project_id.is_not(None))
+    )
+    found = session.execute(
+        select(lanes.c.severity, lanes.c.project_id).where(lanes.c.project_id.is_not(None))
+    )
+    return [_Lane(severity=rank, project_id=project_id) for rank, project_id in found]
+
+
+def _take(
+    follower: Follower, lane: _Lane, limit: int, *, session: Session, now: datetime, after: int = 0
+) -> Sequence[AlertChange]:
+    if not limit:
+        return []
     earlier = aliased(AlertChange)
     waits = exists().where(
         earlier.follower == AlertChange.follower,
         earlier.alert_id == AlertChange.alert_id,
         earlier.id < AlertChange.id,
     )
-    rows = session.scalars(
+    return session.scalars(
         select(AlertChange)
-        .where(AlertChange.follower == follower.value, _is_due(now), ~waits)
+        .where(
+            AlertChange.follower == follower.value,
+            AlertChange.severity == lane.severity,
+            AlertChange.project_id == lane.project_id,
+            AlertChange.id > after,
+            _is_due(now),
+            ~waits,
+        )
         .order_by(AlertChange.id)
         .limit(limit)
         .with_for_update(skip_locked=True, of=AlertChange)
     ).all()
-    return [
-        Change(
-            id=row.id,
-            project_id=row.project_id,
-            alert_id=row.alert_id,
-            kind=ChangeKind(row.kind),
-            created_at=row.created_at,
-            tries=row.tries,
-        )
-        for row in rows
-    ]
+
+
+def _change_of(row: AlertChange) -> Change:
+    return Change(
+        id=row.id,
+        project_id=row.project_id,
+        alert_id=row.alert_id,
+        kind=ChangeKind(row.kind),
+        created_at=row.created_at,
+        tries=row.tries,
+    )
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:

@@ -1,6 +1,6 @@
 """Changes of alerts, told to those who follow them: in order, once, and whoever fails."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,13 +9,14 @@ from flask import Flask
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.changes import Change, ChangeKind, finish, take_changes
+from domain.alerts.following.changes import Change, ChangeKind, Turns, finish, take_changes
 from domain.alerts.following.followers import Follower, follow, unfollow
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.audit.events import Actor
 from domain.projects.members import get_namespace
 from models import AlertChange
 from tests.support.alerts.senders import JSON, item, webhook
+from tests.support.notifications.escalations import Escalated
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.jobs.alert_changes import AlertChanges, Handler
@@ -188,11 +189,77 @@ def test_two_workers_never_take_changes_of_one_alert(project: Project) -> None:
     project.set_status(1, "acknowledged")
     loop = AlertChanges(project.settings)
     with loop, Session(loop.engine) as one, Session(loop.engine) as other:
-        (taken,) = take_changes(Follower.INCIDENTS, session=one, now=NOON, limit=1)
-        (left,) = take_changes(Follower.INCIDENTS, session=other, now=NOON, limit=9)
+        (taken,) = take_changes(Follower.INCIDENTS, turns=Turns(), session=one, now=NOON, limit=1)
+        (left,) = take_changes(Follower.INCIDENTS, turns=Turns(), session=other, now=NOON, limit=9)
         assert taken.alert_id != left.alert_id
         finish([taken], session=one)
         one.commit()
         other.rollback()
-        later = take_changes(Follower.INCIDENTS, session=other, now=NOON, limit=9)
+        later = take_changes(Follower.INCIDENTS, turns=Turns(), session=other, now=NOON, limit=9)
         assert {each.kind for each in later} == {ChangeKind.ACKNOWLEDGED, ChangeKind.OPENED}
+
+
+class Storms(Escalated):
+    """Projects with alerts of which a follower is told, in transactions of 200 changes."""
+
+    def told(self) -> list[tuple[str, int]]:
+        """Let the changes be handled; return kind and alert of each, in order."""
+        told: list[tuple[str, int]] = []
+
+        def handle(changes: Sequence[Change], **_others: Any) -> None:
+            told.extend((each.kind.value, each.alert_id) for each in changes)
+
+        handlers: dict[Follower, Handler] = {Follower.INCIDENTS: handle}
+        with AlertChanges(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
+            loop.run_due()
+        return told
+
+    def followed(self, path: str) -> int:
+        """Create a project whose alerts are followed, and return its id."""
+        project_id = self.project(path)
+        with self.session() as session:
+            follow(project_id, Follower.INCIDENTS, session=session)
+        return project_id
+
+
+@pytest.fixture
+def storms(settings: Settings) -> Iterator[Storms]:
+    made = Storms(settings)
+    yield made
+    made.engine.dispose()
+
+
+@pytest.mark.both_databases
+def test_what_is_more_urgent_is_told_first(storms: Storms) -> None:
+    project_id = storms.followed("acme/storm")
+    storms.alerts(450, severity=1, project_id=project_id)
+    mild = storms.alert(severity=5, project_id=project_id)
+    critical = storms.alert(severity=0, project_id=project_id)
+    told = [alert_id for _, alert_id in storms.told()]
+    assert (told.index(critical), told.index(mild)) == (0, 451)
+    assert len(told) == len(set(told)) == 452
+
+
+@pytest.mark.both_databases
+def test_projects_take_turns(storms: Storms) -> None:
+    stormy = [storms.followed(f"acme/storm-{number}") for number in range(3)]
+    for project_id in stormy:
+        storms.alerts(300, project_id=project_id)
+    quiet = [storms.followed(f"acme/quiet-{number}") for number in range(40)]
+    alone = [storms.alert(project_id=project_id) for project_id in quiet]
+    told = [alert_id for _, alert_id in storms.told()]
+    # Twenty projects have a place in a transaction, and the next ones in the next.
+    assert max(told.index(alert_id) for alert_id in alone) < 3 * 200
+    assert len(told) == len(set(told)) == 940
+
+
+@pytest.mark.both_databases
+def test_an_alert_that_becomes_critical_takes_its_earlier_changes_along(storms: Storms) -> None:
+    project_id = storms.followed("acme/storm")
+    storms.alerts(700, severity=1, project_id=project_id)
+    risen = storms.alert(severity=4, project_id=project_id)
+    storms.raise_severity(risen, 0)
+    told = storms.told()
+    assert [kind for kind, alert_id in told if alert_id == risen] == ["opened", "raised"]
+    assert told.index(("opened", risen)) == 0
+    assert told.index(("raised", risen)) == 200
