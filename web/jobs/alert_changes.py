@@ -74,14 +74,19 @@ class AlertChanges(Loop):
 
     def run_due(self) -> int:
         """Handle all changes that are due, and return how many were handled."""
+        handled = 0
+        while (count := self.look()) and not self.is_stopped.is_set():
+            handled += count
+        return handled + count
+
+    def look(self) -> int:
+        """Handle a transaction of changes for each follower, and return how many were handled."""
         with Session(self.reading) as session:
             if not has_due_changes(self._handlers.keys(), session=session, now=self.clock()):
                 return 0
-        handled = 0
-        while count := sum(self._handle_batch(each, _BATCH) for each in self._handlers):
-            handled += count
-            if self.is_stopped.wait(_BREATH_SECONDS if self.settings.uses_sqlite else 0):
-                break
+        handled = sum(self._handle_batch(each, _BATCH) for each in self._handlers)
+        if self.settings.uses_sqlite:
+            self.is_stopped.wait(_BREATH_SECONDS)
         return handled
 
     def _handle_batch(self, follower: Follower, limit: int) -> int:
