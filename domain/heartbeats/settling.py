@@ -6,6 +6,7 @@ Workers skip what others have locked; a ping waits, so that its response comes a
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -14,10 +15,11 @@ from sqlalchemy.orm import aliased
 
 from domain.alerts.integration_type import IntegrationType
 from domain.alerts.storing.intake import receive_in_transaction
+from domain.alerts.storing.lifecycle import RESOLVED
 from domain.clock import date_and_time
 from domain.database.statements import KeptConnection
 from domain.durations import duration_text
-from domain.heartbeats.reports import Subject, report
+from domain.heartbeats.reports import Subject, fingerprint_of, report
 from domain.heartbeats.schedules import Schedule
 from domain.heartbeats.states import (
     AlertAction,
@@ -32,7 +34,7 @@ from domain.heartbeats.states import (
 )
 from domain.programs.reachability import Unreachable, times_unreachable
 from domain.projects.features import AccessLevel
-from models import Heartbeat, HeartbeatPing, Integration, Project
+from models import Alert, Heartbeat, HeartbeatPing, Integration, Project
 from models.base import UTCDateTime
 
 #: When a project that takes no alerts now is looked at again.
@@ -60,6 +62,7 @@ class FoundHeartbeat(NamedTuple):
     last_ping_kind: str | None
     last_exit_status: int | None
     down_since: datetime | None
+    due_ms: int | None
     takes_alerts: bool
 
 
@@ -90,6 +93,7 @@ ONE = (
         Heartbeat.last_ping_kind,
         Heartbeat.last_exit_status,
         Heartbeat.down_since,
+        Heartbeat.due_ms,
         case(
             (Project.archived_at.is_not(None), False),
             (Project.monitor_access_level == AccessLevel.DISABLED.value, False),
@@ -122,6 +126,17 @@ _LAST_BODY = (
     select(HeartbeatPing.body)
     .where(HeartbeatPing.heartbeat_id == bindparam("heartbeat_id"))
     .order_by(HeartbeatPing.id.desc())
+    .limit(1)
+)
+
+#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0007).
+_ITS_ALERT = (
+    select(Alert.status, Alert.ended_at)
+    .where(
+        Alert.project_id + 0 == bindparam("project_id"),
+        Alert.fingerprint == bindparam("fingerprint"),
+    )
+    .order_by(Alert.id.desc())
     .limit(1)
 )
 
@@ -196,7 +211,7 @@ def _settle(
     if row is None:
         return None
     found = FoundHeartbeat._make(row)
-    decision = _decide(_facts(found), connection=connection, now=now)
+    decision = _decide(found, connection=connection, now=now)
     if decision.action is AlertAction.OPEN and not found.takes_alerts:
         postpone(heartbeat_id, connection=connection, until=now + _CLOSED_PAUSE)
         return None
@@ -210,13 +225,30 @@ def _settle(
     return decision
 
 
-def _decide(facts: Facts, *, connection: KeptConnection, now: datetime) -> Decision:
+def _decide(found: FoundHeartbeat, *, connection: KeptConnection, now: datetime) -> Decision:
+    facts = _facts(found)
+    if facts.is_told:
+        return _decide_again(found, facts, connection=connection, now=now)
     decision = decide(facts, now)
     if facts.state is HeartbeatState.DOWN or decision.state is not HeartbeatState.DOWN:
         return decision
     # It is down for want of a ping: only then does it matter when none could arrive.
     since = min(each for each in (facts.counted_from, facts.started_at, now) if each is not None)
     return decide(facts, now, times_unreachable(since, connection=connection, now=now))
+
+
+def _decide_again(
+    found: FoundHeartbeat, facts: Facts, *, connection: KeptConnection, now: datetime
+) -> Decision:
+    """Decide about one that is down, and whose alert somebody may have resolved."""
+    parameters = {"project_id": found.project_id, "fingerprint": fingerprint_of(found.id)}
+    row = connection.first(_ITS_ALERT, parameters)
+    if row is not None and row[0] != RESOLVED:
+        return decide(facts, now)
+    # One that was deleted counts as resolved from the beginning.
+    ended_at = (row and row[1]) or found.down_since or now
+    times = times_unreachable(ended_at, connection=connection, now=now)
+    return decide(replace(facts, alert_ended_at=ended_at), now, times)
 
 
 def _count_again(
@@ -253,7 +285,15 @@ def _facts(found: FoundHeartbeat) -> Facts:
         counted_from=found.counted_from,
         started_at=moment_of(found.started_ms),
         last_ping_kind=PingKind(found.last_ping_kind) if found.last_ping_kind else None,
+        is_told=found.state == HeartbeatState.DOWN.value and found.has_alert and not _failed(found),
     )
+
+
+def _failed(found: FoundHeartbeat) -> bool:
+    """Return whether it is looked at because of a failure that was reported."""
+    if found.last_ping_kind != PingKind.FAIL.value or found.last_ping_at is None:
+        return False
+    return (found.due_ms or 0) <= milliseconds(found.last_ping_at)
 
 
 def _schedule(found: FoundHeartbeat) -> Schedule:

@@ -10,6 +10,8 @@ from domain.programs.reachability import Unreachable
 
 #: While no ping can arrive, whether one can again is looked at so often.
 _LOOK_AGAIN = timedelta(seconds=10)
+#: However short its interval, an alert that somebody resolved opens again no sooner.
+_SHORTEST_REST = timedelta(minutes=1)
 
 
 class HeartbeatState(StrEnum):
@@ -61,6 +63,10 @@ class Facts:
     counted_from: datetime | None
     started_at: datetime | None
     last_ping_kind: PingKind | None
+    #: Of one that is down: whether its alert has been told of the failure that was reported last.
+    is_told: bool = False
+    #: When something else than a ping resolved its alert; None while that is open.
+    alert_ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,17 +93,41 @@ def decide(facts: Facts, now: datetime, unreachable: Sequence[Unreachable] = ())
     if facts.state is HeartbeatState.PAUSED:
         return _without_problem(facts, due_at=None)
     if facts.state is HeartbeatState.DOWN:
-        failed = facts.last_ping_kind is PingKind.FAIL
-        problem = Problem.FAILED if failed else Problem.MISSED
-        return _down(problem, now)
+        return _still_down(facts, now, unreachable)
     due_at, problem = next_due(facts)
     if due_at is None or due_at > now:
         return _without_problem(facts, due_at=due_at)
     begin = _first_ping_at(facts, problem)
     unheard = [each for each in unreachable if _overlaps(each, begin, due_at)]
     if not unheard:
-        return _down(problem, due_at)
+        return replace(_down(problem, due_at), due_at=_again_at(facts, now))
     return _unheard(facts, unheard[-1], now, unreachable)
+
+
+def _still_down(facts: Facts, now: datetime, unreachable: Sequence[Unreachable]) -> Decision:
+    """Return what becomes of one that is down: a failure is reported at once.
+
+    If somebody resolved the alert and the job still does not report, it opens again.
+    """
+    problem = Problem.FAILED if facts.last_ping_kind is PingKind.FAIL else Problem.MISSED
+    if not facts.is_told:
+        return replace(_down(problem, now), due_at=_again_at(facts, now))
+    waiting = replace(_down(problem, now), action=AlertAction.NOTHING)
+    if facts.alert_ended_at is None:
+        return replace(waiting, due_at=_again_at(facts, now))
+    if any(each.ended_at is None for each in unreachable):
+        return replace(waiting, due_at=now + _LOOK_AGAIN)
+    ends = [each.ended_at for each in unreachable if each.ended_at is not None]
+    # A time ahead of now comes from a clock that was wrong.
+    again_at = _again_at(facts, min(max([facts.alert_ended_at, *ends]), now))
+    if again_at > now:
+        return replace(waiting, due_at=again_at)
+    return replace(_down(problem, again_at), due_at=_again_at(facts, now))
+
+
+def _again_at(facts: Facts, moment: datetime) -> datetime:
+    """Return when an alert that somebody resolved at a moment opens again."""
+    return max(facts.schedule.due_after(moment), moment + _SHORTEST_REST)
 
 
 def _first_ping_at(facts: Facts, problem: Problem) -> datetime:

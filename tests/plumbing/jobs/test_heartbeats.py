@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
 from app import create_app
+from domain.alerts.handling.status import StatusChange, change_status
 from domain.heartbeats.heartbeats import HeartbeatDetails, change_heartbeat
 from domain.heartbeats.schedules import Schedule
 from domain.projects.deletion import delete_project
@@ -214,6 +215,70 @@ def test_a_new_schedule_counts_from_the_last_ping(night: Night) -> None:
         db.session.commit()
     assert night.at(299) == []
     assert night.at(300) == [f"{MISSED}: triggered"]
+
+
+def resolve(night: Night, status: str = "resolved") -> None:
+    """Give the newest alert a status, as a person does."""
+    with night.app.app_context():
+        alert = db.session.scalars(select(Alert).order_by(Alert.iid.desc())).first()
+        assert alert is not None
+        change = StatusChange(status=status, by=None)
+        change_status(alert.project_id, alert.iid, change, session=db.session(), now=night.now)
+        db.session.commit()
+
+
+@pytest.mark.both_databases
+def test_an_alert_that_somebody_resolved_opens_again_if_the_job_still_does_not_report(
+    night: Night,
+) -> None:
+    night.create("--every", "5m", "--grace", "1m")
+    night.ping()
+    assert night.at(360) == [f"{MISSED}: triggered"]
+    # While it is open, it is not reported again.
+    assert night.at(800) == [f"{MISSED}: triggered"]
+    assert night.count(Delivery) == 1
+    resolve(night)
+    assert night.at(800 + 359) == [f"{MISSED}: resolved"]
+    assert night.at(800 + 361) == [f"{MISSED}: resolved", f"{MISSED}: triggered"]
+    with night.app.app_context():
+        alert = db.session.scalars(select(Alert).where(Alert.iid == 2)).one()
+        assert alert.started_at == NOON + timedelta(seconds=800 + 360)
+    night.ping()
+    assert night.at(1_300) == [f"{MISSED}: resolved"] * 2
+
+
+def test_an_alert_that_somebody_ignores_stays_ignored(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "1m")
+    night.ping()
+    night.at(360)
+    resolve(night, "ignored")
+    assert night.at(100_000) == [f"{MISSED}: ignored"]
+
+
+def test_a_failure_that_somebody_resolved_opens_again_and_each_failure_counts(night: Night) -> None:
+    night.create("--every", "5m", "--grace", "1m")
+    failed = "Heartbeat failed: backup"
+    for _ in range(3):
+        night.ping("/fail")
+        night.pass_time(60)
+    assert night.at(100_000) == [f"{failed}: triggered"]
+    with night.app.app_context():
+        assert db.session.scalars(select(Alert)).one().events == 3
+    resolve(night)
+    night.pass_time(100)
+    night.ping("/fail")
+    assert night.alerts() == [f"{failed}: resolved", f"{failed}: triggered"]
+    resolve(night)
+    assert night.at(200_000)[2:] == [f"{failed}: triggered"]
+
+
+def test_a_short_interval_leaves_whoever_resolved_it_a_minute(night: Night) -> None:
+    night.create("--every", "1s", "--grace", "0s")
+    night.ping()
+    night.at(1)
+    resolve(night)
+    assert night.at(60) == [f"{MISSED}: resolved"]
+    assert night.at(63) == [f"{MISSED}: resolved", f"{MISSED}: triggered"]
 
 
 def test_a_project_that_takes_no_alerts_gets_none_until_it_does(night: Night) -> None:
