@@ -19,7 +19,8 @@ available as `/api/v4/releases/changes` (JSON), `/help/releases.atom` (a feed) a
 The running release is the setting `RELEASE`. With the header `Platform-Release: 17.0`, a request
 uses the formats of another release; security rules, limits and expiry still follow the running
 release. Before a removal, the affected responses have `Deprecation`, `Link` to the page of the
-change, and `Sunset` if the release has a date.
+change, and `Sunset` if the release has a date. On a hosted offering, removal can happen any time in
+the month before the release; on an instance of your own, it happens when `RELEASE` is changed.
 
 The schedule has every row of the specification's table, including changes of interfaces that this
 service does not have. *Here* says what this service does.

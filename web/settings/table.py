@@ -105,7 +105,8 @@ class Settings(MonitoringSettings):
     oauth2_device_grant_flow: bool = live(
         default=True,
         kind=kinds.yes_or_no(),
-        doc="Enable the device authorization grant (RFC 8628).",
+        doc="Enable the device authorization grant (RFC 8628). Introduced in release 17.2, on by "
+        "default from 17.3.",
     )
     device_code_lifetime_seconds: int = live(
         300, kinds.whole_number(1, 1_800, "seconds"), "Lifetime of a device code."

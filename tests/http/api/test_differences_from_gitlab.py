@@ -1,0 +1,76 @@
+"""docs/differences-from-gitlab.md is true: what it calls missing is, and what it promises is so."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.http.api.test_projects_api import made, new_group
+from tests.support.accounts.administration import root
+from tests.support.accounts.people import make_application, make_user, signed_in
+from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.oauth.oauth_wire import ask, machine
+from tests.support.service.live import LiveGatebell
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+PAGE = Path("docs/differences-from-gitlab.md").read_text(encoding="utf-8")
+MISSING = re.findall(r"^\| `([A-Z]+) (/api/[^`]*)` \|", PAGE, re.MULTILINE)
+_INSTEAD = re.findall(r"^\| `[A-Z]+ /api/[^`]*` \| `(/[a-z_/:]+)`", PAGE, re.MULTILINE)
+
+
+@pytest.fixture
+def script(gatebell: LiveGatebell) -> Api:
+    return Api(gatebell, make_token(gatebell, root(gatebell)).clear)
+
+
+def test_what_the_page_lists_as_missing_is_not_found(gatebell: LiveGatebell, script: Api) -> None:
+    assert len(MISSING) > 15
+    group = new_group(script)
+    body = {"path": "shop", "namespace_id": group["id"]}
+    project = made(script.send("POST", "/projects", json=body))
+    found = {}
+    for method, path in MISSING:
+        number = project["id"] if "/projects/" in path else group["id"]
+        url = f"{gatebell.url}{path.replace(':id', str(number))}"
+        headers = {"PRIVATE-TOKEN": script.token}
+        found[path] = machine(gatebell).request(method, url, headers=headers).status_code
+    assert set(found.values()) == {404}, found
+
+
+def test_what_it_names_instead_is_there(script: Api) -> None:
+    group = new_group(script)
+    body = {"path": "shop", "namespace_id": group["id"]}
+    number = made(script.send("POST", "/projects", json=body))["id"]
+    assert len(_INSTEAD) > 3
+    for path in _INSTEAD:
+        method = "POST" if path.endswith(":sha") else "GET"
+        at = path.replace(":id", str(number)).replace(":sha", "a" * 40)
+        assert script.send(method, at, json={}).status_code in {200, 400}, path
+
+
+def test_projects_belong_to_groups_whose_visibility_is_theirs(script: Api) -> None:
+    alone = script.send("POST", "/projects", json={"name": "alone"})
+    assert (alone.status_code, alone.json()["errors"][0]["field"]) == (400, "namespace_id")
+    group = new_group(script, visibility="public")
+    assert group["visibility"] == "private"
+    body = {"path": "shop", "namespace_id": group["id"], "visibility": "internal"}
+    assert made(script.send("POST", "/projects", json=body))["namespace"]["kind"] == "group"
+    now = made(script.send("GET", f"/groups/{group['id']}"), 200)
+    assert now["visibility"] == "internal"
+
+
+def test_a_project_goes_at_once(script: Api) -> None:
+    body = {"path": "shop", "namespace_id": new_group(script)["id"]}
+    url = f"/projects/{made(script.send('POST', '/projects', json=body))['id']}"
+    assert script.send("DELETE", url).status_code == 202
+    assert script.send("GET", url).status_code == 404
+
+
+@pytest.mark.parametrize("scope", ["ai_features", "create_runner", "k8s_proxy"])
+def test_scopes_that_only_gitlab_has_are_refused(gatebell: LiveGatebell, scope: str) -> None:
+    assert scope in PAGE
+    person = make_user(gatebell)
+    client = make_application(gatebell, person)
+    landed = ask(signed_in(gatebell, person), gatebell, client, scope=scope)
+    assert "error=invalid_scope" in landed.headers["Location"]
