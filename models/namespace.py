@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, false, func, true
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, false, func, text, true
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -78,6 +78,8 @@ class Project(Base):
     limits_job_token_to_others: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Whether tokens of CI jobs of other projects reach this one only where it allows it.
     limits_job_tokens_of_others: Mapped[bool] = mapped_column(default=True, server_default=true())
+    #: The highest number that a deployment ever had.
+    last_deployment_iid: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     path_key: Mapped[str | None] = folded()
     name_key: Mapped[str | None] = folded()
 

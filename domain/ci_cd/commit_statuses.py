@@ -91,7 +91,9 @@ def report_status(
 ) -> CommitStatusView:
     """Store a status, or change the one that the same job reported before."""
     # Two reports of one job at once become one status; SQLite lets one write at a time anyway.
-    session.execute(select(Project.id).where(Project.id == project_id).with_for_update())
+    # Alerts, which refer to the project, go on.
+    one_at_a_time = select(Project.id).where(Project.id == project_id)
+    session.execute(one_at_a_time.with_for_update(key_share=True))
     row = session.scalar(
         select(CommitStatus).where(
             CommitStatus.project_id == project_id,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Select, case, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.alerts.environments import (
@@ -165,11 +165,23 @@ def get_deployment(project_id: int, deployment_id: int, *, session: Session) -> 
 
 
 def _get(project_id: int, deployment_id: int, *, session: Session) -> Deployment:
-    row = session.scalar(
-        select(Deployment).where(
-            Deployment.project_id == project_id, Deployment.id == deployment_id
-        )
+    return _found(_one(project_id, deployment_id), session=session)
+
+
+def _locked(project_id: int, deployment_id: int, *, session: Session) -> Deployment:
+    """Return a deployment whose status nobody else changes until the transaction ends."""
+    one = _one(project_id, deployment_id).with_for_update(key_share=True)
+    return _found(one.execution_options(populate_existing=True), session=session)
+
+
+def _one(project_id: int, deployment_id: int) -> Select[tuple[Deployment]]:
+    return select(Deployment).where(
+        Deployment.project_id == project_id, Deployment.id == deployment_id
     )
+
+
+def _found(statement: Select[tuple[Deployment]], *, session: Session) -> Deployment:
+    row = session.scalar(statement)
     if row is None:
         message = "Deployment not found in this project."
         raise NotFoundError(message)
@@ -180,15 +192,11 @@ def create_deployment(
     project_id: int, report: DeploymentReport, *, session: Session, now: datetime
 ) -> DeploymentView:
     """Store a deployment, and its environment if that is new."""
-    # Two that begin at once get different numbers; SQLite lets one write at a time anyway.
-    session.execute(select(Project.id).where(Project.id == project_id).with_for_update())
+    iid = _next_iid(project_id, session=session)
     environment = _environment(project_id, report.environment, session=session, now=now)
-    last = session.scalar(
-        select(func.max(Deployment.iid)).where(Deployment.project_id == project_id)
-    )
     row = Deployment(
         project_id=project_id,
-        iid=(last or 0) + 1,
+        iid=iid,
         environment_id=environment.id,
         sha=report.sha,
         ref=report.ref,
@@ -204,6 +212,24 @@ def create_deployment(
     return get_deployment(project_id, row.id, session=session)
 
 
+def _next_iid(project_id: int, *, session: Session) -> int:
+    """Return a number that no deployment of the project ever had.
+
+    The row of the project is locked as its update does, so that alerts, which refer to it, go on.
+    """
+    # The previous release does not count: what it stored meanwhile is found in the table.
+    of_project = select(func.max(Deployment.iid)).where(Deployment.project_id == project_id)
+    stored = func.coalesce(of_project.scalar_subquery(), 0)
+    last = case((stored > Project.last_deployment_iid, stored), else_=Project.last_deployment_iid)
+    return session.scalars(
+        update(Project)
+        .where(Project.id == project_id)
+        .values(last_deployment_iid=last + 1)
+        .returning(Project.last_deployment_iid)
+        .execution_options(synchronize_session=False)
+    ).one()
+
+
 def _environment(project_id: int, name: str, *, session: Session, now: datetime) -> EnvironmentView:
     try:
         return get_environment(project_id, name, session=session)
@@ -215,7 +241,7 @@ def change_deployment(
     project_id: int, deployment_id: int, status: str, *, session: Session, now: datetime
 ) -> DeploymentView:
     """Change the status of a deployment; the one it has is no change."""
-    row = _get(project_id, deployment_id, session=session)
+    row = _locked(project_id, deployment_id, session=session)
     if row.status != status:
         if row.status in _FINISHED and status not in _FINISHED:
             message = f"A deployment that ended as {row.status} cannot become {status}."
@@ -229,7 +255,7 @@ def change_deployment(
 
 def delete_deployment(project_id: int, deployment_id: int, *, session: Session) -> None:
     """Delete a deployment that has ended; raise InvalidError while it runs."""
-    row = _get(project_id, deployment_id, session=session)
+    row = _locked(project_id, deployment_id, session=session)
     if row.status == "running":
         message = "This deployment is running: end it first, with the status canceled."
         raise InvalidError(message, field="status")

@@ -55,6 +55,12 @@ def test_a_deployment_is_reported_changed_listed_and_deleted(project: ApiCaller)
     project.refused("GET", f"/deployments/{made['id']}", status=404)
 
 
+def test_the_number_of_a_deleted_deployment_never_comes_again(project: ApiCaller) -> None:
+    made = [deploy(project, status="success") for _ in range(2)]
+    project.done("DELETE", f"/deployments/{made[1]['id']}", status=204)
+    assert deploy(project)["iid"] == 3
+
+
 @pytest.mark.spec("M4")
 def test_the_filter_by_change_goes_with_its_order_from_16_0_on(
     gatebell: LiveGatebell, project: ApiCaller
