@@ -113,6 +113,8 @@ def post_fork(server: Any, worker: Any) -> None:
     if not reserve_counters(_counters, pid=os.getpid()):
         _log.warning("there is no room to count in: this process counts nothing")
         metrics.disable_counters()
+    else:
+        metrics.start_at_zero()
 
 
 def post_worker_init(worker: Any) -> None:

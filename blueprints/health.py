@@ -9,19 +9,21 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from web.access.marks import open_to_anyone
 from web.admin.instance_state import (
     audit_stream_metrics,
-    upkeep_metrics,
+    lasting_metrics,
+    mail_metrics,
     webhook_metrics,
-    worker_seen_at,
 )
 from web.admin.self_monitor import self_monitor_metrics
 from web.api.description.described import HEALTH, Answer, Description, described
 from web.api.schemas.instance.health import Liveness, Readiness
+from web.commands.version import version
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network
 from web.notifications.metrics import page_metrics
 from web.readiness import certificate_warning, clock_warning, git_warning, readiness_problem
 from web.sealing.proxy_probes import seen_client
+from web.server.process_metrics import process_metrics
 from web.server.tls import served_certificate
 from web.services import settings
 
@@ -80,11 +82,16 @@ def metrics() -> Response:
     if not expected and not is_from_trusted_network(request.environ, settings()):
         return Response(_NOT_FROM_HERE, HTTPStatus.FORBIDDEN, content_type="text/plain")
     certificate = served_certificate()
+    problem = readiness_problem()
     counted = current_metrics(
-        worker_seen_at=worker_seen_at(),
         certificate_expires_at=certificate.expires_at if certificate else None,
         audit_streams=audit_stream_metrics(),
-        collectors=page_metrics(),
-        gauges=(*self_monitor_metrics(), *webhook_metrics(), *upkeep_metrics()),
+        collectors=(*process_metrics(), *page_metrics()),
+        gauges=(
+            *lasting_metrics(problem, version=version()),
+            *self_monitor_metrics(),
+            *webhook_metrics(),
+            *mail_metrics(),
+        ),
     )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)

@@ -1,15 +1,17 @@
 """Prometheus metrics, aggregated over all web processes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import NamedTuple
+from itertools import product
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+
+from domain.alerts.storing.lifecycle import Action
 
 _REQUESTS = Counter(
     "gatebell_http_requests_total",
@@ -96,6 +98,34 @@ class _Counting:
     is_on = True
 
 
+#: What may happen once in months: without a value before, Prometheus sees no increase.
+_AT_ZERO: tuple[tuple[Counter, tuple[tuple[str, ...], ...]], ...] = (
+    (_REQUESTS, tuple(("GET", "(none)", f"{each}xx") for each in (2, 3, 4, 5))),
+    (_ALERTS, tuple((each,) for each in (*Action, "refused"))),
+    (_TOKENS, tuple((each, "issued") for each in sorted(_GRANT_TYPES))),
+    (
+        _TRANSFERS,
+        tuple(
+            product(
+                ("git-upload-pack", "git-receive-pack"),
+                ("done", "failed", "timed out", "bad body", "cut off"),
+            )
+        ),
+    ),
+    (_REGISTRY_EVENTS, (("stored",), ("ignored",), ("unknown_project",))),
+    (_DROPPED_CALLS, (("memory",),)),
+    (_POOL_EVENTS, (("last_connection_taken",), ("timed_out",))),
+    (_DROPPED_LOG_LINES, (("unread",),)),
+)
+
+
+def start_at_zero() -> None:
+    """Let the counters of this process begin with 0, before anything has happened."""
+    for counter, labels in _AT_ZERO:
+        for each in labels:
+            counter.labels(*each)
+
+
 def disable_counters() -> None:
     """Disable the metrics of this process."""
     _Counting.is_on = False
@@ -174,17 +204,18 @@ def count_pool_timeout() -> None:
         _POOL_EVENTS.labels("timed_out").inc()
 
 
-class Gauge(NamedTuple):
+@dataclass(frozen=True)
+class Gauge:
     """A number that was found out for a scrape."""
 
     name: str
     words: str
     value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def current_metrics(
     *,
-    worker_seen_at: datetime | None,
     certificate_expires_at: datetime | None = None,
     audit_streams: Sequence[AuditStreamMetrics] = (),
     gauges: Sequence[Gauge] = (),
@@ -192,8 +223,8 @@ def current_metrics(
 ) -> bytes:
     """Return all metrics in the text format of Prometheus.
 
-    The last worker heartbeat, the destinations of the audit log and further gauges are the
-    database's; the end of the TLS certificate is this process's.
+    The destinations of the audit log and further gauges are the database's; the end of the TLS
+    certificate is this process's.
     """
     registry = CollectorRegistry()
     try:
@@ -201,38 +232,37 @@ def current_metrics(
         counted = generate_latest(registry)
     except ValueError:  # not started by gunicorn: this process is the only one
         counted = generate_latest(REGISTRY)
-    times = _Times(worker_seen_at, certificate_expires_at)
-    found = (times, _AuditStreams(audit_streams), _Gauges(gauges), *collectors)
+    found = (
+        _Certificate(certificate_expires_at),
+        _AuditStreams(audit_streams),
+        _Gauges(gauges),
+        *collectors,
+    )
     return counted + b"".join(generate_latest(each) for each in found)
 
 
 @dataclass(frozen=True)
 class _Gauges(Collector):
-    """A collector of gauges without labels."""
+    """A collector of gauges, each with one set of labels."""
 
     gauges: Sequence[Gauge]
 
     def collect(self) -> Iterator[Metric]:
         """Return the gauges."""
         for each in self.gauges:
-            yield GaugeMetricFamily(each.name, each.words, value=each.value)
+            gauge = GaugeMetricFamily(each.name, each.words, labels=list(each.labels))
+            gauge.add_metric(list(each.labels.values()), each.value)
+            yield gauge
 
 
 @dataclass(frozen=True)
-class _Times(Collector):
-    """A collector of times that are found out at each scrape."""
+class _Certificate(Collector):
+    """A collector of the end of the TLS certificate."""
 
-    worker_seen_at: datetime | None
     certificate_expires_at: datetime | None
 
     def collect(self) -> Iterator[Metric]:
-        """Return the last worker heartbeat and the end of the TLS certificate, if any."""
-        if self.worker_seen_at is not None:
-            yield GaugeMetricFamily(
-                "gatebell_worker_last_seen_timestamp_seconds",
-                "When a background worker last reported; each one reports once a minute.",
-                value=self.worker_seen_at.timestamp(),
-            )
+        """Return the end of the TLS certificate, if there is one."""
         if self.certificate_expires_at is not None:
             yield GaugeMetricFamily(
                 "gatebell_tls_certificate_expiry_timestamp_seconds",

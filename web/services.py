@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
 from time import monotonic
@@ -102,6 +102,8 @@ class Services:
     token_refusals: RefusalSampler[tuple[int, str]]
     calls: CallCounter
     write_probe: WriteProbe
+    #: When periodic jobs last had their turn, as far as this process knows.
+    last_turns: dict[str, datetime] = field(default_factory=dict)
 
 
 def services() -> Services:

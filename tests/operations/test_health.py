@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from tests.support.service.live import LiveGatebell
+from tests.support.service.live import LiveGatebell, NewService, running
 
 
 def test_alive_and_ready(gatebell: LiveGatebell) -> None:
@@ -25,6 +25,24 @@ def test_metrics_add_up_what_all_web_processes_have_done(gatebell: LiveGatebell)
         )
         assert set(answers) == {200}
     assert counted(gatebell, '/healthz",status="2xx"}') == before + 40
+
+
+@pytest.mark.one_database("sqlite")
+def test_what_rarely_happens_is_counted_from_zero_and_processes_are_measured(
+    new_service: NewService,
+) -> None:
+    live = new_service("sqlite", only="web", WEB_CONCURRENCY="2")
+    with running(live):
+        told = requests.get(f"{live.url}/metrics", timeout=10).text
+    assert 'gatebell_database_pool_events_total{event="timed_out"} 0.0\n' in told
+    assert 'gatebell_http_requests_total{method="GET",route="(none)",status="5xx"} 0.0\n' in told
+    assert 'gatebell_alerts_total{outcome="refused"} 0.0\n' in told
+    assert 'gatebell_dropped_log_lines_total{reason="unread"} 0.0\n' in told
+    measured = dict(line.split() for line in told.splitlines() if line.startswith("process_"))
+    # The server and two web processes.
+    assert float(measured["process_resident_memory_bytes"]) > 100 * 2**20
+    assert float(measured["process_cpu_seconds_total"]) > 0
+    assert float(measured["process_start_time_seconds"]) > 1.7e9
 
 
 @pytest.mark.one_database("sqlite")

@@ -3,8 +3,10 @@
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.support.alerts.monitoring import PROGRAMS, is_installed
 from tests.support.service.live import ROOT
@@ -37,8 +39,8 @@ tests:
         exp_alerts:
           - exp_labels: {severity: high, channel: apprise}
             exp_annotations: {summary: "Pages by apprise were given up"}
-      - {eval_time: 5m, alertname: GatebellWorkerSilent, exp_alerts: []}
-      - eval_time: 6m
+      - {eval_time: 6m, alertname: GatebellWorkerSilent, exp_alerts: []}
+      - eval_time: 7m
         alertname: GatebellWorkerSilent
         exp_alerts:
           - exp_labels: {severity: critical}
@@ -46,17 +48,139 @@ tests:
 """
 
 
+#: What a fault does to the series, and the alert that tells of it after ten minutes, with its
+#: labels and its sentence.
+_FAULTS: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
+    "a host is down": (
+        {'up{job="gatebell", instance="one"}': "0x20"},
+        "GatebellDown",
+        {"severity": "critical", "job": "gatebell", "instance": "one"},
+        "one does not answer",
+    ),
+    "Prometheus knows of no host": (
+        {'up{job="other", instance="one"}': "1x20"},
+        "GatebellDown",
+        {"severity": "critical", "job": "gatebell"},
+        "Every host does not answer",
+    ),
+    "the database is away": (
+        {'gatebell_ready{reason="away", instance="one"}': "0x20"},
+        "GatebellNotReady",
+        {"severity": "critical", "reason": "away", "instance": "one"},
+        "one cannot serve requests: away",
+    ),
+    "no host says whether it is ready": (
+        {"other": "0x20"},
+        "GatebellNotReady",
+        {"severity": "critical"},
+        "No host cannot serve requests: unknown",
+    ),
+    "the database is away, and the worker with it": (
+        {'gatebell_worker_last_seen_timestamp_seconds{instance="one"}': "60x20"},
+        "GatebellWorkerSilent",
+        {"severity": "critical"},
+        "No background worker of Gatebell runs, so nobody is paged",
+    ),
+    "no worker ever ran, as its series says": (
+        {'gatebell_worker_last_seen_timestamp_seconds{instance="one"}': "0x20"},
+        "GatebellWorkerSilent",
+        {"severity": "critical"},
+        "No background worker of Gatebell runs, so nobody is paged",
+    ),
+    "there is no series of a worker": (
+        {"other": "0x20"},
+        "GatebellWorkerSilent",
+        {"severity": "critical"},
+        "No background worker of Gatebell runs, so nobody is paged",
+    ),
+    "there is no series of pruning": (
+        {"other": "0x20"},
+        "GatebellNotPruned",
+        {"severity": "medium"},
+        "Gatebell has removed nothing that expired for an hour",
+    ),
+    "a request finds no connection for the first time": (
+        {'gatebell_database_pool_events_total{event="timed_out", instance="one"}': "0x8 1 1 1"},
+        "GatebellPoolExhausted",
+        {"severity": "high", "instance": "one"},
+        "Requests to one found no connection to the database",
+    ),
+    "nobody reads the log": (
+        {'gatebell_dropped_log_lines_total{reason="unread", instance="one"}': "0x8 7 7 7"},
+        "GatebellLogUnread",
+        {"severity": "high", "instance": "one"},
+        "Nobody reads the log of one, and lines are missing",
+    ),
+    "a host starts again and again": (
+        {'process_start_time_seconds{job="gatebell", instance="one"}': "0 1 2 3 4 4 4 4 4 4 4 4"},
+        "GatebellRestarts",
+        {"severity": "high", "job": "gatebell", "instance": "one"},
+        "one has started 4 times in half an hour",
+    ),
+}
+#: Alerts that may not fire when all is well, and the series then.
+_WELL = {
+    'up{job="gatebell", instance="one"}': "1x120",
+    'gatebell_ready{reason="ok", instance="one"}': "1x120",
+    "gatebell_worker_last_seen_timestamp_seconds": "0+60x120",
+    "gatebell_prune_last_started_timestamp_seconds": "0+60x120",
+    'gatebell_dropped_log_lines_total{reason="unread", instance="one"}': "0x120",
+    'process_start_time_seconds{job="gatebell", instance="one"}': "1x120",
+    'gatebell_build_info{version="1", instance="one"}': "1x120",
+    'gatebell_build_info{version="1", instance="two"}': "1x120",
+}
+
+
+def series(values: dict[str, str]) -> list[dict[str, str]]:
+    return [{"series": name, "values": each} for name, each in values.items()]
+
+
+@pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring brings Prometheus")
+def test_the_rules_to_deploy_tell_of_each_fault_and_of_nothing_else(tmp_path: Path) -> None:
+    rules = (ROOT / "deploy" / "prometheus" / "gatebell-rules.yml").read_text(encoding="utf-8")
+    names = re.findall(r"- alert: (\w+)", rules)
+    cases: list[dict[str, Any]] = [
+        {
+            "name": fault,
+            "interval": "1m",
+            "input_series": series(values),
+            "alert_rule_test": [
+                {
+                    "eval_time": "10m",
+                    "alertname": alert,
+                    "exp_alerts": [
+                        {"exp_labels": labels, "exp_annotations": {"summary": sentence}}
+                    ],
+                }
+            ],
+        }
+        for fault, (values, alert, labels, sentence) in _FAULTS.items()
+    ]
+    well = [{"eval_time": "110m", "alertname": name, "exp_alerts": []} for name in names]
+    cases.append(
+        {"name": "all is well", "interval": "1m", "input_series": series(_WELL)}
+        | {"alert_rule_test": well}
+    )
+    tests = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": cases}
+    promtool(tmp_path, rules, yaml.safe_dump(tests))
+
+
 @pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring brings Prometheus")
 def test_the_rules_about_pages_fire_when_they_should(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "notifications.md").read_text(encoding="utf-8")
     found = re.search(r"```yaml\n(groups:.*?)```", text, re.DOTALL)
     assert found is not None
-    (tmp_path / "rules.yml").write_text(found[1], encoding="utf-8")
-    (tmp_path / "tests.yml").write_text(_TESTS, encoding="utf-8")
+    promtool(tmp_path, found[1], _TESTS)
+
+
+def promtool(folder: Path, rules: str, tests: str) -> None:
+    """Check rules and run their tests."""
+    (folder / "rules.yml").write_text(rules, encoding="utf-8")
+    (folder / "tests.yml").write_text(tests, encoding="utf-8")
     for command in (("check", "rules", "rules.yml"), ("test", "rules", "tests.yml")):
         done = subprocess.run(
             [str(PROGRAMS / "promtool"), *command],
-            cwd=tmp_path,
+            cwd=folder,
             capture_output=True,
             text=True,
             check=False,

@@ -17,11 +17,12 @@ from domain.webhooks.upkeep import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.self_monitor import self_monitor_state
 from web.admin.setting_changes import settings_now
+from web.database.schema import newest_known_revision
 from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
 from web.readiness import readiness_problem
 from web.server.bootstrap import FIRST_USERNAME, has_first_password
-from web.services import now, settings
+from web.services import now, services, settings
 
 _log = logging.getLogger("gatebell.worker")
 
@@ -71,13 +72,63 @@ def state_of_the_instance() -> InstanceState:
 
 
 def worker_seen_at() -> datetime | None:
-    """Return the time of the last worker heartbeat; None if there was none or it is unknown."""
+    """Return the time of the last worker heartbeat; None if none is known."""
+    return _last_turn(WORKER_HEARTBEAT)
+
+
+def _last_turn(job: str) -> datetime | None:
+    """Return when a job last had its turn; the last known one while the database is away."""
+    known = services().last_turns
     try:
-        return last_turn(WORKER_HEARTBEAT, session=db.session())
+        found = last_turn(job, session=db.session())
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning("the state of the worker is unknown", extra={"reason": type(error).__name__})
-        return None
+        told = {"job": job, "reason": type(error).__name__}
+        _log.warning("the last run of a job is unknown", extra=told)
+        return known.get(job)
+    if found is not None:
+        known[job] = found
+    return found
+
+
+def lasting_metrics(problem: str | None, *, version: str) -> Sequence[Gauge]:
+    """Return what is told even while the database is away: rules must not fall silent then.
+
+    `problem` is the readiness problem.
+    """
+    return (
+        Gauge(
+            "gatebell_ready",
+            "Whether requests can be served, and why not; see /readyz.",
+            int(problem is None),
+            {"reason": problem or "ok"},
+        ),
+        Gauge(
+            "gatebell_build_info",
+            "The version that this host runs, and the newest migration that it knows.",
+            1,
+            {"version": version, "migration": newest_known_revision()},
+        ),
+        Gauge(
+            "gatebell_worker_last_seen_timestamp_seconds",
+            "When a background worker last reported, which each does once a minute; 0 if never.",
+            _timestamp(worker_seen_at()),
+        ),
+        Gauge(
+            "gatebell_prune_last_started_timestamp_seconds",
+            "When pruning began last, which it does every ten minutes; 0 if never.",
+            _timestamp(_last_turn(PRUNE)),
+        ),
+        Gauge(
+            "gatebell_database_pool_size",
+            "Connections to the database of each of the two pools of a web process.",
+            settings().database_pool_size,
+        ),
+    )
+
+
+def _timestamp(moment: datetime | None) -> float:
+    return moment.timestamp() if moment else 0.0
 
 
 def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
@@ -121,21 +172,15 @@ def webhook_metrics() -> Sequence[Gauge]:
     )
 
 
-def upkeep_metrics() -> Sequence[Gauge]:
-    """Return what waits in the outbox, and when pruning began; nothing if it is unknown."""
+def mail_metrics() -> Sequence[Gauge]:
+    """Return what waits in the outbox; nothing if it is unknown."""
     try:
-        mail, pruned_at = queue_state(session=db.session()), last_turn(PRUNE, session=db.session())
+        mail = queue_state(session=db.session())
     except SQLAlchemyError as error:
         db.session.rollback()
         _log.warning("the state of e-mail is unknown", extra={"reason": type(error).__name__})
         return ()
-    pruning = Gauge(
-        "gatebell_prune_last_started_timestamp_seconds",
-        "When pruning began last; every ten minutes.",
-        pruned_at.timestamp() if pruned_at else 0.0,
-    )
     return (
-        *([pruning] if pruned_at else []),
         Gauge("gatebell_mail_queue_messages", "E-mail that waits to be sent.", mail.waiting),
         Gauge(
             "gatebell_mail_queue_age_seconds",
@@ -146,11 +191,6 @@ def upkeep_metrics() -> Sequence[Gauge]:
             "gatebell_mail_failing_messages",
             "E-mail that waits because an attempt has failed.",
             mail.failing,
-        ),
-        Gauge(
-            "gatebell_database_pool_size",
-            "Connections to the database of each of the two pools of a web process.",
-            settings().database_pool_size,
         ),
     )
 

@@ -49,7 +49,7 @@ def _fail_to_take(kept: KeptConnections) -> None:
 
 
 def test_mail_that_waits_and_pruning_are_told(client: FlaskClient) -> None:
-    assert "gatebell_prune_last_started_timestamp_seconds" not in scraped(client)
+    assert scraped(client)["gatebell_prune_last_started_timestamp_seconds"] == 0
     message = NewMessage(key="k", recipient="a@acme.example", subject="s", text="t")
     with client.application.app_context():
         queue_messages([message], session=db.session(), now=now() - timedelta(minutes=5))

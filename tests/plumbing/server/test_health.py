@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
+from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, claim_turn
 from tests.support.service.live import SECRET_KEY
+from web.database.schema import newest_known_revision
 from web.extensions import db
 from web.settings.reader import Settings, read_settings
 
@@ -40,6 +44,38 @@ def test_while_the_database_is_away_the_process_is_alive_but_not_ready(
     assert answer.json == {"status": "unavailable", "database": "away"}
     assert int(answer.headers["Retry-After"]) > 0
     assert client.get("/healthz").status_code == 200
+
+
+def test_while_the_database_is_away_metrics_say_so_and_keep_what_rules_ask_for(
+    tmp_path: Path, make_app: Callable[[Settings], Flask]
+) -> None:
+    nowhere = {
+        "DATABASE_URL": "postgresql://127.0.0.1:1/none",
+        "INSTANCE_PATH": str(tmp_path),
+        "SECRET_KEY": SECRET_KEY,
+    }
+    told = make_app(read_settings(nowhere)).test_client().get("/metrics").text
+    assert 'gatebell_ready{reason="away"} 0.0\n' in told
+    assert f'gatebell_build_info{{migration="{newest_known_revision()}",version="' in told
+    for name in ("worker_last_seen", "prune_last_started"):
+        assert f"gatebell_{name}_timestamp_seconds 0.0\n" in told
+
+
+def test_the_last_known_times_stay_while_the_database_does_not_tell(
+    app: Flask, client: FlaskClient
+) -> None:
+    seen = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
+    with app.app_context(), Session(db.engine) as session, session.begin():
+        for job in (WORKER_HEARTBEAT, PRUNE):
+            claim_turn(job, period=timedelta(minutes=1), session=session, now=seen)
+    told = client.get("/metrics").text
+    assert 'gatebell_ready{reason="ok"} 1.0\n' in told
+    times = [line for line in told.splitlines() if "_timestamp_seconds 1.7" in line]
+    assert len(times) == 2
+    with app.app_context(), db.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE job_turns RENAME TO gone"))
+    again = client.get("/metrics").text
+    assert [line for line in again.splitlines() if "_timestamp_seconds 1.7" in line] == times
 
 
 @pytest.mark.one_database("postgres")
