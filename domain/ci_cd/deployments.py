@@ -174,13 +174,13 @@ def _locked(project_id: int, deployment_id: int, *, session: Session) -> Deploym
     return _found(one.execution_options(populate_existing=True), session=session)
 
 
-def _one(project_id: int, deployment_id: int) -> Select[tuple[Deployment]]:
+def _one(project_id: int, deployment_id: int) -> Select[Deployment]:
     return select(Deployment).where(
         Deployment.project_id == project_id, Deployment.id == deployment_id
     )
 
 
-def _found(statement: Select[tuple[Deployment]], *, session: Session) -> Deployment:
+def _found(statement: Select[Deployment], *, session: Session) -> Deployment:
     row = session.scalar(statement)
     if row is None:
         message = "Deployment not found in this project."
