@@ -83,13 +83,23 @@ class Escalation(Base):
     #: The number of the round, from 1.
     round: Mapped[int] = mapped_column(SmallInteger)
     #: The index of the next step, from 0.
+    #: So many as the policy has steps: all of the round were taken.
     step: Mapped[int] = mapped_column(SmallInteger)
     #: Delays of steps count from here.
     round_began_at: Mapped[datetime]
     #: When the next step is due, or a mute is looked at again; NULL when it ended.
     next_at: Mapped[datetime | None]
-    #: Whether a step of this round has paged somebody.
+    #: Whether a message of this round was accepted by somebody's mail server or channel.
     has_reached: Mapped[bool]
+    #: When the pages of the last step count as failed if none of them was accepted; NULL if none
+    #: is waited for.
+    judge_at: Mapped[datetime | None]
+    #: When those who were paged before the alert opened again are paged again; NULL for never.
+    again_at: Mapped[datetime | None]
+    #: When somebody was last paged, also for earlier alerts of the same story.
+    last_paged_at: Mapped[datetime | None]
+    #: When something was last decided. Ahead of the clock, it tells that the clock was wrong.
+    decided_at: Mapped[datetime | None]
     #: Since when, by what and until when it is held back.
     held_since: Mapped[datetime | None]
     held_by: Mapped[str | None] = mapped_column(Text)
@@ -104,7 +114,14 @@ class Escalation(Base):
             postgresql_where=text("next_at IS NOT NULL"),
             sqlite_where=text("next_at IS NOT NULL"),
         ),
-        # Those of a policy that is deleted.
+        # Those whose clock was ahead.
+        Index(
+            "ix_escalations_decided_at",
+            "decided_at",
+            postgresql_where=text("next_at IS NOT NULL"),
+            sqlite_where=text("next_at IS NOT NULL"),
+        ),
+        # Those of a policy that is deleted or changed.
         Index(
             "ix_escalations_policy_id",
             "policy_id",
@@ -139,3 +156,10 @@ class EscalationPage(Base):
     round: Mapped[int] = mapped_column(SmallInteger)
     step: Mapped[int] = mapped_column(SmallInteger)
     paged_at: Mapped[datetime] = mapped_column(index=True)
+    #: The escalation, and the key of its page; NULL for pages of releases that kept neither.
+    escalation_id: Mapped[int | None] = mapped_column(BigId, index=True)
+    page_key: Mapped[str | None] = mapped_column(String(255))
+    #: What became of the page, a `domain.notifications.states.PageState`; NULL until known.
+    outcome: Mapped[str | None] = mapped_column(String(16))
+
+    __table_args__ = (Index("uq_escalation_pages_page_key", "page_key", unique=True),)

@@ -2,7 +2,16 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, SmallInteger, String, Text
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    Integer,
+    SmallInteger,
+    String,
+    Text,
+    false,
+)
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -143,6 +152,11 @@ class Page(Base):
     )
     #: Since when it is not sent any more.
     withdrawn_at: Mapped[datetime | None]
+    #: `accepted` by a contact, or `failed` at all of them so far; NULL until then.
+    outcome: Mapped[str | None] = mapped_column(String(16))
+    outcome_at: Mapped[datetime | None]
+    #: Whether the escalation is still to be told of the outcome.
+    has_news: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
         Index(
@@ -153,19 +167,25 @@ class Page(Base):
             sqlite_where=sql("batch_id IS NULL AND withdrawn_at IS NULL"),
         ),
         Index("ix_pages_created_at", "created_at"),
+        Index(
+            "ix_pages_news",
+            "id",
+            postgresql_where=sql("has_news"),
+            sqlite_where=sql("has_news"),
+        ),
     )
 
 
 class PageMessage(Base):
-    """A message to one contact: pages, the code that confirms it, or a test."""
+    """A message to one contact: pages, a notice, the code that confirms it, or a test."""
 
     __tablename__ = "page_messages"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     contact_id: Mapped[int] = mapped_column(ForeignKey("contacts.id", ondelete="CASCADE"))
-    #: page, code or test.
+    #: page, notice, code or test.
     kind: Mapped[str] = mapped_column(String(16))
-    #: NULL for codes and tests.
+    #: NULL for all but pages.
     batch_id: Mapped[int | None] = mapped_column(
         ForeignKey("page_batches.id", ondelete="CASCADE"), index=True
     )
@@ -176,6 +196,11 @@ class PageMessage(Base):
     outcome: Mapped[str | None] = mapped_column(String(16))
     tries: Mapped[int] = mapped_column(Integer, default=0)
     last_error: Mapped[str | None] = mapped_column(Text)
+    #: Of a notice, which has no pages that say what is true when it is sent. A contact gets one
+    #: with each key.
+    key: Mapped[str | None] = mapped_column(String(255))
+    subject: Mapped[str | None] = mapped_column(String(255))
+    text: Mapped[str | None] = mapped_column(Text)
 
     __table_args__ = (
         Index(
@@ -186,6 +211,7 @@ class PageMessage(Base):
             sqlite_where=sql("ended_at IS NULL"),
         ),
         Index("ix_page_messages_contact_id_id", "contact_id", "id"),
+        Index("uq_page_messages_contact_id_key", "contact_id", "key", unique=True),
         Index("ix_page_messages_ended_at", "ended_at"),
     )
 

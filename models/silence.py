@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, String, Text
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -87,3 +87,5 @@ class FlapSetting(Base):
     hold_minutes: Mapped[int]
     #: An acknowledged alert that opens again so many minutes after its end continues; 0 for never.
     reopen_minutes: Mapped[int]
+    #: Whether critical alerts that flap are held back as well.
+    holds_critical: Mapped[bool] = mapped_column(default=False, server_default=false())

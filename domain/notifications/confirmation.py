@@ -10,7 +10,7 @@ from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.contacts import ContactView, Owner, get_row, view_of
-from domain.notifications.outbox import MessageKind, queue_message
+from domain.notifications.queueing import MessageKind, queue_message
 from domain.randomness import random_letters
 from models import Contact
 

@@ -15,6 +15,7 @@ from domain.accounts.users import checked_email
 from domain.clock import written
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring, UndecipherableError
+from domain.notifications.outcomes import contact_is_going
 from models import Contact
 
 #: Each one gets every page, so more would only be a burden.
@@ -196,14 +197,16 @@ def get_contact(contact_id: int, owner: Owner, *, session: Session) -> ContactVi
     return view_of(get_row(contact_id, owner, session=session))
 
 
-def delete_contact(contact_id: int, owner: Owner, *, session: Session) -> ContactView:
+def delete_contact(
+    contact_id: int, owner: Owner, *, session: Session, now: datetime
+) -> ContactView:
     """Delete a contact with what waits for it, and return what it was."""
     row = get_row(contact_id, owner, session=session)
     if row.address_ciphertext is None:
         message = "Your account's e-mail address cannot be deleted. Add another contact instead."
         raise InvalidError(message, field="contact")
     view = view_of(row)
-    session.delete(row)
+    contact_is_going(row, session=session, now=now)
     return view
 
 

@@ -7,17 +7,17 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.database.failures import is_lost, is_of_database
-from domain.database.upsert import insert_into
-from domain.notifications.contacts import EMAIL_LANE, ContactType
-from domain.notifications.failures import record_unreachable
-from domain.notifications.outbox import queue_batch
+from domain.notifications.contacts import ContactType
+from domain.notifications.outcomes import recipient_cannot
 from domain.notifications.paging import PageKind, earliest_leave
+from domain.notifications.queueing import account_contact, queue_batch
 from domain.notifications.recipients import GATHERING_PAUSE
+from domain.notifications.states import PageEvent
 from domain.projects.access import Permissions, namespace_of
 from domain.projects.views import Viewer
 from models import Alert, Contact, Page, PageBatch, PageRecipient, Project, User
@@ -28,6 +28,9 @@ _RECIPIENTS = 50
 _AFTER_FAILURE = timedelta(minutes=1)
 #: Where another transaction was in the way.
 _AFTER_LOCK = timedelta(seconds=1)
+_NOT_ACTIVE = "is not active: not paged"
+_NO_ACCESS = "has no access to the alerts of the project: not paged"
+_NO_CONTACT = "could not be paged: there is no confirmed contact"
 
 
 def has_due_recipients(*, session: Session, now: datetime) -> bool:
@@ -111,7 +114,7 @@ class _Gathering:
         hidden = {project_id for project_id, _, _ in found} - seen
         if hidden:
             of_hidden = select(Alert.id).where(Alert.project_id.in_(hidden))
-            self._withdraw(Page.alert_id.in_(of_hidden))
+            self._cannot(self._why_not(), PageEvent.NOT_ALLOWED, Page.alert_id.in_(of_hidden))
         worst: dict[PageKind, int] = {}
         for project_id, kind, severity in found:
             if project_id in seen:
@@ -128,6 +131,16 @@ class _Gathering:
         user = self._session.get_one(User, self._recipient.user_id)
         return seen_projects(user, projects, session=self._session, now=self._now)
 
+    def _why_not(self) -> str:
+        user_id = self._recipient.user_id
+        user = self._session.get(User, user_id) if user_id is not None else None
+        return _NOT_ACTIVE if user is not None and user.state != ACTIVE else _NO_ACCESS
+
+    def _cannot(self, why: str, event: PageEvent, *conditions: ColumnElement[bool]) -> None:
+        due = *self._is_due(), *conditions
+        recipient_cannot(self._recipient, why, event, *due, session=self._session, now=self._now)
+        self._withdraw(*conditions)
+
     def _withdraw(self, *conditions: ColumnElement[bool]) -> None:
         self._session.execute(
             update(Page)
@@ -139,10 +152,7 @@ class _Gathering:
     def _leave(self, worst: Mapping[PageKind, int]) -> None:
         contact_ids = self._contacts()
         if not contact_ids:
-            record_unreachable(
-                self._recipient, *self._is_due(), session=self._session, now=self._now
-            )
-            self._withdraw()
+            self._cannot(_NO_CONTACT, PageEvent.NO_CONTACT)
             return
         batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
         self._session.add(batch)
@@ -165,8 +175,10 @@ class _Gathering:
         if recipient.contact_id is not None:
             return [recipient.contact_id]
         user_id = recipient.user_id
-        confirmed = self._session.scalars(
-            select(Contact.id)
+        email = ContactType.EMAIL.value
+        is_on = or_(Contact.failing_since.is_(None), Contact.type == email)
+        confirmed = self._session.execute(
+            select(Contact.id, is_on)
             .where(
                 Contact.user_id == user_id,
                 Contact.confirmed_at.is_not(None),
@@ -174,9 +186,13 @@ class _Gathering:
             )
             .order_by(Contact.id)
         ).all()
-        if confirmed or not self._sends_mail or user_id is None:
-            return confirmed
-        return [_account_contact(user_id, session=self._session, now=self._now)]
+        contact_ids = [contact_id for contact_id, _ in confirmed]
+        if user_id is None or not self._sends_mail or any(is_on for _, is_on in confirmed):
+            return contact_ids
+        # There is none, or all of them fail. Of e-mail it may be the server, and the address of the
+        # account follows when an attempt has shown that it is not.
+        account = account_contact(user_id, session=self._session, now=self._now)
+        return [*contact_ids, account]
 
 
 def seen_projects(
@@ -195,27 +211,3 @@ def _leave_at(
 ) -> datetime | None:
     kind = PageKind.FIRING if PageKind.FIRING in worst else PageKind.FOLLOW_UP
     return earliest_leave(recipient, kind, severity=worst[kind], now=now)
-
-
-def _account_contact(user_id: int, *, session: Session, now: datetime) -> int:
-    """Return the contact that stands for the e-mail address of an account; created once."""
-    is_theirs = Contact.user_id == user_id, Contact.address_ciphertext.is_(None)
-    found = session.scalar(select(Contact.id).where(*is_theirs))
-    if found is None:
-        values = {
-            "user_id": user_id,
-            "type": ContactType.EMAIL.value,
-            "label": "Account email",
-            "shown_address": "",
-            "lane": EMAIL_LANE,
-            "created_at": now,
-            "confirmed_at": now,
-            "code_tries": 0,
-            "claim": 0,
-            "tries": 0,
-        }
-        session.execute(
-            insert_into(Contact, session=session).values(values).on_conflict_do_nothing()
-        )
-        found = session.scalars(select(Contact.id).where(*is_theirs)).one()
-    return found

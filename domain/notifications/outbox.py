@@ -8,43 +8,32 @@ alerts that wait for the same contact are sent as one, so nobody gets a flood af
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import StrEnum
 
-from sqlalchemy import ColumnElement, bindparam, case, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
+from domain.accounts.users import ACTIVE
 from domain.database.upsert import insert_into
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.contacts import ContactType
-from domain.notifications.failures import record_given_up
+from domain.notifications.failures import record_failed, record_given_up
 from domain.notifications.messages import Content, code_content, page_content, test_content
-from domain.notifications.pauses import GIVE_UP_AFTER, NEW_MESSAGE_PAUSE, pause_after
+from domain.notifications.outcomes import (
+    batches_without,
+    failed_batches,
+    pages_accepted,
+    pages_failed,
+)
+from domain.notifications.pauses import GIVE_UP_AFTER, pause_after
 from domain.notifications.policy import PagingPolicy
-from models import Contact, PageMessage, PageTotal, User
+from domain.notifications.queueing import RETRIED, MessageKind, account_contact, queue_batch
+from domain.notifications.states import MessageEvent, MessageState, PageEvent, message_after
+from models import Contact, Page, PageMessage, PageTotal, User
 
 #: Longer than an attempt may take, so that a claim outlives it. After a worker was killed, its
 #: contacts wait for so long.
 CLAIM_LIFETIME = timedelta(seconds=30)
 _LONGEST_ERROR = 500
-
-
-class MessageKind(StrEnum):
-    """What a message is for."""
-
-    PAGE = "page"
-    CODE = "code"
-    TEST = "test"
-
-
-class Outcome(StrEnum):
-    """How a message ended."""
-
-    SENT = "sent"
-    GIVEN_UP = "given_up"
-    #: A code or a test that was not sent; these are tried once.
-    FAILED = "failed"
-    #: Nothing of it had to be said any more.
-    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,40 +65,6 @@ OUTCOME_OF_MESSAGE = select(PageMessage.outcome, PageMessage.last_error).where(
 
 class LostAddressError(Exception):
     """No key opens the address any more; the text is for people."""
-
-
-def queue_batch(
-    batch_id: int, contact_ids: Sequence[int], *, session: Session, now: datetime
-) -> None:
-    """Queue the pages of a batch for contacts."""
-    for contact_id in contact_ids:
-        _queue(contact_id, MessageKind.PAGE, batch_id, session=session, now=now)
-
-
-def queue_message(contact_id: int, kind: MessageKind, *, session: Session, now: datetime) -> int:
-    """Queue a test or a code for a contact and return the id of the message."""
-    return _queue(contact_id, kind, None, session=session, now=now)
-
-
-def _queue(
-    contact_id: int, kind: MessageKind, batch_id: int | None, *, session: Session, now: datetime
-) -> int:
-    message = PageMessage(
-        contact_id=contact_id, kind=kind.value, batch_id=batch_id, created_at=now, tries=0
-    )
-    session.add(message)
-    session.flush()  # Before the contact, which leads workers to it.
-    # Something new is tried soon, also where a long pause is in progress.
-    is_failing = Contact.failing_since.is_not(None) & (kind is MessageKind.PAGE)
-    try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=now)
-    is_later = or_(Contact.next_try_at.is_(None), Contact.next_try_at > try_at)
-    session.execute(
-        update(Contact)
-        .where(Contact.id == contact_id)
-        .values(next_try_at=case((is_later, try_at), else_=Contact.next_try_at))
-        .execution_options(synchronize_session=False)
-    )
-    return message.id
 
 
 def has_due_contacts(*, session: Session, now: datetime) -> bool:
@@ -180,20 +135,28 @@ def next_delivery(
                 tries=contact.tries + 1,
                 created_at=messages[0].created_at,
             )
-        _end(contact, messages, Outcome.WITHDRAWN, session=session, now=now)
+        _fail_unsaid(messages, session=session, now=now)
+        ended = message_after(MessageEvent.NOTHING_TO_SAY)
+        _end(contact, messages, ended, session=session, now=now)
     contact.claimed_until = contact.next_try_at = None
     return None
 
 
 def _next_messages(contact: Contact, *, session: Session) -> Sequence[PageMessage]:
-    """Return a waiting code or test, or else all waiting messages about alerts."""
-    waiting = session.scalars(
-        select(PageMessage)
-        .where(PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None))
-        .order_by(PageMessage.id)
-    ).all()
-    alone = [each for each in waiting if each.kind != MessageKind.PAGE.value]
-    return alone[:1] or waiting
+    """Return a waiting code or test, or else all waiting messages about alerts, or a notice."""
+    waiting = _all_waiting(contact, session=session)
+    pages = [each for each in waiting if each.kind == MessageKind.PAGE.value]
+    notices = [each for each in waiting if each.kind == MessageKind.NOTICE.value]
+    alone = [each for each in waiting if MessageKind(each.kind) not in RETRIED]
+    return alone[:1] or pages or notices[:1]
+
+
+def _fail_unsaid(messages: Sequence[PageMessage], *, session: Session, now: datetime) -> None:
+    """Let nobody wait for pages that this contact may not be told of."""
+    batches = [each.batch_id for each in messages if each.batch_id is not None]
+    if batches:
+        of_batches = Page.batch_id.in_(batches)
+        pages_failed(PageEvent.ALL_FAILED, of_batches, session=session, now=now)
 
 
 def _content(
@@ -205,12 +168,23 @@ def _content(
     keyring: Keyring,
     now: datetime,
 ) -> Content | None:
-    kind = MessageKind(messages[0].kind)
+    first = messages[0]
+    kind = MessageKind(first.kind)
+    if kind in RETRIED and not _is_active(contact, session=session):
+        return None
     if kind is MessageKind.PAGE:
         return page_content(contact, messages, policy, session=session, now=now)
+    if kind is MessageKind.NOTICE:
+        return Content(subject=first.subject or "", text=first.text or "", is_alarm=True)
     if kind is MessageKind.TEST:
         return test_content(contact, policy)
     return code_content(contact, policy, keyring=keyring, now=now)
+
+
+def _is_active(contact: Contact, *, session: Session) -> bool:
+    """Return whether a contact belongs to a project, or to a person who was not blocked since."""
+    state = select(User.state).where(User.id == contact.user_id)
+    return contact.user_id is None or session.scalar(state) == ACTIVE
 
 
 def _address(contact: Contact, *, session: Session, keyring: Keyring) -> str:
@@ -233,7 +207,12 @@ def record_sent(claim: Claim, delivery: Delivery, *, session: Session, now: date
     contact.tries, contact.failing_since, contact.last_error = 0, None, None
     contact.last_sent_at = now
     messages = _waiting(contact, delivery.message_ids, session=session)
-    _end(contact, messages, Outcome.SENT, session=session, now=now)
+    ended = message_after(MessageEvent.TAKEN)
+    batches = [each.batch_id for each in messages if each.batch_id is not None]
+    for each in messages:
+        each.ended_at, each.outcome = now, ended.value
+    pages_accepted(batches, session=session, now=now)
+    _end(contact, messages, ended, session=session, now=now)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,6 +225,8 @@ class FailedAttempt:
     words: str = ""
     #: Whether a retry is useless.
     is_final: bool = False
+    #: Whether no e-mail at all leaves, to whatever address.
+    is_of_all_mail: bool = False
     #: From 0 to 1; it varies the pause.
     share: float = 0.5
 
@@ -270,6 +251,7 @@ def record_failure(
         each.tries, each.last_error = each.tries + 1, contact.last_error
     over = [each for each in waiting if _is_over(each, failure, now)]
     record_given_up(contact, over, failure.reason, policy, session=session, now=now)
+    _judge(contact, waiting, failure, policy, session=session, now=now)
     for outcome, kinds in _OUTCOMES:
         some = [each for each in over if each.kind in kinds]
         _end(contact, some, outcome, session=session, now=now)
@@ -292,14 +274,41 @@ def _may_show_answers(contact: Contact) -> bool:
 
 #: In this order, in which the totals are locked.
 _OUTCOMES = (
-    (Outcome.FAILED, (MessageKind.CODE.value, MessageKind.TEST.value)),
-    (Outcome.GIVEN_UP, (MessageKind.PAGE.value,)),
+    (MessageState.FAILED, frozenset(MessageKind) - RETRIED),
+    (message_after(MessageEvent.REFUSED), RETRIED),
 )
 
 
+def _judge(
+    contact: Contact,
+    tried: Sequence[PageMessage],
+    failure: FailedAttempt,
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Pass a contact over that fails: for the address of the account, or else for other people."""
+    of_batches = {each.batch_id: each for each in tried if each.batch_id is not None}
+    lost = failed_batches(of_batches, session=session) if of_batches else ()
+    if not lost:
+        return
+    if contact.user_id is not None and policy.sends_mail and not failure.is_of_all_mail:
+        account = account_contact(contact.user_id, session=session, now=now)
+        passed_on = batches_without(account, lost, session=session)
+        for each in passed_on:
+            queue_batch(each, [account], session=session, now=now)
+        lost = [each for each in lost if each not in passed_on]
+    # What is given up was said to be so.
+    unsaid = [each for each in lost if not _is_over(of_batches[each], failure, now)]
+    record_failed(contact, unsaid, failure.reason, policy, session=session, now=now)
+    of_lost = Page.batch_id.in_(lost)
+    pages_failed(PageEvent.ALL_FAILED, of_lost, session=session, now=now)
+
+
 def _is_over(message: PageMessage, failure: FailedAttempt, now: datetime) -> bool:
-    is_page = message.kind == MessageKind.PAGE.value
-    return not is_page or failure.is_final or now - message.created_at >= GIVE_UP_AFTER
+    is_retried = MessageKind(message.kind) in RETRIED
+    return not is_retried or failure.is_final or now - message.created_at >= GIVE_UP_AFTER
 
 
 def release(claim: Claim, *, session: Session) -> None:
@@ -327,7 +336,7 @@ def _waiting(
 def _end(
     contact: Contact,
     messages: Sequence[PageMessage],
-    outcome: Outcome,
+    outcome: MessageState,
     *,
     session: Session,
     now: datetime,

@@ -8,7 +8,8 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from domain.notifications.contacts import ContactType
-from domain.notifications.outbox import Outcome, queue_batch
+from domain.notifications.queueing import queue_batch
+from domain.notifications.states import ENDED, MessageState
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, Project, User
 
 _MOST_FAILING = 50
@@ -26,7 +27,7 @@ class TypeState:
     #: Contacts whose last attempt failed.
     failing: int
     #: How many messages ended in which way, ever.
-    ended: Mapping[Outcome, int]
+    ended: Mapping[MessageState, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ def states_by_type(*, session: Session) -> Sequence[TypeState]:
             waiting=waiting.get(each.value, (0, None))[0],
             oldest_at=waiting.get(each.value, (0, None))[1],
             failing=failing.get(each.value, 0),
-            ended={outcome: totals.get((each.value, outcome.value), 0) for outcome in Outcome},
+            ended={outcome: totals.get((each.value, outcome.value), 0) for outcome in ENDED},
         )
         for each in ContactType
     ]
@@ -152,7 +153,7 @@ def _given_up(session: Session) -> list[GivenUpMessage]:
         .join(Contact, Contact.id == PageMessage.contact_id)
         .outerjoin(User, User.id == Contact.user_id)
         .outerjoin(Project, Project.id == Contact.project_id)
-        .where(PageMessage.outcome == Outcome.GIVEN_UP.value)
+        .where(PageMessage.outcome == MessageState.GIVEN_UP.value)
         .order_by(PageMessage.ended_at.desc())
         .limit(_MOST_GIVEN_UP)
     )
@@ -189,7 +190,7 @@ def send_again(message_id: int, *, session: Session, now: datetime) -> bool:
     """
     found = session.execute(
         update(PageMessage)
-        .where(PageMessage.id == message_id, PageMessage.outcome == Outcome.GIVEN_UP.value)
+        .where(PageMessage.id == message_id, PageMessage.outcome == MessageState.GIVEN_UP.value)
         .values(outcome="again")
         .returning(PageMessage.contact_id, PageMessage.batch_id)
         .execution_options(synchronize_session=False)

@@ -28,6 +28,8 @@ class Problem(NamedTuple):
     #: The service's own words, for those who may see the contact.
     words: str = ""
     is_final: bool = False
+    #: Whether no e-mail at all leaves, to whatever address.
+    is_of_all_mail: bool = False
 
 
 class PageSenders:
@@ -72,7 +74,8 @@ class PageSenders:
 
     def _send_mail(self, delivery: Delivery, settings: Settings) -> Problem | None:
         if not settings.mail_url:
-            return Problem("e-mail is not configured: MAIL_URL is not set")
+            reason = "e-mail is not configured: MAIL_URL is not set"
+            return Problem(reason, is_of_all_mail=True)
         mailer = self._mailer(settings)
         now = self._clock()
         try:
@@ -82,7 +85,8 @@ class PageSenders:
                 stop=mailer.abort,
             )
         except DeadlineError:
-            return Problem(f"the mail server did not answer within {ATTEMPT_SECONDS:.0f} s")
+            reason = f"the mail server did not answer within {ATTEMPT_SECONDS:.0f} s"
+            return Problem(reason, is_of_all_mail=True)
         except MailError as error:
             self._keep(settings, mailer)
             return _problem_of(error)
@@ -106,7 +110,8 @@ class PageSenders:
 
 def _problem_of(error: MailError) -> Problem:
     if isinstance(error, MailServerUnavailableError):
-        return Problem(f"the mail server is unavailable ({error})")
+        reason = f"the mail server is unavailable ({error})"
+        return Problem(reason, is_of_all_mail=True)
     return Problem(str(error), error.reply, is_final=isinstance(error, PermanentMailError))
 
 

@@ -222,6 +222,7 @@ class Paging(Loop):
             reason=problem.reason,
             words=problem.words,
             is_final=problem.is_final,
+            is_of_all_mail=problem.is_of_all_mail,
             share=self._share(),
         )
         policy = policy_of(settings)

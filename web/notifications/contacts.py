@@ -17,9 +17,10 @@ from domain.notifications.contacts import (
     Owner,
     email_address,
 )
-from domain.notifications.outbox import OUTCOME_OF_MESSAGE, Outcome
+from domain.notifications.outbox import OUTCOME_OF_MESSAGE
 from domain.notifications.quiet_hours import written_time
 from domain.notifications.recipients import PagingPreferences
+from domain.notifications.states import MessageState
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.outgoing.apprise_processes import check_apprise_url
@@ -95,7 +96,7 @@ def send_test(contact_id: int, owner: Owner) -> SentMessage:
             return SentMessage(is_sent=False, problem="it was deleted in the meantime")
         outcome, problem = row
         if outcome is not None:
-            is_sent = outcome == Outcome.SENT.value
+            is_sent = outcome == MessageState.SENT.value
             return SentMessage(is_sent=is_sent, problem=None if is_sent else problem or outcome)
         sleep(_LOOK_SECONDS)
     return SentMessage(is_sent=False)
@@ -109,7 +110,7 @@ def delete(contact_id: int, owner: Owner) -> ContactView:
     if owner.project_id is not None:
         target = Target(kind=TargetKind.CHANNEL, id=contact_id)
         check_unused(target, owner.project_id, session=db.session())
-    gone = contacts.delete_contact(contact_id, owner, session=db.session())
+    gone = contacts.delete_contact(contact_id, owner, session=db.session(), now=now())
     _record(EventKind.CONTACT_REMOVED, EventKind.CHANNEL_REMOVED, gone)
     return gone
 

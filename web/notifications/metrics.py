@@ -9,8 +9,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.notifications.outbox import Outcome
 from domain.notifications.queue_state import TypeState, states_by_type
+from domain.notifications.states import ENDED
 from web.extensions import db
 from web.services import now
 
@@ -56,6 +56,6 @@ class _Pages(Collector):
             depth.add_metric([each.type.value], each.waiting)
             age.add_metric([each.type.value], max(waited, 0.0))
             failing.add_metric([each.type.value], each.failing)
-            for outcome in Outcome:
+            for outcome in ENDED:
                 ended.add_metric([each.type.value, outcome.value], each.ended[outcome])
         yield from (depth, age, failing, ended)

@@ -1,0 +1,95 @@
+"""Queues messages for contacts; `domain/notifications/outbox.py` hands them to workers."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import case, or_, select, update
+from sqlalchemy.orm import Session
+
+from domain.database.upsert import insert_into
+from domain.notifications.contacts import EMAIL_LANE, ContactType
+from domain.notifications.pauses import NEW_MESSAGE_PAUSE
+from models import Contact, PageMessage
+
+
+class MessageKind(StrEnum):
+    """What a message is for."""
+
+    PAGE = "page"
+    #: What a maintainer must know of pages that others should have got.
+    NOTICE = "notice"
+    CODE = "code"
+    TEST = "test"
+
+
+#: They are tried again until they are sent or too old; others are tried once.
+RETRIED = frozenset({MessageKind.PAGE, MessageKind.NOTICE})
+
+
+def queue_batch(
+    batch_id: int, contact_ids: Sequence[int], *, session: Session, now: datetime
+) -> None:
+    """Queue the pages of a batch for contacts."""
+    for contact_id in contact_ids:
+        _queue(contact_id, MessageKind.PAGE, session=session, now=now, batch_id=batch_id)
+
+
+def queue_message(contact_id: int, kind: MessageKind, *, session: Session, now: datetime) -> int:
+    """Queue a test or a code for a contact and return the id of the message."""
+    return _queue(contact_id, kind, session=session, now=now) or 0
+
+
+def queue_notice(
+    contact_id: int, key: str, subject: str, text: str, *, session: Session, now: datetime
+) -> None:
+    """Queue a notice for a contact, unless it had one with this key."""
+    kind = MessageKind.NOTICE
+    words = {"key": key, "subject": subject, "text": text}
+    _queue(contact_id, kind, session=session, now=now, **words)
+
+
+def _queue(
+    contact_id: int, kind: MessageKind, *, session: Session, now: datetime, **more: object
+) -> int | None:
+    values = {"contact_id": contact_id, "kind": kind.value, "created_at": now, "tries": 0, **more}
+    insert = insert_into(PageMessage, session=session).values(values).on_conflict_do_nothing()
+    # Before the contact, which leads workers to it.
+    message_id: int | None = session.scalar(insert.returning(PageMessage.id))
+    if message_id is None:
+        return None
+    # Something new is tried soon, also where a long pause is in progress.
+    is_failing = Contact.failing_since.is_not(None) & (kind in RETRIED)
+    try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=now)
+    is_later = or_(Contact.next_try_at.is_(None), Contact.next_try_at > try_at)
+    session.execute(
+        update(Contact)
+        .where(Contact.id == contact_id)
+        .values(next_try_at=case((is_later, try_at), else_=Contact.next_try_at))
+        .execution_options(synchronize_session=False)
+    )
+    return message_id
+
+
+def account_contact(user_id: int, *, session: Session, now: datetime) -> int:
+    """Return the contact that stands for the e-mail address of an account; created once."""
+    is_theirs = Contact.user_id == user_id, Contact.address_ciphertext.is_(None)
+    found = session.scalar(select(Contact.id).where(*is_theirs))
+    if found is None:
+        values = {
+            "user_id": user_id,
+            "type": ContactType.EMAIL.value,
+            "label": "Account email",
+            "shown_address": "",
+            "lane": EMAIL_LANE,
+            "created_at": now,
+            "confirmed_at": now,
+            "code_tries": 0,
+            "claim": 0,
+            "tries": 0,
+        }
+        session.execute(
+            insert_into(Contact, session=session).values(values).on_conflict_do_nothing()
+        )
+        found = session.scalars(select(Contact.id).where(*is_theirs)).one()
+    return found

@@ -1,0 +1,128 @@
+"""What becomes of a page and of a message: the states, and the events that move them.
+
+A page is what one recipient is to be told of one alert. It leaves as a message to each contact of
+the recipient. These tables are the whole story; docs/on-call.md shows them.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class PageState(StrEnum):
+    """How it stands with a page; `accepted` and `failed` are stored as its outcome."""
+
+    #: It is gathered with others, or quiet hours hold it back.
+    WAITING = "waiting"
+    #: It has left, and no contact has accepted it yet.
+    LEFT = "left"
+    #: A mail server or a channel of the recipient accepted a message with it.
+    ACCEPTED = "accepted"
+    #: All contacts of the recipient failed at least once, or there is none. Messages that wait are
+    #: tried again.
+    FAILED = "failed"
+    #: Nobody needs to look at its alert any more.
+    WITHDRAWN = "withdrawn"
+
+
+class PageEvent(StrEnum):
+    """What moves a page."""
+
+    DUE = "it is due"
+    NOT_ALLOWED = "the person is blocked, gone, or may not see the alert"
+    NO_CONTACT = "there is no contact"
+    TAKEN = "a contact accepts it"
+    ALL_FAILED = "all contacts have failed"
+    OVER = "the alert is answered or over"
+
+
+class MessageState(StrEnum):
+    """How it stands with a message to a contact; all but the first are stored as its outcome."""
+
+    WAITING = "waiting"
+    SENT = "sent"
+    GIVEN_UP = "given_up"
+    #: A code or a test that was not sent; these are tried once.
+    FAILED = "failed"
+    #: Nothing of it had to be said any more.
+    WITHDRAWN = "withdrawn"
+
+
+#: The states of a message that was sent, or will not be.
+ENDED = tuple(state for state in MessageState if state is not MessageState.WAITING)
+
+
+class MessageEvent(StrEnum):
+    """What moves a message."""
+
+    TAKEN = "the mail server or channel accepts it"
+    FAILED = "an attempt fails"
+    REFUSED = "it is refused for good"
+    TOO_OLD = "an attempt fails after six hours"
+    NOTHING_TO_SAY = "nothing of it is true any more"
+
+
+class Move(NamedTuple):
+    """Where an event leads, and what is done then, as a sentence."""
+
+    to: str
+    what: str
+
+
+_STAYS = "Nothing changes."
+PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
+    PageState.WAITING: {
+        PageEvent.DUE: Move(
+            PageState.LEFT,
+            "It leaves with the other due pages of the recipient. A message goes to each contact. "
+            "If all contacts are failing, one goes to the address of the account as well.",
+        ),
+        PageEvent.NOT_ALLOWED: Move(PageState.FAILED, "The activity of the alert says why."),
+        PageEvent.NO_CONTACT: Move(PageState.FAILED, "The activity of the alert says so."),
+        PageEvent.OVER: Move(PageState.WITHDRAWN, "It does not leave."),
+    },
+    PageState.LEFT: {
+        PageEvent.TAKEN: Move(PageState.ACCEPTED, "The escalation has reached somebody."),
+        PageEvent.ALL_FAILED: Move(
+            PageState.FAILED,
+            "If no message went to the address of the account, one goes there, and the page stays. "
+            "Otherwise the activity says it, and maintainers are told.",
+        ),
+        PageEvent.OVER: Move(PageState.WITHDRAWN, "Who was told is told what became of it."),
+    },
+    PageState.FAILED: {
+        PageEvent.TAKEN: Move(PageState.ACCEPTED, "A later attempt reached the recipient."),
+        PageEvent.OVER: Move(PageState.WITHDRAWN, "No further attempt is made."),
+    },
+    PageState.ACCEPTED: {
+        PageEvent.TAKEN: Move(PageState.ACCEPTED, _STAYS),
+        PageEvent.OVER: Move(PageState.WITHDRAWN, "Who was told is told what became of it."),
+    },
+    PageState.WITHDRAWN: {},
+}
+_AGAIN = "It is tried again after 10 seconds, then after pauses of up to 5 minutes."
+MESSAGES: Mapping[MessageState, Mapping[MessageEvent, Move]] = {
+    MessageState.WAITING: {
+        MessageEvent.TAKEN: Move(MessageState.SENT, "Its pages are accepted."),
+        MessageEvent.FAILED: Move(MessageState.WAITING, f"{_AGAIN} A code or test ends as failed."),
+        MessageEvent.REFUSED: Move(MessageState.GIVEN_UP, "The activity of its alerts says so."),
+        MessageEvent.TOO_OLD: Move(MessageState.GIVEN_UP, "The activity of its alerts says so."),
+        MessageEvent.NOTHING_TO_SAY: Move(MessageState.WITHDRAWN, "It is not sent."),
+    },
+    MessageState.SENT: {},
+    MessageState.GIVEN_UP: {},
+    MessageState.FAILED: {},
+    MessageState.WITHDRAWN: {},
+}
+
+
+def outcomes_before(outcome: PageState, event: PageEvent) -> frozenset[PageState]:
+    """Return the states from which an event leads a page to an outcome."""
+    return frozenset(
+        state for state, moves in PAGES.items() if event in moves and moves[event].to == outcome
+    ) - {outcome}
+
+
+def message_after(event: MessageEvent) -> MessageState:
+    """Return the state to which an event leads a message that waits."""
+    return MessageState(MESSAGES[MessageState.WAITING][event].to)
