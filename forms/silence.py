@@ -109,8 +109,9 @@ class FlapSettingsForm(Form):
     enabled = BooleanField("Hold back pages of flapping alerts")
     openings = _number("Times an alert can open", "openings")
     within_minutes = _number("Within (minutes)", "within_minutes")
-    hold_minutes = _number("Page again if open for (minutes)", "hold_minutes")
+    hold_minutes = _number("Page the same people again after (minutes)", "hold_minutes")
     reopen_minutes = _number("Reopen window (minutes)", "reopen_minutes")
+    holds_critical = BooleanField("Hold back repeated pages of critical alerts as well")
 
     @classmethod
     def of(cls, settings: FlapSettings) -> "FlapSettingsForm":
@@ -121,4 +122,5 @@ class FlapSettingsForm(Form):
     def wanted(self) -> FlapSettings:
         """What was entered."""
         numbers = {name: int(self[name].data or 0) for name in BOUNDS}
-        return FlapSettings(is_on=bool(self.enabled.data), **numbers)
+        holds_critical = bool(self.holds_critical.data)
+        return FlapSettings(is_on=bool(self.enabled.data), holds_critical=holds_critical, **numbers)

@@ -7,6 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.alerts.reading.formats import Reading
+from domain.notifications.policy import PagingPolicy
 from models import Alert, Project
 
 _TRIGGERED = "triggered"
@@ -17,10 +18,7 @@ class Surroundings:
     """What escalations need to know of the service."""
 
     reading: Reading
-    #: Whether messages can be sent to the e-mail addresses of accounts.
-    sends_mail: bool
-    #: Without a slash at its end.
-    base_url: str
+    paging: PagingPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +31,10 @@ class AlertInBrief:
     project_id: int
     project_path: str
     is_critical: bool
-    #: Whether somebody is to be paged for it: it is triggered, and its project takes alerts.
+    #: Whether somebody is to be paged for it, unless something holds that back.
     is_triggered: bool
+    #: Whether its project is archived, which holds pages back.
+    is_archived: bool
 
 
 def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertInBrief]:
@@ -57,7 +57,8 @@ def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[
             project_id=row.project_id,
             project_path=row.path,
             is_critical=row.severity == 0,
-            is_triggered=(row.status, row.deleted_at, row.archived_at) == (_TRIGGERED, None, None),
+            is_triggered=(row.status, row.deleted_at) == (_TRIGGERED, None),
+            is_archived=row.archived_at is not None,
         )
         for row in rows
     }

@@ -8,18 +8,31 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.clock import date_and_time
+from domain.escalations.policies import plan_of
+from domain.escalations.progress import Progress, next_due
 from domain.escalations.state import State
 from domain.escalations.steps import Target, TargetKind
 from domain.escalations.targets import names_of
 from domain.escalations.wording import target_words
-from models import AlertRoute, Escalation, EscalationPage, EscalationPolicy
+from domain.notifications.contacts import ContactType
+from domain.notifications.states import MessageState, PageState
+from models import (
+    AlertRoute,
+    Contact,
+    Escalation,
+    EscalationPage,
+    EscalationPolicy,
+    Page,
+    PageMessage,
+)
 
 #: The newest pages are shown.
 _MOST_PAGES = 50
 _SENTENCES = {
-    State.RUNNING: "Paging is in progress.",
+    State.RUNNING: "All steps of this round have run. It shows soon whether somebody was reached.",
     State.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
     State.EXHAUSTED: "All steps have run. Nobody else is paged.",
+    State.UNANSWERED: "All steps have run, and nobody answered. Nobody else is paged.",
     State.POLICY_DELETED: "Paging ended: its policy was deleted.",
 }
 _WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
@@ -27,14 +40,31 @@ _WITHOUT_ESCALATION = "No page: the alert was opened before the project had an e
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentPage:
-    """Somebody who was paged."""
+class ContactOutcome:
+    """What became of a page at one contact."""
 
+    #: `e-mail`, or the label of the contact.
+    name: str
+    state: MessageState
+    #: When it was accepted, or given up; None while it waits.
+    at: datetime | None
+    #: Failed attempts so far.
+    failures: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentPage:
+    """Somebody who is paged, and what became of it."""
+
+    #: When the step was taken.
     at: datetime
     #: A person or channel, in words.
     name: str
     round: int
     step: int
+    #: None for a page of which nothing is known any more.
+    state: PageState | None = None
+    contacts: Sequence[ContactOutcome] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,21 +98,27 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
         sentence = _WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES
         lacks = not has_policies
         return EscalationView(state=None, sentence=sentence, lacks_policy=lacks, pages=pages)
-    policy = row.policy_id and session.get(EscalationPolicy, row.policy_id)
+    policy = session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
     route = row.route_id and session.get(AlertRoute, row.route_id)
     state = State(row.state)
-    is_running = state is State.RUNNING
+    next_at = _next_at(row, state, policy)
     return EscalationView(
         state=state,
         sentence=_sentence(row, state, was_paged=bool(pages)),
         lacks_policy=state is State.NO_POLICY and row.route_id is None,
         policy=policy.name if policy else None,
         reason=_reason(row, route.name if route else None),
-        next_step=row.step + 1 if is_running else None,
-        next_at=row.next_at if is_running else None,
+        next_step=row.step + 1 if next_at else None,
+        next_at=next_at,
         round=row.round,
         pages=pages,
     )
+
+
+def _next_at(row: Escalation, state: State, policy: EscalationPolicy | None) -> datetime | None:
+    if state is not State.RUNNING or policy is None:
+        return None
+    return next_due(plan_of(policy), Progress(row.round, row.step, row.round_began_at))
 
 
 def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
@@ -112,10 +148,51 @@ def _pages(alert_id: int, *, session: Session) -> Sequence[SentPage]:
         .limit(_MOST_PAGES)
     ).all()
     names = names_of(filter(None, map(_target, rows)), session=session)
+    keys = [row.page_key for row in rows]
+    pages = {page.key: page for page in session.scalars(select(Page).where(Page.key.in_(keys)))}
+    contacts = _contacts({page.batch_id for page in pages.values()}, session=session)
     return [
-        SentPage(at=row.paged_at, name=_name(row, names), round=row.round, step=row.step)
-        for row in rows
+        SentPage(
+            at=row.paged_at,
+            name=_name(row, names),
+            round=row.round,
+            step=row.step,
+            state=_state(page),
+            contacts=contacts.get(page.batch_id or 0, ()) if page else (),
+        )
+        for row, page in ((row, pages.get(row.page_key or "")) for row in rows)
     ]
+
+
+def _state(page: Page | None) -> PageState | None:
+    if page is None:
+        return None
+    if page.outcome is not None:
+        return PageState(page.outcome)
+    if page.withdrawn_at is not None:
+        return PageState.WITHDRAWN
+    return PageState.WAITING if page.batch_id is None else PageState.LEFT
+
+
+def _contacts(
+    batches: set[int | None], *, session: Session
+) -> Mapping[int, Sequence[ContactOutcome]]:
+    found: dict[int, list[ContactOutcome]] = {}
+    for message, contact in session.execute(
+        select(PageMessage, Contact)
+        .join(Contact, Contact.id == PageMessage.contact_id)
+        .where(PageMessage.batch_id.in_(batches))
+        .order_by(PageMessage.id)
+    ):
+        is_email = contact.type == ContactType.EMAIL.value
+        outcome = ContactOutcome(
+            name="e-mail" if is_email else contact.label,
+            state=MessageState(message.outcome or MessageState.WAITING),
+            at=message.ended_at,
+            failures=message.tries,
+        )
+        found.setdefault(message.batch_id or 0, []).append(outcome)
+    return found
 
 
 def _target(row: EscalationPage) -> Target | None:

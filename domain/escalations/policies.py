@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -18,6 +18,8 @@ from domain.escalations.targets import TargetView, names_of
 from domain.escalations.wording import repeat_words, step_words, target_words
 from models import AlertRoute, Escalation, EscalationPolicy, Project
 from models.folding import fold
+
+_UNDER_WAY = (State.RUNNING.value, State.HELD.value)
 
 LONGEST_NAME = 255
 #: Of a project.
@@ -211,7 +213,8 @@ def change_policy(
 ) -> PolicyView:
     """Change a policy; raise NotFoundError, InvalidError or ConflictError.
 
-    Escalations under way go on with the new steps, from the number of the step that is next.
+    Escalations under way go on with the new steps at once, from the number of the step that is
+    next.
     """
     lock_rules(project_id, session=session)
     row = _get(project_id, policy_id, session=session)
@@ -225,6 +228,7 @@ def change_policy(
         row.name = _checked(draft.name)
         _fill(row, draft, session=session, now=now)
     _store(row, session=session)
+    _wake_escalations(policy_id, session=session, now=now)
     return _views([row], session=session)[0]
 
 
@@ -273,7 +277,8 @@ def delete_policy(
 ) -> PolicyView:
     """Delete a policy that no route leads to; raise NotFoundError or ConflictError.
 
-    Its escalations end. Without any policy, alerts of the project page nobody.
+    Its escalations begin again with the policies that are chosen then. Without any policy, alerts
+    of the project page nobody.
     """
     lock_rules(project_id, session=session)
     row = _get(project_id, policy_id, session=session)
@@ -283,7 +288,8 @@ def delete_policy(
     if routes:
         message = f"The route {routes[0]} leads to this policy. Change or delete the route first."
         raise ConflictError(message, field="policy")
-    _end_escalations(policy_id, session=session, now=now)
+    _check_others_take_over(row, session=session)
+    _wake_escalations(policy_id, session=session, now=now)
     session.delete(row)
     session.flush()
     of_project = EscalationPolicy.project_id == project_id
@@ -292,10 +298,35 @@ def delete_policy(
     return view
 
 
-def _end_escalations(policy_id: int, *, session: Session, now: datetime) -> None:
+def _check_others_take_over(row: EscalationPolicy, *, session: Session) -> None:
+    """Raise ConflictError if alerts are being escalated that would page nobody from now on."""
+    running = select(func.count(Escalation.id)).where(
+        Escalation.policy_id == row.id, Escalation.state.in_(_UNDER_WAY)
+    )
+    count = session.scalar(running) or 0
+    of_project = EscalationPolicy.project_id == row.project_id
+    others = EscalationPolicy.id != row.id, of_project
+    led_to = select(AlertRoute.policy_id).where(AlertRoute.policy_id.is_not(None))
+    is_chosen = or_(EscalationPolicy.is_default, EscalationPolicy.id.in_(led_to))
+    if not count or session.scalar(select(EscalationPolicy.id).where(*others, is_chosen).limit(1)):
+        return
+    alerts = "An alert is" if count == 1 else f"{count:,} alerts are"
+    message = (
+        f"{alerts} being escalated by this policy, and no other policy would page anybody. "
+        "Make another policy the default one first, or acknowledge these alerts."
+    )
+    raise ConflictError(message, field="policy")
+
+
+def _wake_escalations(policy_id: int, *, session: Session, now: datetime) -> None:
+    """Let escalations of a policy that was changed or deleted look at once what follows."""
     session.execute(
         update(Escalation)
-        .where(Escalation.policy_id == policy_id, Escalation.next_at.is_not(None))
-        .values(state=State.POLICY_DELETED.value, next_at=None, ended_at=now)
+        .where(
+            Escalation.policy_id == policy_id,
+            Escalation.state.in_(_UNDER_WAY),
+            Escalation.next_at > now,
+        )
+        .values(next_at=now)
         .execution_options(synchronize_session=False)
     )

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from domain.escalations.progress import Progress, after_round, after_step, beginning, next_due
+from domain.escalations.progress import (
+    Progress,
+    after_failure,
+    after_round,
+    after_step,
+    beginning,
+    next_due,
+)
 from domain.escalations.steps import Plan, Step
 
 _TRIGGERED = "triggered"
@@ -61,21 +68,24 @@ def replay(
 ) -> Iterator[Taken]:
     """Return the steps that a plan takes while an alert is triggered, up to a moment.
 
-    `reaches` says whether a step would have reached anybody at that time.
+    `reaches` says whether a step would have reached anybody at that time. Rounds that reach nobody
+    count as well, so that a plan without anybody comes to an end.
     """
     end = until if during.end is None else min(during.end, until)
     progress: Progress | None = beginning(during.start)
+    last = during.start
     while progress is not None:
         due = next_due(plan, progress)
         if due is None:
-            progress = after_round(plan, progress, now=end)
+            progress = after_round(plan, progress, now=last)
             continue
         if due >= end:
             return
         step = plan.steps[progress.step]
         yield Taken(due, progress.round, progress.step + 1, step)
-        has_reached = reaches(step, due)
-        progress = after_step(plan, progress, now=due, has_reached=has_reached)
+        last, progress = due, after_step(plan, progress, now=due)
+        if not reaches(step, due):
+            progress = after_failure(plan, progress, now=due)
 
 
 def changes_by_alert(

@@ -1,14 +1,15 @@
 """Escalations under way: they begin when an alert is opened, and take their steps when due.
 
-Everything is done for many alerts at once, with a number of statements that does not grow with the
-alerts. The rows and the pages that they lead to are stored in one transaction, so after a crash a
-step was taken wholly or not at all.
+`domain/escalations/state.py` has the table of their states and of the events that move them. Each
+function here takes one of these events. Everything is done for many alerts at once, with a number
+of statements that does not grow with the alerts. The rows and the pages that they lead to are
+stored in one transaction, so after a crash a step was taken wholly or not at all.
 """
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import Change, ChangeKind
@@ -16,17 +17,18 @@ from domain.alerts.matching.labels import labels_of
 from domain.escalations.alerts import AlertInBrief, Surroundings, alerts_in_brief
 from domain.escalations.choosing import Choice, read_routing
 from domain.escalations.progress import beginning
-from domain.escalations.state import State
-from domain.escalations.stepping import take_steps
+from domain.escalations.state import Event, State, after, moved_by
+from domain.escalations.stepping import CLOCKS_DIFFER, Beginnings, Work, take_steps
+from domain.escalations.stories import find_stories
 from domain.notifications.paging import pages_became_critical, withdraw_pages
-from models import Escalation
+from models import Escalation, EscalationPage, Page
 
 _OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
-#: Those that an answer to the alert ends, also if nobody else would be paged.
-_UNDER_WAY = (State.RUNNING.value, State.HELD.value, State.EXHAUSTED.value)
 _AFTER_FAILURE = timedelta(minutes=1)
 #: Escalations of one transaction, few enough that writers of SQLite wait briefly.
 BATCH = 200
+#: Pages of one transaction.
+_NEWS = 1_000
 
 
 def handle_changes(
@@ -39,62 +41,90 @@ def handle_changes(
     last = {change.alert_id: change.kind for change in changes}
     raised = [alert_id for alert_id, kind in last.items() if kind is ChangeKind.RAISED]
     opening = {alert_id for alert_id, kind in last.items() if kind in _OPENING}
-    opening.update(_without_policy(raised, session=session))
     stop_escalations(last.keys() - opening - set(raised), session=session, now=now)
-    start_escalations(opening, session=session, now=now, around=around)
-    _let_critical_leave(set(raised) - opening, session=session, now=now)
+    elsewhere = _routed_elsewhere(raised, session=session, around=around)
+    start_escalations(
+        opening | elsewhere, session=session, now=now, around=around, raised=elsewhere
+    )
+    _let_critical_leave(set(raised) - elsewhere, session=session, now=now)
+
+
+def _routed_elsewhere(
+    alert_ids: Collection[int], *, session: Session, around: Surroundings
+) -> set[int]:
+    """Return which alerts that became more severe begin anew: at another policy, or after the end.
+
+    Who takes a step meanwhile queues pages of the former severity, so that is waited for.
+    """
+    if not alert_ids:
+        return set()
+    rows = session.scalars(
+        select(Escalation)
+        .where(Escalation.alert_id.in_(alert_ids))
+        .order_by(Escalation.id)
+        .with_for_update()
+    ).all()
+    labels = labels_of([row.alert_id for row in rows], session=session, reading=around.reading)
+    routing = read_routing({row.project_id for row in rows}, session=session)
+    found = set()
+    for row in rows:
+        if row.alert_id not in labels:
+            continue
+        chosen = routing[row.project_id].choose(labels[row.alert_id]).policy_id
+        state = State(row.state)
+        is_over = state is not State.STOPPED and after(state, Event.RAISED) is not state
+        if chosen is not None and (is_over or (row.next_at and chosen != row.policy_id)):
+            found.add(row.alert_id)
+    return found
 
 
 def _let_critical_leave(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
     """Send what quiet hours hold back of alerts that have become critical."""
     alerts = alerts_in_brief(alert_ids, session=session)
     critical = [number for number, alert in alerts.items() if alert.is_critical]
-    if not critical:
-        return
-    # Who takes a step meanwhile queues pages of the former severity, so that is waited for.
-    session.execute(
-        select(Escalation.id)
-        .where(Escalation.alert_id.in_(critical))
-        .order_by(Escalation.id)
-        .with_for_update()
-    )
-    pages_became_critical(critical, session=session, now=now)
-
-
-def _without_policy(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
-    """Return those alerts that page nobody so far: more urgent, they may go to another policy."""
-    if not alert_ids:
-        return ()
-    return session.scalars(
-        select(Escalation.alert_id).where(
-            Escalation.alert_id.in_(alert_ids), Escalation.state == State.NO_POLICY.value
-        )
-    ).all()
+    if critical:
+        pages_became_critical(critical, session=session, now=now)
 
 
 def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
     """End the escalations of alerts; pages that have not left do not leave."""
     if not alert_ids:
         return
+    under_way = moved_by(Event.ANSWERED, State.STOPPED)
     session.execute(
         update(Escalation)
-        .where(Escalation.alert_id.in_(alert_ids), Escalation.state.in_(_UNDER_WAY))
-        .values(state=State.STOPPED.value, next_at=None, ended_at=now)
+        .where(Escalation.alert_id.in_(alert_ids), Escalation.state.in_(under_way))
+        .values(state=State.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
         .execution_options(synchronize_session=False)
     )
     withdraw_pages(sorted(alert_ids), session=session, now=now)
 
 
 def start_escalations(
-    alert_ids: Collection[int], *, session: Session, now: datetime, around: Surroundings
+    alert_ids: Collection[int],
+    *,
+    session: Session,
+    now: datetime,
+    around: Surroundings,
+    raised: Collection[int] = (),
 ) -> None:
-    """Choose the policies of alerts that are triggered, and take the steps that are due at once."""
+    """Choose the policies of alerts that are triggered, and take the steps that are due at once.
+
+    Alerts that opened before begin anew, those in `raised` because they are more severe now. Others
+    may go on where one with the same fingerprint ended.
+    """
     alerts = alerts_in_brief(alert_ids, session=session)
     triggered = {number: alert for number, alert in alerts.items() if alert.is_triggered}
     if not triggered:
         return
     labels = labels_of(triggered, session=session, reading=around.reading)
     routing = read_routing({each.project_id for each in triggered.values()}, session=session)
+    begun = {
+        row.alert_id: row.last_paged_at
+        for row in session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered)))
+    }
+    new = {number: triggered[number].project_id for number in sorted(triggered.keys() - begun)}
+    stories = find_stories(new, session=session, now=now)
     rows = [
         _new_escalation(alert, routing[alert.project_id].choose(labels[number]), now=now)
         for number, alert in triggered.items()
@@ -103,12 +133,16 @@ def start_escalations(
     session.execute(
         delete(Escalation)
         .where(Escalation.alert_id.in_(triggered))
-        .execution_options(synchronize_session=False)
+        .execution_options(synchronize_session="fetch")
     )
+    for row in rows:
+        row.last_paged_at = begun.get(row.alert_id)
     session.add_all(rows)
     session.flush()  # Pages have the ids of escalations in their keys.
     running = [row for row in rows if row.next_at is not None]
-    take_steps(running, triggered, labels, session=session, now=now, around=around)
+    beginnings = Beginnings(stories=stories, raised=frozenset(raised))
+    work = Work(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
+    take_steps(running, work, session=session, now=now)
 
 
 def _new_escalation(alert: AlertInBrief, choice: Choice, *, now: datetime) -> Escalation:
@@ -127,11 +161,84 @@ def _new_escalation(alert: AlertInBrief, choice: Choice, *, now: datetime) -> Es
         has_reached=False,
         started_at=now,
         ended_at=None if pages else now,
+        decided_at=now,
     )
 
 
+def has_news(*, session: Session) -> bool:
+    """Return whether something became of pages; it reads one row of an index."""
+    return session.scalar(select(Page.id).where(Page.has_news).limit(1)) is not None
+
+
+def hear_of_pages(*, session: Session, now: datetime) -> int:
+    """Take what became of some pages; return of how many.
+
+    Escalations that wait for it are due then. What follows is decided with their next step.
+    """
+    news = session.execute(
+        select(Page.id, Page.key, Page.outcome)
+        .where(Page.has_news)
+        .order_by(Page.id)
+        .limit(_NEWS)
+        .with_for_update(skip_locked=True)
+    ).all()
+    by_outcome: dict[str, dict[int, str]] = {}
+    for row in news:
+        by_outcome.setdefault(row.outcome, {})[row.id] = row.key
+    for outcome, keys in sorted(by_outcome.items()):
+        of_news = EscalationPage.page_key.in_(keys.values())
+        session.execute(
+            update(EscalationPage)
+            .where(of_news)
+            .values(outcome=outcome)
+            .execution_options(synchronize_session=False)
+        )
+        session.execute(
+            update(Page)
+            .where(Page.id.in_(keys))
+            .values(has_news=False)
+            .execution_options(synchronize_session=False)
+        )
+    concerned = select(EscalationPage.escalation_id).where(
+        EscalationPage.page_key.in_([row.key for row in news])
+    )
+    waiting = (
+        select(Escalation.id)
+        .where(
+            Escalation.id.in_(concerned),
+            Escalation.state == State.RUNNING.value,
+            Escalation.judge_at.is_not(None),
+            Escalation.next_at > now,
+        )
+        .order_by(Escalation.id)
+        # Who holds one decides of it at this moment, and looks at the pages that it can see.
+        .with_for_update()
+    )
+    session.execute(
+        update(Escalation)
+        .where(Escalation.id.in_(session.scalars(waiting).all()))
+        .values(next_at=now)
+        .execution_options(synchronize_session=False)
+    )
+    return len(news)
+
+
+def _go_on(
+    rows: Sequence[Escalation], *, session: Session, now: datetime, around: Surroundings
+) -> None:
+    alerts = alerts_in_brief([row.alert_id for row in rows], session=session)
+    under_way = [row for row in rows if row.next_at is not None]
+    live = [row for row in under_way if alerts[row.alert_id].is_triggered]
+    over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
+    # The change that ended them is handled in a moment; nobody is to be paged until then.
+    stop_escalations(over, session=session, now=now)
+    labels = labels_of([row.alert_id for row in live], session=session, reading=around.reading)
+    work = Work(alerts=alerts, labels=labels, around=around)
+    take_steps(live, work, session=session, now=now)
+
+
 def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> Sequence[int]:
-    """Return the ids of escalations with a step that is due, or a mute to be looked at again.
+    """Return the ids of escalations with something to decide: a step, a mute, an answer.
 
     It writes nothing. Those that have waited longest come first.
     """
@@ -142,7 +249,8 @@ def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> S
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:
-    return Escalation.next_at <= now
+    is_ahead = Escalation.decided_at > now + CLOCKS_DIFFER, Escalation.next_at.is_not(None)
+    return or_(Escalation.next_at <= now, and_(*is_ahead))
 
 
 def take_due_steps(
@@ -158,15 +266,7 @@ def take_due_steps(
         .order_by(Escalation.next_at, Escalation.id)
         .with_for_update(skip_locked=True)
     ).all()
-    if not rows:
-        return 0
-    alerts = alerts_in_brief([row.alert_id for row in rows], session=session)
-    live = [row for row in rows if alerts[row.alert_id].is_triggered]
-    over = [row.alert_id for row in rows if not alerts[row.alert_id].is_triggered]
-    # The change that ended them is handled in a moment; nobody is to be paged until then.
-    stop_escalations(over, session=session, now=now)
-    labels = labels_of([row.alert_id for row in live], session=session, reading=around.reading)
-    take_steps(live, alerts, labels, session=session, now=now, around=around)
+    _go_on(rows, session=session, now=now, around=around)
     return len(rows)
 
 
@@ -175,6 +275,6 @@ def postpone(escalation_id: int, *, session: Session, now: datetime) -> None:
     session.execute(
         update(Escalation)
         .where(Escalation.id == escalation_id, Escalation.next_at.is_not(None))
-        .values(next_at=now + _AFTER_FAILURE)
+        .values(next_at=now + _AFTER_FAILURE, decided_at=now)
         .execution_options(synchronize_session=False)
     )

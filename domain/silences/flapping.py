@@ -1,7 +1,7 @@
 """Alerts that open again and again: one that flaps, and one that somebody has acknowledged.
 
-Both are told from the stored alerts with the same fingerprint. A flapping alert has paged already,
-as often as the project allows: it pages again when it stays open. An alert that opens shortly
+Both are told from the stored alerts with the same fingerprint. The people whom a flapping alert
+has paged are paged again once in a while, and not at each opening. An alert that opens shortly
 after the end of one that was acknowledged is the same story: whoever acknowledged it may be on it
 still, so it pages when it stays open.
 """
@@ -25,6 +25,9 @@ _IDS_AT_ONCE = 1_000
 #: So many alerts back the one is looked for that somebody acknowledged.
 _LONGEST_STORY = 10
 _ACKNOWLEDGED = "acknowledged"
+_TRIGGERED = "triggered"
+#: As alerts are stored.
+_CRITICAL = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,8 @@ class FlapSettings:
     hold_minutes: int = 10
     #: 0: an alert that opens again after it was acknowledged and ended pages at once.
     reopen_minutes: int = 0
+    #: Whether repeated pages of critical alerts wait as well.
+    holds_critical: bool = False
 
 
 USUAL = FlapSettings()
@@ -68,6 +73,7 @@ def _settings_of(row: FlapSetting) -> FlapSettings:
         within_minutes=row.within_minutes,
         hold_minutes=row.hold_minutes,
         reopen_minutes=row.reopen_minutes,
+        holds_critical=row.holds_critical,
     )
 
 
@@ -96,6 +102,49 @@ class Hold:
     #: Of a flapping alert: how often it opened, at least, and in how many minutes.
     openings: int = 0
     within_minutes: int = 0
+    hold_minutes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Return:
+    """That an alert opened soon after one with the same fingerprint ended unanswered."""
+
+    #: The id of the alert that ended.
+    previous_id: int
+    #: For how long it was over.
+    calm: timedelta
+    #: How long repeated pages wait for each other; zero unless the alert flaps.
+    between_repeats: timedelta
+
+
+def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Return]:
+    """Return which of some alerts that open now come back, by id; `alerts` has their projects.
+
+    A project that does not look for flapping alerts takes each one for a new story.
+    """
+    settings = find_settings(alerts.values(), session=session)
+    by_settings: dict[FlapSettings, list[int]] = {}
+    for alert_id, project_id in alerts.items():
+        if settings[project_id].is_on:
+            by_settings.setdefault(settings[project_id], []).append(alert_id)
+    found: dict[int, Return] = {}
+    for each, ids in by_settings.items():
+        before = _before(ids, each.within_minutes * _MINUTE, session=session)
+        if not before:
+            continue
+        notes = _last_status_notes([row.id for row in before.values()], session=session)
+        flapping = _flapping(list(before), each, at=at, session=session)
+        hold = each.hold_minutes * _MINUTE
+        found |= {
+            alert_id: Return(
+                previous_id=row.id,
+                calm=max(row.created_at - row.ended_at, timedelta()),
+                between_repeats=hold if alert_id in flapping else timedelta(),
+            )
+            for alert_id, row in before.items()
+            if row.id not in notes or notes[row.id].text == _TRIGGERED
+        }
+    return found
 
 
 def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Hold]:
@@ -148,6 +197,7 @@ def _flapping(
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
                 Alert.created_at > at - hold,
+                *(() if settings.holds_critical else (Alert.severity > _CRITICAL,)),
             )
         )
     ]
@@ -157,6 +207,7 @@ def _flapping(
             until=row.created_at + hold,
             openings=settings.openings + 2,
             within_minutes=settings.within_minutes,
+            hold_minutes=settings.hold_minutes,
         )
         for row in rows
         if row.opened_at is not None and row.opened_at > row.created_at - within

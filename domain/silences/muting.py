@@ -33,6 +33,7 @@ class MuteKind(StrEnum):
 
     SILENCE = "silence"
     MAINTENANCE = "maintenance"
+    #: Only pages to those who were paged before wait.
     FLAPPING = "flapping"
     #: It continues an alert that somebody acknowledged.
     REOPENED = "reopened"
@@ -169,7 +170,10 @@ def _of_window(window: WindowView, occurrence: Occurrence, at: datetime) -> Mute
 
 def _of_hold(hold: Hold, at: datetime) -> Mute:
     if hold.continues_id is None:
-        name = f"opened {hold.openings} times or more within {hold.within_minutes} minutes"
+        name = (
+            f"opened {hold.openings} times or more within {hold.within_minutes} minutes, so the "
+            f"same people are paged again at most every {hold.hold_minutes} minutes"
+        )
         kind = MuteKind.FLAPPING
     else:
         name = f"continues alert #{hold.continues_iid}"

@@ -276,7 +276,13 @@ def show_flap_settings_command(*, project: str) -> dict[str, Any]:
 @click.option("--openings", type=int, help="More openings than this are flapping …")
 @click.option("--within-minutes", type=int, help="… within this many minutes.")
 @click.option(
-    "--hold-minutes", type=int, help="Minutes that a flapping alert has to stay open to page again."
+    "--hold-minutes", type=int, help="Minutes after which the same people are paged again."
+)
+@click.option(
+    "--hold-critical/--page-critical",
+    "holds_critical",
+    default=None,
+    help="Whether critical alerts are held back as well.",
 )
 @click.option("--reopen-minutes", type=int, help="The reopen window; 0 for none.")
 @one_transaction

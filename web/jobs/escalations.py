@@ -16,6 +16,7 @@ from domain.escalations import running
 from domain.escalations.alerts import Surroundings
 from web.jobs.current_settings import current_settings
 from web.jobs.loops import Loop
+from web.jobs.pages import policy_of
 from web.settings import policies
 from web.settings.reader import Settings
 
@@ -32,19 +33,18 @@ def handle_changes(
 def _surroundings(settings: Settings) -> Surroundings:
     return Surroundings(
         reading=policies.reading(settings),
-        sends_mail=bool(settings.mail_url),
-        base_url=settings.base_url,
+        paging=policy_of(settings),
     )
 
 
 class Escalations(Loop):
-    """Takes the steps that are due, and looks at mutes again."""
+    """Takes the steps that are due, hears what became of pages, and looks at mutes again."""
 
     name = "escalations"
 
     def run_due(self) -> int:
-        """Take all steps that are due, and return of how many escalations."""
-        taken = 0
+        """Take all steps that are due, and return of how many escalations and pages it was."""
+        taken = self._hear()
         while not self.is_stopped.is_set():
             with Session(self.reading) as session:
                 ids = running.due_escalations(session=session, now=self.clock())
@@ -53,6 +53,20 @@ class Escalations(Loop):
                 break
             taken += count
         return taken
+
+    def _hear(self) -> int:
+        """Take what became of pages; return of how many."""
+        heard = 0
+        while not self.is_stopped.is_set():
+            with Session(self.reading) as session:
+                if not running.has_news(session=session):
+                    break
+            with Session(self.engine) as session, session.begin():
+                count = running.hear_of_pages(session=session, now=self.clock())
+            heard += count
+            if not count:
+                break  # another worker has them
+        return heard
 
     def _take(self, ids: Sequence[int]) -> int:
         """Take steps together; if that fails, one by one, so that one holds up no other."""

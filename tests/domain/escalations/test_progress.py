@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis.strategies import booleans, integers, lists
 
-from domain.escalations.progress import after_step, beginning, held_for, next_due
+from domain.escalations.progress import (
+    LONGEST_UNREACHED,
+    after_step,
+    after_unreached_round,
+    beginning,
+    next_due,
+    shifted,
+)
 from domain.escalations.replay import StatusChange, replay, triggered_times
 from domain.escalations.steps import Plan, Step, Target, TargetKind
 
@@ -54,18 +61,29 @@ def test_a_step_that_reaches_nobody_is_followed_at_once() -> None:
 def test_a_late_step_moves_those_after_it() -> None:
     given_plan, progress = plan(0, 5, 6), beginning(NOON)
     late = NOON + 60 * MINUTE
-    following = after_step(given_plan, progress, now=late, has_reached=True)
-    assert following is not None
+    following = after_step(given_plan, progress, now=late)
     assert next_due(given_plan, following) == late + 5 * MINUTE
     # A second more or less is nothing.
-    following = after_step(given_plan, progress, now=NOON + MINUTE / 60, has_reached=True)
-    assert following is not None
+    following = after_step(given_plan, progress, now=NOON + MINUTE / 60)
     assert next_due(given_plan, following) == NOON + 5 * MINUTE
 
 
 def test_no_time_passes_while_it_is_held() -> None:
-    given_plan, progress = plan(0, 5), held_for(beginning(NOON), 30 * MINUTE)
+    given_plan, progress = plan(0, 5), shifted(beginning(NOON), 30 * MINUTE)
     assert next_due(given_plan, progress) == NOON + 30 * MINUTE
+
+
+def test_a_round_that_reached_nobody_is_followed_soon_and_never_after_more_than_half_an_hour() -> (
+    None
+):
+    given_plan, progress = plan(0, pause=60), beginning(NOON)
+    pauses = []
+    for minutes in (0, 30, 60, 120, 6_000):
+        now = NOON + minutes * MINUTE
+        following = after_unreached_round(given_plan, progress, started_at=NOON, now=now)
+        pauses.append((following.began_at - now) / MINUTE)
+    assert pauses == [5, 7.5, 15, 30, 30]
+    assert LONGEST_UNREACHED == 30 * MINUTE
 
 
 @given(

@@ -1,5 +1,6 @@
 """Whose pages are held back, by what, and until when."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -98,8 +99,10 @@ def flap(quiet: Quiet, times: int) -> int:
     return quiet.fire()
 
 
-def test_a_flapping_alert_pages_once_more_and_then_when_it_stays_open(quiet: Quiet) -> None:
-    settings = FlapSettings(openings=2, within_minutes=30, hold_minutes=10, reopen_minutes=0)
+def test_a_flapping_alert_pages_the_same_people_once_in_a_while(quiet: Quiet) -> None:
+    settings = FlapSettings(
+        openings=2, within_minutes=30, hold_minutes=10, reopen_minutes=0, holds_critical=True
+    )
     quiet.configure(settings)
     # Two openings are usual, the third one says that it flaps.
     flap(quiet, 3)
@@ -109,14 +112,21 @@ def test_a_flapping_alert_pages_once_more_and_then_when_it_stays_open(quiet: Qui
     mute = quiet.muted()[held]
     assert (mute.kind, mute.name) == (
         MuteKind.FLAPPING,
-        "opened 4 times or more within 30 minutes",
+        (
+            "opened 4 times or more within 30 minutes, so the same people are paged again at most "
+            "every 10 minutes"
+        ),
     )
     assert timedelta() < mute.until - now() <= 10 * MINUTE
     assert quiet.muted(mute.until) == {}
+    quiet.configure(replace(settings, holds_critical=False))
+    assert quiet.muted() == {}  # it is critical
 
 
 def test_openings_of_long_ago_do_not_count(quiet: Quiet) -> None:
-    settings = FlapSettings(openings=2, within_minutes=30, hold_minutes=10, reopen_minutes=0)
+    settings = FlapSettings(
+        openings=2, within_minutes=30, hold_minutes=10, reopen_minutes=0, holds_critical=True
+    )
     quiet.configure(settings)
     last = flap(quiet, 4)
     assert set(quiet.muted()) == {last}

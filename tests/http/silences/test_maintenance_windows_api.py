@@ -156,6 +156,7 @@ def test_flap_settings_have_usual_values_and_change_one_by_one(
         "openings": 5,
         "within_minutes": 30,
         "hold_minutes": 10,
+        "holds_critical": False,
         "reopen_minutes": 0,
     }
     assert maintainer.done("GET", "/flap_settings") == usual

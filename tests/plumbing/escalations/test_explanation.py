@@ -31,6 +31,7 @@ def test_it_says_who_was_paged_and_who_is_next(shop: Escalated) -> None:
     (page,) = view.pages
     assert (page.at, page.name, page.round, page.step) == (begun, "@alice", 1, 1)
     shop.pass_time(minutes=5)
+    shop.take_steps()
     view = shown(shop, alert)
     assert (view.next_step, view.round) == (1, 2)
     assert [page.name for page in view.pages] == ["@bob", "@alice"]

@@ -147,6 +147,7 @@ class Escalated(Pages):
         self.now += timedelta(minutes=minutes, seconds=seconds)
         self.follow()
         self.run_for(3)
+        self.take_steps()
 
     def act(self, alert_id: int, status: str, by: Person) -> None:
         """Give an alert a status, as its page does."""
@@ -170,6 +171,11 @@ class Escalated(Pages):
             for row in self.rows(EscalationPage)
             if row.alert_id == alert_id
         ]
+
+    def pages(self) -> list[EscalationPage]:
+        """Return whom steps paged, in order."""
+        found: list[EscalationPage] = self.rows(EscalationPage)
+        return found
 
     def escalation(self, alert_id: int) -> Escalation:
         rows: list[Escalation] = self.rows(Escalation)

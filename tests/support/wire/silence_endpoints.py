@@ -7,7 +7,14 @@ WINDOWS_AT = "/api/v4/{project}/maintenance_windows"
 FLAP_SETTINGS_AT = "/api/v4/{project}/flap_settings"
 CONDITIONS = ("severities", "environments", "services", "labels")
 WINDOW = ("name", "starts_at", "duration", "time_zone", "rule", *CONDITIONS)
-FLAP_SETTINGS = ("enabled", "openings", "within_minutes", "hold_minutes", "reopen_minutes")
+FLAP_SETTINGS = (
+    "enabled",
+    "openings",
+    "within_minutes",
+    "hold_minutes",
+    "reopen_minutes",
+    "holds_critical",
+)
 
 SILENCE_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (

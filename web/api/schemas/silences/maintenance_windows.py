@@ -157,10 +157,12 @@ class FlapSettingsBody(Body):
     reopen_minutes: int | None = Field(
         default=None, ge=BOUNDS["reopen_minutes"][0], le=BOUNDS["reopen_minutes"][1]
     )
+    holds_critical: bool | None = None
 
     def wanted(self, present: FlapSettings) -> FlapSettings:
         """Return the settings, those that were not given as they are."""
-        given = {name: value for name in BOUNDS if (value := getattr(self, name)) is not None}
+        names = (*BOUNDS, "holds_critical")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
         is_on = present.is_on if self.enabled is None else self.enabled
         return FlapSettings(**{**vars(present), **given, "is_on": is_on})
 
@@ -168,17 +170,20 @@ class FlapSettingsBody(Body):
 class FlapSettingsResource(Resource):
     """How a project treats alerts that open again and again."""
 
-    enabled: bool = Field(description="Whether pages of flapping alerts are held back.")
+    enabled: bool = Field(description="Whether repeated pages of flapping alerts are held back.")
     openings: int = Field(description="An alert that opens more often than this …")
     within_minutes: int = Field(description="… in so many minutes is flapping.")
-    hold_minutes: int = Field(description="It pages again once it stays open for so long.")
+    hold_minutes: int = Field(description="It pages the same people again after so long.")
     reopen_minutes: int = Field(
         description="An alert that opens so shortly after the end of one that was acknowledged "
         "pages once it stays open for so long; 0 for at once."
+    )
+    holds_critical: bool = Field(
+        description="Whether repeated pages of critical alerts are held back as well."
     )
 
     @classmethod
     def of(cls, settings: FlapSettings) -> "FlapSettingsResource":
         """Present settings."""
         numbers = {name: getattr(settings, name) for name in BOUNDS}
-        return cls(enabled=settings.is_on, **numbers)
+        return cls(enabled=settings.is_on, holds_critical=settings.holds_critical, **numbers)

@@ -1,0 +1,375 @@
+"""What a night does to an escalation: alerts rise and flap, contacts die, projects are archived."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import update
+
+from domain.accounts.roles import Role
+from domain.notifications.contacts import (
+    Address,
+    ContactType,
+    ContactView,
+    Owner,
+    delete_contact,
+)
+from domain.notifications.gathering import gather_due
+from domain.projects.editing import archive, unarchive
+from domain.silences.flapping import FlapSettings, store_settings
+from models import Alert, User
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.escalations import Escalated
+from tests.support.notifications.paging import Person
+from tests.support.service.receiver import Receiver, running_telephone
+
+pytestmark = pytest.mark.both_databases
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_telephone() as running:
+        yield running
+
+
+def addressees(mailbox: Mailbox) -> list[str]:
+    return [each[0] for each in mailbox.recipients]
+
+
+def chat(shop: Escalated, receiver: Receiver, person: Person) -> ContactView:
+    """Give a person a contact that apprise sends to, as their only one."""
+    address = Address(
+        type=ContactType.APPRISE,
+        clear=f"ntfy://127.0.0.1:{receiver.port}/{person.username}",
+        shown="ntfy://127.0.0.1/…",
+        lane=f"ntfy 127.0.0.1:{receiver.port}",
+    )
+    return shop.contact(Owner(user_id=person.id), address, label="Chat")
+
+
+# A rising alert
+
+
+def test_an_alert_that_rises_leaves_the_policy_of_low_alerts(shop: Escalated) -> None:
+    night = shop.policy("0s user:alice", "5m user:bob", name="Night", is_default=False)
+    shop.route(night, "Critical", severities=["critical"])
+    shop.policy("0s user:bob", name="Chat")
+    alert = shop.alert(severity=3)
+    shop.pass_time(minutes=30)
+    assert shop.paged(alert) == [("bob", 1, 1)]
+    shop.raise_severity(alert, 0)
+    shop.pass_time(seconds=1)
+    assert shop.paged(alert)[1:] == [("alice", 1, 1)]
+    shop.pass_time(minutes=5)
+    assert shop.paged(alert)[1:] == [("alice", 1, 1), ("bob", 1, 2)]
+    assert "The alert is more severe now. Paging begins with Night." in shop.said(alert)
+
+
+def test_an_alert_that_rises_after_the_last_step_begins_again(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    alert = shop.alert(severity=3)
+    shop.pass_time(minutes=30)
+    shop.raise_severity(alert, 1)
+    shop.pass_time(seconds=1)
+    assert shop.paged(alert) == [("alice", 1, 1), ("alice", 1, 1)]
+
+
+def test_an_alert_that_rises_on_its_way_is_not_begun_again(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    alert = shop.alert(severity=3)
+    shop.pass_time()
+    shop.raise_severity(alert, 0)
+    shop.pass_time(minutes=5)
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
+def test_an_acknowledged_alert_that_rises_pages_nobody(shop: Escalated) -> None:
+    night = shop.policy("0s user:alice", name="Night", is_default=False)
+    shop.route(night, "Critical", severities=["critical"])
+    shop.policy("0s user:bob", name="Chat")
+    alert = shop.alert(severity=3)
+    shop.pass_time(minutes=1)
+    shop.act(alert, "acknowledged", by=shop.bob)
+    shop.raise_severity(alert, 0)
+    shop.pass_time(minutes=10)
+    assert shop.paged(alert) == [("bob", 1, 1)]
+
+
+def test_an_alert_that_falls_stays_with_its_policy(shop: Escalated) -> None:
+    night = shop.policy("0s user:alice", "5m user:bob", name="Night", is_default=False)
+    shop.route(night, "Critical", severities=["critical"])
+    shop.policy("0s user:bob", name="Chat")
+    alert = shop.alert()
+    shop.pass_time()
+    shop.raise_severity(alert, 3)
+    shop.pass_time(minutes=5)
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
+# A dead contact
+
+
+def test_a_contact_that_refuses_is_passed_over_for_the_account(
+    shop: Escalated, mailbox: Mailbox, receiver: Receiver
+) -> None:
+    receiver.answer = lambda _request: (503, {})
+    carol = shop.person("carol", has_contact=False)
+    chat(shop, receiver, carol)
+    shop.policy("0s user:carol", "60m user:bob")
+    alert = shop.alert()
+    shop.pass_time()
+    shop.pass_time(seconds=20)
+    assert addressees(mailbox) == ["carol@accounts.example"]
+    assert shop.paged(alert) == [("carol", 1, 1)]
+
+
+def test_a_step_whose_contacts_all_fail_is_followed_at_once(
+    shop: Escalated, mailbox: Mailbox, receiver: Receiver
+) -> None:
+    receiver.answer = lambda _request: (503, {})
+    shop.person("maria", role=Role.MAINTAINER)
+    carol = shop.person("carol", has_contact=False)
+    chat(shop, receiver, carol)
+    shop.policy("0s user:carol", "60m user:bob")
+    mailbox.recipient_answers.append("550 no such user")
+    alert = shop.alert()
+    shop.pass_time()
+    shop.pass_time(seconds=30)
+    shop.pass_time(seconds=30)
+    assert shop.paged(alert) == [("carol", 1, 1), ("bob", 1, 2)]
+    assert "bob@pager.example" in addressees(mailbox)
+    (said,) = [each for each in shop.said(alert) if "reached nobody" in each]
+    assert said == (
+        "Step 1 of Night reached nobody: no contact accepted its pages, so the next step follows "
+        "immediately."
+    )
+    assert ("page", "carol") in [each[:2] for each in shop.activity(alert)]
+    (notice,) = shop.notices()
+    assert (notice.recipient, notice.subject) == (
+        "maria@accounts.example",
+        "Pages of acme/shop were not sent",
+    )
+
+
+def test_maintainers_hear_of_it_by_their_own_contacts_as_well(
+    shop: Escalated, mailbox: Mailbox, receiver: Receiver
+) -> None:
+    receiver.answer = lambda request: (503 if request.event["topic"] == "carol" else 200, {})
+    maria = shop.person("maria", role=Role.MAINTAINER, has_contact=False)
+    carol = shop.person("carol", has_contact=False)
+    chat(shop, receiver, maria)
+    chat(shop, receiver, carol)
+    shop.policy("0s user:carol")
+    mailbox.recipient_answers.append("550 no such user")
+    shop.alert()
+    shop.pass_time()
+    shop.pass_time(seconds=30)
+    told = [each.event["title"] for each in receiver.received if each.event["topic"] == "maria"]
+    assert "Pages of acme/shop were not sent" in told
+
+
+def test_a_mail_server_that_is_away_leaves_nobody_waiting(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    mail_url = shop.settings.mail_url
+    shop.policy("0s user:alice", "60m user:bob", repeats=0)
+    alert = shop.alert()
+    shop.settings = replace(shop.settings, mail_url="smtp://127.0.0.1:1")
+    for _ in range(4):
+        shop.pass_time(seconds=30)
+    # Everybody was tried, and the next round is soon.
+    assert {name for name, _, _ in shop.paged(alert)} == {"alice", "bob"}
+    assert shop.escalation(alert).state == "running"
+    shop.settings = replace(shop.settings, mail_url=mail_url)
+    for _ in range(7):
+        shop.pass_time(minutes=1)
+    assert {"alice@pager.example", "bob@pager.example"} <= set(addressees(mailbox))
+    assert shop.escalation(alert).has_reached
+
+
+def test_a_person_who_is_blocked_before_the_page_leaves_delays_nothing(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "60m user:bob")
+    alert = shop.alert()
+    shop.follow()
+    with shop.session() as session:
+        session.execute(update(User).where(User.id == shop.alice.id).values(state="locked"))
+    shop.pass_time()
+    shop.pass_time(seconds=1)
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+    assert ("page", "alice", "is not active: not paged") in shop.activity(alert)
+
+
+def test_a_contact_that_is_deleted_before_its_message_leaves_delays_nothing(
+    shop: Escalated, receiver: Receiver
+) -> None:
+    carol = shop.person("carol", has_contact=False)
+    contact = chat(shop, receiver, carol)
+    shop.policy("0s user:carol", "60m user:bob")
+    alert = shop.alert()
+    shop.follow()
+    shop.wait(seconds=2)
+    with shop.session() as session:
+        assert gather_due(sends_mail=True, session=session, now=shop.now) == 1
+    with shop.session() as session:
+        delete_contact(contact.id, Owner(user_id=carol.id), session=session, now=shop.now)
+    shop.pass_time(seconds=1)
+    assert shop.paged(alert) == [("carol", 1, 1), ("bob", 1, 2)]
+
+
+def test_nothing_is_heard_of_a_page_and_the_next_step_follows_all_the_same(
+    shop: Escalated,
+) -> None:
+    shop.policy("0s user:alice", "60m user:bob")
+    alert = shop.alert()
+    shop.follow()
+    # No worker sends anything.
+    for _ in range(4):
+        shop.wait(seconds=30)
+        shop.follow()
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
+# A flapping outage
+
+
+def outage(shop: Escalated, *, hours: float, severity: int) -> list[datetime]:
+    """Let an alert be open for 3 of every 3.5 minutes, and return when it opened."""
+    opened = []
+    for _ in range(int(hours * 60 / 3.5)):
+        opened.append(shop.now)
+        alert = shop.alert(fingerprint=b"outage", severity=severity)
+        shop.follow()
+        for _ in range(3):
+            shop.pass_time(seconds=57)
+        with shop.session() as session:
+            row = session.get_one(Alert, alert)
+            row.status, row.ended_at = "resolved", shop.now
+        shop.pass_time(seconds=27)
+    return opened
+
+
+def test_a_flapping_outage_reaches_everybody_and_goes_on_paging(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    start = shop.now
+    outage(shop, hours=1.5, severity=1)
+    with shop.session() as session:
+        names = {user.id: user.username for user in session.query(User)}
+    found = [((row.paged_at - start) / MINUTE, names[row.user_id or 0]) for row in shop.pages()]
+    first = {name: min(at for at, each in found if each == name) for name in ("alice", "bob")}
+    assert first["alice"] == 0
+    # The five minutes of the policy, and the calm in between.
+    assert 5 <= first["bob"] <= 7
+    times = sorted(at for at, _ in found)
+    assert max(later - earlier for earlier, later in pairwise(times)) <= 15
+    assert times[-1] >= 75
+    # It flaps from the seventh opening on, and then nobody is paged at each one.
+    assert len([at for at, name in found if name == "alice" and at >= 30]) <= 60 / 10 + 1
+
+
+def test_a_critical_alert_pages_at_each_opening(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    opened = outage(shop, hours=1, severity=0)
+    assert len(shop.pages()) == len(opened)
+
+
+def test_critical_alerts_are_held_back_if_the_project_wants_it(shop: Escalated) -> None:
+    with shop.session() as session:
+        settings = FlapSettings(holds_critical=True)
+        store_settings(shop.project_id, settings, session=session)
+    shop.policy("0s user:alice")
+    opened = outage(shop, hours=1, severity=0)
+    assert 6 <= len(shop.pages()) < len(opened) - 4
+
+
+def test_an_alert_that_was_answered_and_comes_back_begins_at_the_first_step(
+    shop: Escalated,
+) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    first = shop.alert(fingerprint=b"disk")
+    shop.pass_time(minutes=5)
+    shop.act(first, "acknowledged", by=shop.bob)
+    shop.resolve([first])
+    with shop.session() as session:
+        session.get_one(Alert, first).ended_at = shop.now
+    shop.pass_time(minutes=1)
+    second = shop.alert(fingerprint=b"disk")
+    shop.pass_time(seconds=1)
+    assert shop.paged(second) == [("alice", 1, 1)]
+
+
+# Archived and back
+
+
+def test_an_archived_project_holds_its_escalations_until_it_is_back(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    alert = shop.alert()
+    shop.pass_time(minutes=1)
+    with shop.session() as session:
+        archive(shop.project_id, session=session, now=shop.now)
+    for _ in range(6):
+        shop.pass_time(minutes=1)
+    assert shop.paged(alert) == [("alice", 1, 1)]
+    assert shop.escalation(alert).state == "held"
+    with shop.session() as session:
+        unarchive(shop.project_id, session=session)
+    for _ in range(6):
+        shop.pass_time(minutes=1)
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+    assert shop.said(alert)[:2] == [
+        "Paging is held back: the project is archived.",
+        "Paging continues. It was held back: the project is archived.",
+    ]
+
+
+# A clock that ran ahead
+
+
+def test_a_clock_that_ran_ahead_delays_no_step(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    shop.now += timedelta(hours=1)
+    alert = shop.alert()
+    shop.pass_time()
+    shop.now -= timedelta(hours=1)
+    shop.pass_time(seconds=10)
+    shop.pass_time(minutes=5)
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
+# No answer
+
+
+def test_an_escalation_without_an_answer_ends_with_a_word(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    shop.person("maria", role=Role.MAINTAINER)
+    shop.policy("0s user:alice", "5m user:bob", pause="10m")
+    alert = shop.alert()
+    shop.pass_time()
+    shop.pass_time(minutes=6)
+    assert shop.escalation(alert).state == "exhausted"
+    assert shop.notices() == []
+    shop.pass_time(minutes=10)
+    assert shop.escalation(alert).state == "unanswered"
+    (notice,) = shop.notices()
+    assert notice.subject == "Nobody answered alerts of acme/shop"
+    assert shop.said(alert)[-1] == (
+        "Nobody answered within 10m after the last step. Maintainers are told."
+    )
+    # By her contact as well.
+    assert "maria@pager.example" in addressees(mailbox)
+    shop.act(alert, "acknowledged", by=shop.bob)
+    shop.pass_time()
+    assert shop.escalation(alert).state == "stopped"
+
+
+def test_who_answers_in_time_spares_the_maintainers(shop: Escalated) -> None:
+    shop.person("maria", role=Role.MAINTAINER)
+    shop.policy("0s user:alice")
+    alert = shop.alert()
+    shop.pass_time(minutes=1)
+    shop.act(alert, "acknowledged", by=shop.alice)
+    shop.pass_time(minutes=60)
+    assert shop.notices() == []
