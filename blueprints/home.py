@@ -11,6 +11,7 @@ from domain.alerts.listing.queries import count_by_status, count_open_by_severit
 from domain.alerts.listing.watched_projects import projects_of_member
 from domain.database.list_queries import words
 from domain.database.paging import ListPart
+from domain.escalations.explanation import unanswered_among
 from domain.incidents.assigned import open_incidents_of
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring
 from domain.on_call.mine import duties_of
@@ -66,6 +67,7 @@ def _alerts_that_wait(user: Viewer) -> dict[str, Any]:
     return {
         "open_alerts": tuple((alert.project_path, alert) for alert in alerts),
         "mutes": muted_rows(alerts, at=now(), session=session, reading=reading()),
+        "unanswered": unanswered_among([alert.id for alert in alerts], session=session),
         "severity_counts": count_open_by_severity(watched, session=session) if alerts else {},
     }
 

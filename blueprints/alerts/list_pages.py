@@ -1,7 +1,7 @@
 """What the list of a project's alerts and that of all projects have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from domain.alerts.listing.watched_projects import (
 )
 from domain.database.list_queries import row_id
 from domain.database.paging import Page
+from domain.escalations.explanation import unanswered_among
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
 from domain.silences.muting import Mute, muted_rows
@@ -169,6 +170,11 @@ class AlertList(ABC):
     def mutes(self) -> Mapping[int, Mute]:
         """What holds the pages of the alerts back, by alert id."""
         return muted_rows(self._found.items, at=now(), session=db.session(), reading=reading())
+
+    @cached_property
+    def unanswered(self) -> Collection[int]:
+        """The ids of the alerts for which people were paged, and nobody answered."""
+        return unanswered_among([row.id for row in self._found.items], session=db.session())
 
     @cached_property
     def counts(self) -> Mapping[str, int]:

@@ -15,6 +15,7 @@ from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.alerts.listing.watched_projects import only
 from domain.errors import InvalidError, NotFoundError
 from domain.escalations.choosing import pages_nobody
+from domain.escalations.explanation import unanswered_among
 from domain.on_call.shown import on_call_in_project
 from domain.projects import editing
 from domain.projects.access import follow_to_project, get_group, get_project
@@ -142,6 +143,7 @@ def _alerts_of(project: ProjectView) -> dict[str, Any]:
     return {
         "open_alerts": alerts,
         "mutes": muted_rows(alerts, at=now(), session=session, reading=reading()),
+        "unanswered": unanswered_among([alert.id for alert in alerts], session=session),
         "in_force": in_force([project], at=now(), session=session),
         "counts": _counts(project),
         "on_call": on_call_in_project(project.id, session=session, now=now()),

@@ -1,6 +1,6 @@
 """Says how it stands with the paging for an alert: who was paged, who is next, or why nobody."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -112,6 +112,17 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
         next_at=next_at,
         round=row.round,
         pages=pages,
+    )
+
+
+def unanswered_among(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
+    """Return those alerts for which people were paged, and nobody answered."""
+    return set(
+        session.scalars(
+            select(Escalation.alert_id).where(
+                Escalation.alert_id.in_(alert_ids), Escalation.state == State.UNANSWERED.value
+            )
+        )
     )
 
 

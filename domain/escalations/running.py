@@ -16,9 +16,10 @@ from domain.alerts.following.changes import Change, ChangeKind
 from domain.alerts.matching.labels import labels_of
 from domain.escalations.alerts import AlertInBrief, Surroundings, alerts_in_brief
 from domain.escalations.choosing import Choice, read_routing
+from domain.escalations.decision import CLOCKS_DIFFER, Beginnings
 from domain.escalations.progress import beginning
 from domain.escalations.state import Event, State, after, moved_by
-from domain.escalations.stepping import CLOCKS_DIFFER, Beginnings, Work, take_steps
+from domain.escalations.stepping import Work, take_steps
 from domain.escalations.stories import find_stories
 from domain.notifications.paging import pages_became_critical, withdraw_pages
 from models import Escalation, EscalationPage, Page

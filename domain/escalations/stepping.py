@@ -1,73 +1,33 @@
-"""Decides for many escalations at once what follows: judges pages, takes steps, holds, ends.
+"""Decides for many escalations at once what follows, and stores it.
 
-`domain/escalations/state.py` says in which state which event leads where; every change of a state
-here asks it. What is stored is collected first: rows of escalations, pages, entries of activities,
-notices.
+What is known of them is read together, each is decided alone (`domain/escalations/decision.py`),
+and all is stored in the end.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import NewEntry, NoteKind, add_entries
+from domain.alerts.handling.activity import add_entries
 from domain.alerts.matching.labels import AlertLabels
-from domain.clock import date_and_time
-from domain.durations import duration_text
 from domain.escalations.alerts import AlertInBrief, Surroundings
 from domain.escalations.choosing import Choice, read_routing
+from domain.escalations.decision import Beginnings, Decision, NamedPlan, Results, place
 from domain.escalations.notices import tell_of_unanswered, tell_of_unreached
 from domain.escalations.policies import plan_of
-from domain.escalations.progress import (
-    Progress,
-    after_failure,
-    after_round,
-    after_step,
-    after_unreached_round,
-    beginning,
-    next_due,
-    shifted,
-)
-from domain.escalations.recipients import Reached, Recipients, read_recipients
+from domain.escalations.progress import beginning
+from domain.escalations.recipients import Recipients, read_recipients
 from domain.escalations.state import Event, State, after
-from domain.escalations.steps import Plan, Step
-from domain.escalations.stories import Story
-from domain.notifications.paging import NewPage, queue_pages
-from domain.notifications.reach import Reach
-from domain.notifications.states import PageState
-from domain.silences.muting import Mute, MuteKind, muted
+from domain.escalations.steps import Plan
+from domain.notifications.paging import queue_pages
+from domain.silences.muting import muted
 from models import Escalation, EscalationPage, EscalationPolicy
 
-#: The clocks of two hosts may differ by so much.
-CLOCKS_DIFFER = timedelta(seconds=30)
-#: Pages of which nothing was heard for so long count as failed. It is longer than pages of one
-#: person wait for each other, and an attempt to send one.
-_JUDGE_AFTER = timedelta(seconds=90)
-#: An archived project is looked at again after a tenth of the time for which it was archived.
-_SOONEST_LOOK, _LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
-_ARCHIVED = "the project is archived"
 _ROUTED_AGAIN = "Its policy was deleted. Paging begins again with another one."
 _ENDED = "Paging ended: its policy was deleted, and no other one is for this alert."
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPlan:
-    """A plan with the name of its policy."""
-
-    name: str
-    plan: Plan
-
-
-@dataclass(frozen=True, kw_only=True)
-class Beginnings:
-    """Why escalations begin, where it is not an alert like any other; by alert."""
-
-    stories: Mapping[int, Story] = field(default_factory=dict)
-    #: More severe than before.
-    raised: Collection[int] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,26 +40,11 @@ class Work:
     beginnings: Beginnings = field(default_factory=Beginnings)
 
 
-@dataclass
-class _Results:
-    """What is stored in the end."""
-
-    pages: list[NewPage] = field(default_factory=list)
-    paged: list[dict[str, Any]] = field(default_factory=list)
-    entries: list[NewEntry] = field(default_factory=list)
-    #: Alerts for which a whole round reached nobody, and for which nobody answered.
-    unreached: list[AlertInBrief] = field(default_factory=list)
-    unanswered: list[AlertInBrief] = field(default_factory=list)
-
-    def note(self, alert_id: int, text: str) -> None:
-        self.entries.append(NewEntry(alert_id=alert_id, kind=NoteKind.ESCALATION, text=text))
-
-
 def take_steps(rows: Sequence[Escalation], work: Work, *, session: Session, now: datetime) -> None:
     """Decide what follows for escalations under way; the session holds their rows."""
     if not rows:
         return
-    results = _Results()
+    results = Results()
     plans = _plans_of(rows, work, results, session=session, now=now)
     planned = [row for row in rows if row.policy_id in plans]
     recipients = _recipients_of(planned, plans, work, session=session, now=now)
@@ -107,7 +52,7 @@ def take_steps(rows: Sequence[Escalation], work: Work, *, session: Session, now:
     pages = _pages_of_rounds(planned, session=session)
     for row in planned:
         alert = work.alerts[row.alert_id]
-        one = _One(row, alert, plans[row.policy_id], recipients, results, now)
+        one = Decision(row, alert, plans[row.policy_id], recipients, results, now)
         one.begin(work.beginnings)
         one.decide(mutes.get(row.alert_id), pages.get(row.id, ()))
         row.decided_at = now
@@ -117,7 +62,7 @@ def take_steps(rows: Sequence[Escalation], work: Work, *, session: Session, now:
 def _plans_of(
     rows: Sequence[Escalation],
     work: Work,
-    results: _Results,
+    results: Results,
     *,
     session: Session,
     now: datetime,
@@ -172,7 +117,7 @@ def _pages_of_rounds(
 def _route_again(
     rows: Sequence[Escalation],
     work: Work,
-    results: _Results,
+    results: Results,
     *,
     session: Session,
     now: datetime,
@@ -195,7 +140,7 @@ def _route_again(
 
 def _begin_anew(row: Escalation, choice: Choice, *, now: datetime) -> None:
     row.policy_id, row.route_id = choice.policy_id, choice.route_id
-    _place(row, beginning(now))
+    place(row, beginning(now))
     row.judge_at = row.again_at = row.held_since = row.held_by = row.held_until = None
     row.has_reached, row.next_at = False, now
     row.state = after(State(row.state), Event.POLICY_GONE).value
@@ -203,334 +148,7 @@ def _begin_anew(row: Escalation, choice: Choice, *, now: datetime) -> None:
         row.state, row.next_at, row.ended_at = State.NO_POLICY.value, None, now
 
 
-def _place(row: Escalation, progress: Progress) -> None:
-    row.round, row.step, row.round_began_at = progress.round, progress.step, progress.began_at
-
-
-class _One:
-    """One escalation, and what is decided for it now."""
-
-    def __init__(
-        self,
-        row: Escalation,
-        alert: AlertInBrief,
-        policy: NamedPlan,
-        recipients: Recipients,
-        results: _Results,
-        now: datetime,
-    ) -> None:
-        self._row = row
-        self._alert = alert
-        self._policy = policy
-        self._plan = policy.plan
-        self._recipients = recipients
-        self._results = results
-        self._now = now
-
-    @property
-    def _state(self) -> State:
-        return State(self._row.state)
-
-    def _move(self, event: Event) -> None:
-        self._row.state = after(self._state, event).value
-
-    @property
-    def _progress(self) -> Progress:
-        return Progress(self._row.round, self._row.step, self._row.round_began_at)
-
-    @property
-    def _is_round_over(self) -> bool:
-        return self._row.step >= len(self._plan.steps)
-
-    def begin(self, beginnings: Beginnings) -> None:
-        """Go on with the story of an alert that came back, or say why another one begins."""
-        row = self._row
-        story = beginnings.stories.get(row.alert_id)
-        if row.alert_id in beginnings.raised:
-            self._note(f"The alert is more severe now. Paging begins with {self._policy.name}.")
-        elif story is not None and story.policy_id == row.policy_id:
-            self._come_back(story)
-
-    def _come_back(self, story: Story) -> None:
-        row, waits = self._row, story.again_at > self._now
-        row.last_paged_at = story.last_paged_at
-        over_for = f"It had been over for {duration_text(story.calm)}"
-        _place(row, story.progress)
-        if self._is_round_over and row.round > self._plan.repeats and story.has_reached:
-            # All steps were taken: it begins anew, which pages the same people again.
-            _place(row, beginning(story.again_at))
-            then = f"at {date_and_time(story.again_at)}" if waits else "at once"
-            self._note(f"{over_for}. All steps had run, so they begin again {then}.")
-            return
-        row.has_reached = story.has_reached
-        if story.last_paged_at is None:
-            return
-        row.again_at = story.again_at
-        then = f"at {date_and_time(story.again_at)}" if waits else "now"
-        self._note(f"{over_for}. Paging goes on; who was paged before is paged again {then}.")
-
-    def decide(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
-        """Do what is due; `pages` are those of the present round."""
-        self._set_back()
-        if self._state is State.EXHAUSTED:
-            self._wait_for_answer()
-            return
-        hold = self._what_holds(mute)
-        if hold is not None:
-            self._hold(*hold)
-            return
-        self._release()
-        self._judge(pages)
-        self._page_again()
-        self._take_due()
-
-    def _set_back(self) -> None:
-        """Move all times back if they were written by a clock that was ahead."""
-        row = self._row
-        ahead = row.decided_at - self._now if row.decided_at else timedelta()
-        if ahead <= CLOCKS_DIFFER:
-            return
-        self._move(Event.CLOCK_BACK)
-        _place(row, shifted(self._progress, -ahead))
-        for name in ("next_at", "judge_at", "again_at", "held_since", "last_paged_at"):
-            moment = getattr(row, name)
-            if moment is not None:
-                setattr(row, name, moment - ahead)
-        row.started_at = min(row.started_at, self._now)
-
-    def _wait_for_answer(self) -> None:
-        row = self._row
-        if row.next_at is None or row.next_at > self._now:
-            return
-        self._move(Event.NO_ANSWER)
-        row.next_at = None
-        pause = duration_text(self._plan.pause)
-        self._note(f"Nobody answered within {pause} after the last step. Maintainers are told.")
-        self._results.unanswered.append(self._alert)
-
-    def _what_holds(self, mute: Mute | None) -> tuple[str, datetime | None, datetime] | None:
-        """Return by what and until when it is held, and when to look again; None to go on."""
-        if self._alert.is_archived:
-            since = self._row.held_since or self._now
-            pause = min(max((self._now - since) / 10, _SOONEST_LOOK), _LATEST_LOOK)
-            return _ARCHIVED, None, self._now + pause
-        # A flapping alert holds back repeated pages alone (`again_at`), and no step.
-        if mute is None or mute.kind is MuteKind.FLAPPING:
-            return None
-        return mute_words(mute), mute.until, mute.look_again_at
-
-    def _hold(self, words: str, until: datetime | None, look_again_at: datetime) -> None:
-        row = self._row
-        if row.held_by != words:
-            end = f" until {date_and_time(until)}" if until else ""
-            self._note(f"Paging is held back{end}: {words}.")
-        self._move(Event.HOLD)
-        row.held_by, row.held_until = words, until
-        row.held_since = row.held_since or self._now
-        row.next_at = look_again_at
-
-    def _release(self) -> None:
-        row = self._row
-        if row.held_since is None:
-            return
-        self._move(Event.RELEASE)
-        self._note(f"Paging continues. It was held back: {row.held_by}.")
-        _place(row, shifted(self._progress, self._now - row.held_since))
-        row.held_since = row.held_by = row.held_until = None
-
-    def _judge(self, pages: Sequence[EscalationPage]) -> None:
-        """Learn what became of the pages of the round, and of those of the last step."""
-        row = self._row
-        row.has_reached = row.has_reached or any(map(_is_accepted, pages))
-        if row.judge_at is None:
-            return
-        own = [each for each in pages if not _is_repeat(each)]
-        number = max((each.step for each in own), default=row.step)
-        last = [each for each in own if each.step == number]
-        if any(map(_is_accepted, last)):
-            row.judge_at = None
-            return
-        if row.judge_at > self._now and any(each.outcome is None for each in last):
-            return
-        row.judge_at = None
-        self._move(Event.FAILED)
-        step = f"Step {number} of {self._policy.name}"
-        self._say(f"{step} reached nobody: no contact accepted its pages{self._goes_on}.")
-        _place(row, after_failure(self._plan, self._progress, now=self._now))
-
-    @property
-    def _goes_on(self) -> str:
-        return "" if self._is_round_over else ", so the next step follows immediately"
-
-    def _page_again(self) -> None:
-        """Page those who were paged before the alert was over and came back."""
-        row = self._row
-        if row.again_at is None or row.again_at > self._now:
-            return
-        row.again_at = None
-        taken = self._plan.steps if row.round > 1 else self._plan.steps[: row.step]
-        seen: set[tuple[int | None, int | None]] = set()
-        for number, step in enumerate(taken, 1):
-            new = [each for each in _keys(self._reached(step)) if each not in seen]
-            seen.update(new)
-            self._page(new, number, f"escalation {row.id}{_AGAIN}")
-
-    def _take_due(self) -> None:
-        row, due = self._row, self._now
-        while True:
-            if self._is_round_over:
-                if row.judge_at is not None:
-                    break
-                if not self._begin_round():
-                    return
-            due = next_due(self._plan, self._progress) or self._now
-            if due > self._now:
-                break
-            self._take()
-        waited_for = (None if self._is_round_over else due, row.judge_at, row.again_at)
-        row.next_at = min(each for each in waited_for if each is not None)
-
-    def _begin_round(self) -> bool:
-        """Go to the next round, or end where there is none; return whether there is one."""
-        row, now = self._row, self._now
-        following: Progress | None
-        if row.has_reached:
-            following = after_round(self._plan, self._progress, now=now)
-        else:
-            following = after_unreached_round(
-                self._plan, self._progress, started_at=row.started_at, now=now
-            )
-            self._results.unreached.append(self._alert)
-            self._say(
-                "No step reached anybody. All steps are tried again at "
-                f"{date_and_time(following.began_at)}, and then again until somebody is reached."
-            )
-        if following is None:
-            self._move(Event.ALL_TAKEN)
-            self._note(f"All steps of {self._policy.name} were taken. Nobody else is paged.")
-            row.next_at, row.ended_at = now + self._plan.pause, now
-            return False
-        self._move(Event.ROUND_OVER)
-        _place(row, following)
-        row.has_reached = False
-        return True
-
-    def _take(self) -> None:
-        """Page whom the next step reaches."""
-        row = self._row
-        self._move(Event.STEP_DUE)
-        step, number = self._plan.steps[row.step], row.step + 1
-        found = self._reached(step)
-        self._page(_keys(found), number, f"escalation {row.id}, round {row.round}, step {number}")
-        _place(row, after_step(self._plan, self._progress, now=self._now))
-        self._explain(found, number)
-        if found.is_somebody:
-            row.judge_at = self._now + _JUDGE_AFTER
-        else:
-            _place(row, after_failure(self._plan, self._progress, now=self._now))
-
-    def _reached(self, step: Step) -> Reached:
-        project_id, is_critical = self._row.project_id, self._alert.is_critical
-        return self._recipients.of(project_id, step, is_critical=is_critical)
-
-    def _page(
-        self, keys: Sequence[tuple[int | None, int | None]], number: int, prefix: str
-    ) -> None:
-        row = self._row
-        for user_id, channel_id in keys:
-            recipient = f"user {user_id}" if channel_id is None else f"channel {channel_id}"
-            page = NewPage(
-                key=f"{prefix}, {recipient}",
-                project_id=row.project_id,
-                alert_id=row.alert_id,
-                user_id=user_id,
-                channel_id=channel_id,
-                is_critical=self._alert.is_critical,
-            )
-            self._results.pages.append(page)
-            self._results.paged.append(
-                {
-                    "alert_id": row.alert_id,
-                    "user_id": user_id,
-                    "channel_id": channel_id,
-                    "round": row.round,
-                    "step": number,
-                    "paged_at": self._now,
-                    "escalation_id": row.id,
-                    "page_key": page.key,
-                }
-            )
-            row.last_paged_at = self._now
-
-    def _explain(self, found: Reached, number: int) -> None:
-        """Write into the activity whom the step did not reach, and why."""
-        step = f"Step {number} of {self._policy.name}"
-        gaps = "; ".join(found.gaps)
-        if not found.is_somebody:
-            self._say(f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._goes_on}.")
-        elif gaps:
-            self._say(f"{step}: {gaps}.")
-        if self._is_repetition:
-            return
-        self._results.entries += [
-            NewEntry(
-                alert_id=self._row.alert_id,
-                kind=NoteKind.PAGE,
-                text=f"{reach.value}: not paged",
-                user_id=person.id,
-                user_name=person.name,
-            )
-            for person, reach in found.unreached.items()
-            if reach is not Reach.QUIET  # paged when they end
-        ]
-
-    @property
-    def _is_repetition(self) -> bool:
-        """Whether the round is one of those that go on until somebody is reached."""
-        return self._row.round > self._plan.repeats + 1
-
-    def _say(self, text: str) -> None:
-        """Note why somebody was not reached, and not in every further round."""
-        if not self._is_repetition:
-            self._note(text)
-
-    def _note(self, text: str) -> None:
-        self._results.note(self._row.alert_id, text)
-
-
-#: In the keys of repeated pages.
-_AGAIN = ", again"
-
-
-def _is_repeat(page: EscalationPage) -> bool:
-    return _AGAIN in (page.page_key or "")
-
-
-def _is_accepted(page: EscalationPage) -> bool:
-    return page.outcome == PageState.ACCEPTED.value
-
-
-def _keys(found: Reached) -> list[tuple[int | None, int | None]]:
-    """Return whom a step reaches: a user and no channel, or the other way round."""
-    users: list[tuple[int | None, int | None]] = [(each, None) for each in found.user_ids]
-    return users + [(None, each) for each in found.channel_ids]
-
-
-#: Before the name of a mute.
-_MUTE_WORDS = {
-    MuteKind.SILENCE: "silence “{}”",
-    MuteKind.MAINTENANCE: "maintenance window “{}”",
-    MuteKind.FLAPPING: "the alert is flapping, {}",
-    MuteKind.REOPENED: "the alert {}",
-}
-
-
-def mute_words(mute: Mute) -> str:
-    """Return why an alert is muted, as a part of a sentence."""
-    return _MUTE_WORDS[mute.kind].format(mute.name.rstrip("."))
-
-
-def _store(results: _Results, work: Work, *, session: Session, now: datetime) -> None:
+def _store(results: Results, work: Work, *, session: Session, now: datetime) -> None:
     session.flush()  # The rows, before statements without the session's objects.
     queue_pages(results.pages, session=session, now=now)
     if results.paged:

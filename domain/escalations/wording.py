@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from domain.escalations.steps import TargetKind
+from domain.silences.muting import Mute, MuteKind
 
 _UNITS = (
     (timedelta(days=1), "d"),
@@ -55,3 +56,17 @@ def listed(parts: Sequence[str]) -> str:
     """Return `a, b and c`."""
     *first, last = parts or ("nobody",)
     return f"{', '.join(first)} and {last}" if first else last
+
+
+#: Before the name of a mute.
+_MUTE_WORDS = {
+    MuteKind.SILENCE: "silence “{}”",
+    MuteKind.MAINTENANCE: "maintenance window “{}”",
+    MuteKind.FLAPPING: "the alert is flapping, {}",
+    MuteKind.REOPENED: "the alert {}",
+}
+
+
+def mute_words(mute: Mute) -> str:
+    """Return why an alert is muted, as a part of a sentence."""
+    return _MUTE_WORDS[mute.kind].format(mute.name.rstrip("."))

@@ -1,7 +1,7 @@
 """What becomes of pages: accepted by a contact, or failed at all of them.
 
 Pages that somebody waits for have news then, which their escalation takes
-(`domain/escalations/hearing.py`). Several contacts of one batch may end at once, so each locks the
+(`domain/escalations/running.py`). Several contacts of one batch may end at once, so each locks the
 batch before it looks at the others.
 """
 

@@ -156,7 +156,9 @@ def test_an_alert_says_that_it_flaps_or_continues_another(
         assert isinstance(iid, int)
         return iid
 
-    project.caller(Role.MAINTAINER).done("PUT", "/flap_settings", json={"reopen_minutes": 5})
+    project.caller(Role.MAINTAINER).done(
+        "PUT", "/flap_settings", json={"reopen_minutes": 5, "holds_critical": True}
+    )
     first = fire()
     page = browser.get(f"{project.url}/alerts/{first}")
     submit(browser, page, form_to(page, f"/{first}/status"), status="acknowledged")
@@ -170,4 +172,7 @@ def test_an_alert_says_that_it_flaps_or_continues_another(
         fire(end_time=now().isoformat())
         last = fire()
     said = text_of(browser.get(f"{project.url}/alerts/{last}"))
-    assert "Flapping : opened 7 times or more within 30 minutes. It pages again at" in said
+    assert (
+        "Flapping : opened 7 times or more within 30 minutes, so the same people are paged again "
+        "at most every 10 minutes."
+    ) in said

@@ -1,0 +1,41 @@
+"""The tables of states are closed, and the documents show them."""
+
+from pathlib import Path
+
+import pytest
+
+from domain.escalations.document import with_tables
+from domain.escalations.state import MOVES, Event, State, after, moved_by
+from domain.notifications.states import MESSAGES, PAGES, MessageState, PageState
+
+
+def test_each_state_has_its_row_and_each_event_its_use() -> None:
+    assert set(MOVES) == set(State)
+    assert set(PAGES) == set(PageState)
+    assert set(MESSAGES) == set(MessageState)
+    assert {event for moves in MOVES.values() for event in moves} == set(Event)
+
+
+def test_an_answer_ends_whatever_pages_or_has_paged() -> None:
+    assert set(moved_by(Event.ANSWERED, State.STOPPED)) == {
+        *(State.RUNNING, State.HELD, State.EXHAUSTED, State.UNANSWERED)
+    }
+
+
+def test_no_event_but_an_answer_and_no_answer_ends_an_escalation_that_reached_nobody() -> None:
+    ends = {
+        event
+        for event, move in MOVES[State.RUNNING].items()
+        if move.to not in {State.RUNNING, State.HELD}
+    }
+    assert ends == {Event.ANSWERED, Event.ALL_TAKEN}
+
+
+def test_what_cannot_happen_is_an_error() -> None:
+    with pytest.raises(LookupError):
+        after(State.STOPPED, Event.STEP_DUE)
+
+
+def test_the_document_shows_the_tables_of_the_code() -> None:
+    text = Path("docs/escalations.md").read_text(encoding="utf-8")
+    assert with_tables(text) == text
