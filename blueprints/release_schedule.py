@@ -6,9 +6,9 @@ from datetime import date
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
-from domain.api_usage.matching import Certainty
 from domain.api_usage.reading import changes_used_by
 from domain.errors import NotFoundError
+from domain.releases.changes import Certainty
 from domain.releases.effects import effect_of
 from domain.releases.examples import example_of
 from domain.releases.listing import ChangeFilter, State, releases_on_schedule

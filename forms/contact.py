@@ -58,7 +58,8 @@ class PagingPreferencesForm(Form):
     )
     critical_breaks_quiet = BooleanField("Page me about critical alerts anyway", default=True)
     wants_follow_ups = BooleanField(
-        "Tell me when somebody else acknowledged an alert, or it was resolved", default=True
+        "Tell me when somebody else acknowledged an alert, it was resolved, or I was assigned",
+        default=True,
     )
 
     @classmethod

@@ -32,7 +32,7 @@ from models.incident import (
 )
 from models.instance_setting import InstanceSetting
 from models.integration import Integration
-from models.mail import Mail
+from models.mail import AssignmentNotice, KnownGaps, Mail
 from models.member import Invitation, Member, MemberRole
 from models.namespace import FormerPath, Group, Project
 from models.notifications import (
@@ -84,6 +84,7 @@ __all__ = [
     "Application",
     "ApplicationSecret",
     "Assignment",
+    "AssignmentNotice",
     "AttemptCount",
     "AuditEvent",
     "AuditKey",
@@ -127,6 +128,7 @@ __all__ = [
     "Integration",
     "Invitation",
     "JobTurn",
+    "KnownGaps",
     "Mail",
     "MaintenanceWindow",
     "Member",

@@ -5,26 +5,16 @@ calls of before. What depends on values was noted with the call.
 """
 
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
 from domain.api_usage.counting import UNKNOWN_NAME, Shape
-from domain.releases.changes import Call, Change, Interface, Kind
+from domain.releases.changes import Call, Certainty, Change, Interface, Kind
 from domain.releases.conditions import Given, Missing
 from domain.releases.matching import calls_to
 from domain.releases.schedule import BY_ID
 
 _GIVEN = "given"
-
-
-class Certainty(StrEnum):
-    """Whether callers will feel a change."""
-
-    #: The same call has another result.
-    SURE = "sure"
-    #: It depends on what the caller does with the response, or on how often it calls.
-    POSSIBLE = "possible"
 
 
 @lru_cache(maxsize=10_000)

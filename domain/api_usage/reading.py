@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from domain.accounts.roles import Role
 from domain.api_usage.consumers import Caller, ConsumerKind, ConsumerView, consumers_of
 from domain.api_usage.counting import Shape
-from domain.api_usage.matching import Certainty, concerns_of
+from domain.api_usage.matching import concerns_of
 from domain.projects.grants import groups_with_role, has_role_in_project
 from domain.projects.views import Viewer
-from domain.releases.changes import Change, Kind
+from domain.releases.changes import Certainty, Change, Kind
 from domain.releases.schedule import BY_ID, SCHEDULE
 from domain.releases.version import Release
 from models import Application, Bot, CallCount, CallShape, Project

@@ -11,6 +11,7 @@ from domain.alerts.handling.assignments import get_candidate, username_of
 from domain.audit.events import Actor
 from domain.errors import InvalidError
 from domain.incidents.timeline import EntryKind, NewEntry, add_entries
+from domain.mail.assignment_notices import NewAssignment, note_assignments
 from domain.projects.views import ProjectView
 from models import Incident, IncidentAssignee, User
 
@@ -59,6 +60,13 @@ def set_assignees(
     changes += [(EntryKind.ASSIGNED, user.username) for user in new]
     entries = [NewEntry(incident_id=incident.id, kind=kind, text=name) for kind, name in changes]
     add_entries(entries, by=by, session=session, now=now)
+    note_assignments(
+        [NewAssignment(user_id=user.id, incident_id=incident.id) for user in new],
+        by_id=by.id if by else None,
+        by_name=by.name if by else "",
+        session=session,
+        now=now,
+    )
     if entries:
         incident.updated_at = now
 

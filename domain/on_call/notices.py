@@ -1,7 +1,7 @@
 """Tells users by e-mail that somebody else changed their shifts: by a swap or an override."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import select
@@ -11,7 +11,10 @@ from domain.accounts.users import ACTIVE
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.on_call.overrides import OverrideView
 from domain.on_call.people import PersonOnCall, people
+from domain.on_call.reading import read_plans
+from domain.on_call.restrictions import Period
 from domain.on_call.schedules import ScheduleView
+from domain.on_call.spans import spans
 from domain.on_call.swaps import SwapView
 from domain.time_zones import zone
 from models import User
@@ -113,48 +116,98 @@ def _sides(
 def tell_of_override(
     override: OverrideView, change: ShiftChange, *, session: Session, now: datetime
 ) -> int:
-    """Queue a message to a user whom somebody else put on call; return how many."""
+    """Queue a message to whom somebody else put on call, and to whose shifts that takes.
+
+    Returns how many.
+    """
     when = change.period(override.starts_at, override.ends_at)
-    return _tell_overridden(
-        override,
-        change,
-        what=("made", "You were put on call"),
+    put = _OverrideNotice(
+        word="made",
+        subject="You were put on call",
         text=lambda _, by: f"{by} put you on call {when}, instead of everybody else.",
-        session=session,
-        now=now,
+        told=(override.person,),
+    )
+    taken = _OverrideNotice(
+        word="taken",
+        subject="Your on-call shift was taken over",
+        text=lambda _, by: (
+            f"{by} put {_name(override.person)} on call {when}, instead of everybody else. You are "
+            "not on call in this time any more."
+        ),
+        told=_others_on_call(override, change, session=session, now=now),
+    )
+    return sum(
+        _tell_overridden(each, override, change, session=session, now=now) for each in (put, taken)
     )
 
 
 def tell_of_ended_override(
     override: OverrideView, change: ShiftChange, *, session: Session, now: datetime
 ) -> int:
-    """Queue a message to a user whose override somebody else ended; return how many."""
+    """Queue a message to whose override somebody else ended, and to who is on call again.
+
+    Returns how many.
+    """
     when = change.period(override.starts_at, override.ends_at)
-    return _tell_overridden(
-        override,
-        change,
-        what=("ended", "Your on-call override was removed"),
+    ended = _OverrideNotice(
+        word="ended",
+        subject="Your on-call override was removed",
         text=lambda _, by: (
             f"{by} removed the override that put you on call {when}. The rotations and swaps "
             "of the schedule apply again."
         ),
-        session=session,
-        now=now,
+        told=(override.person,),
+    )
+    back = _OverrideNotice(
+        word="back",
+        subject="You are on call again",
+        text=lambda _, by: (
+            f"{by} removed the override that put {_name(override.person)} on call {when}. Your "
+            "shifts in this time apply again."
+        ),
+        told=_others_on_call(override, change, session=session, now=now),
+    )
+    return sum(
+        _tell_overridden(each, override, change, session=session, now=now) for each in (ended, back)
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _OverrideNotice:
+    word: str
+    subject: str
+    text: Callable[[PersonOnCall, str], str]
+    told: tuple[PersonOnCall, ...]
+
+
+def _others_on_call(
+    override: OverrideView, change: ShiftChange, *, session: Session, now: datetime
+) -> tuple[PersonOnCall, ...]:
+    """Return who is on call in the time of an override without it, but for its own user."""
+    schedule_id, start = change.schedule.id, max(override.starts_at, now)
+    within = Period(start, override.ends_at)
+    plans = read_plans([schedule_id], within, session=session, today=now.date())
+    if schedule_id not in plans or start >= override.ends_at:
+        return ()
+    without = replace(
+        plans[schedule_id],
+        overrides=tuple(each for each in plans[schedule_id].overrides if each.id != override.id),
+    )
+    on_call = {each for span in spans(without, start, override.ends_at) for each in span.user_ids}
+    named = people(on_call - {override.person.id}, session=session)
+    return tuple(named[each] for each in sorted(named))
+
+
 def _tell_overridden(
+    what: _OverrideNotice,
     override: OverrideView,
     change: ShiftChange,
     *,
-    what: tuple[str, str],
-    text: Callable[[PersonOnCall, str], str],
     session: Session,
     now: datetime,
 ) -> int:
-    word, subject = what
-    key = f"on-call override {override.id} of {override.created_at.isoformat()} {word}"
-    notice = _Notice(key=key, subject=subject, told=(override.person,), text=text)
+    key = f"on-call override {override.id} of {override.created_at.isoformat()} {what.word}"
+    notice = _Notice(key=key, subject=what.subject, told=what.told, text=what.text)
     return _tell(notice, change, session=session, now=now)
 
 

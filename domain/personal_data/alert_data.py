@@ -7,6 +7,7 @@ from models import (
     AlertBatch,
     AlertNote,
     Assignment,
+    AssignmentNotice,
     Contact,
     EscalationPage,
     MaintenanceWindow,
@@ -60,6 +61,14 @@ ALERT_DATA = (
         model=Assignment,
         of=by(Assignment.user_id),
         exported=("alert_id",),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="assignment_notices",
+        about="Assignments that the person is told of by e-mail, until that is written",
+        model=AssignmentNotice,
+        of=by(AssignmentNotice.user_id),
+        exported=("alert_id", "incident_id", "by_name", "created_at"),
         on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(

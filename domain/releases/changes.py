@@ -64,6 +64,15 @@ class Kind(StrEnum):
         return self.replace("_", " ").capitalize()
 
 
+class Certainty(StrEnum):
+    """Whether callers will feel a change."""
+
+    #: The same call has another result.
+    SURE = "sure"
+    #: It depends on what the caller does with the response, or on how often it calls.
+    POSSIBLE = "possible"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """Calls over HTTP that a change concerns.

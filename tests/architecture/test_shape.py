@@ -23,6 +23,7 @@ COMMITTERS = {
     "web/commands/transaction.py",
     "web/jobs/deletion.py",
     "web/jobs/incidents.py",
+    "web/jobs/mail.py",
     "web/jobs/maintenance.py",
     "web/jobs/registry.py",
     "web/database/queue_tables.py",

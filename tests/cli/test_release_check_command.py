@@ -28,10 +28,19 @@ def test_a_line_for_each_finding_and_status_1(gatebell: LiveGatebell, folder: Pa
     done = gatebell.run_cli("releases", "check", str(folder), "--release", "18.0")
     assert done.returncode == 1
     [line] = done.stdout.splitlines()
-    assert line.startswith(f"{folder}/src/users.py:3: Offset pagination of /users removed")
+    assert line.startswith(f"{folder}/src/users.py:3: error: Offset pagination of /users removed")
     assert "keyset" in line
     assert "chart.yaml: The content is not valid YAML" in done.stderr
     assert done.stderr.endswith("2 files read: 1 finding up to release 18.0.\n")
+
+
+def test_the_text_tells_what_is_only_possible(gatebell: LiveGatebell, folder: Path) -> None:
+    (folder / "a.py").write_text("project.operations_access_level = 'private'\n")
+    done = gatebell.run_cli("releases", "check", str(folder / "a.py"))
+    assert done.stdout.startswith(f"{folder}/a.py:1: warning: ")
+    listed = gatebell.run_cli("releases", "check", str(folder), "--format", "json").stdout
+    told = {Path(each["file"]).name: each["certainty"] for each in json.loads(listed)["findings"]}
+    assert told == {"a.py": "possible", "users.py": "sure"}
 
 
 def test_status_0_if_nothing_breaks(gatebell: LiveGatebell, folder: Path) -> None:

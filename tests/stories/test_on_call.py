@@ -309,9 +309,47 @@ def test_who_did_not_arrange_a_swap_is_told_by_mail(
     assert mails(night)[3].recipient == "carol@people.example"
 
 
+def test_whose_shift_an_override_takes_is_told_and_told_again_when_it_is_back(
+    settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    app = make_app(replace(settings, mail_url="smtp://127.0.0.1:1"))
+    night = Nights(app, berlin("2026-11-23 10:00"))
+    night.create("weekly alice,bob mon 09:00")
+    (on_call,) = night.on_call()
+    override = {
+        "user": "carol",
+        "starts_at": wire(berlin("2026-11-24 09:00")),
+        "ends_at": wire(berlin("2026-11-25 09:00")),
+    }
+    made = night.call("olga", "POST", "/overrides", json=override, status=201)
+    put, taken = mails(night)
+    assert put.recipient == "carol@people.example"
+    assert (taken.recipient, taken.subject) == (
+        f"{on_call}@people.example",
+        "Your on-call shift was taken over: Primary of acme/shop",
+    )
+    when = "from Tue 2026-11-24 09:00 until Wed 2026-11-25 09:00"
+    assert f"olga put carol on call {when}, instead of everybody else." in taken.text
+    assert "You are not on call in this time any more." in " ".join(taken.text.split())
+    # It has begun: what is left of it comes back.
+    night.now = berlin("2026-11-24 12:00")
+    night.call("olga", "DELETE", f"/overrides/{made['id']}", status=204)
+    _, back = mails(night)[2:]
+    assert (back.recipient, back.subject) == (
+        f"{on_call}@people.example",
+        "You are on call again: Primary of acme/shop",
+    )
+    # Who gives the own shift away need not be told.
+    override |= {"starts_at": wire(berlin("2026-11-26 09:00"))}
+    override |= {"ends_at": wire(berlin("2026-11-26 12:00"))}
+    night.call(on_call, "POST", "/overrides", json=override, status=201)
+    assert [each.recipient for each in mails(night)[4:]] == ["carol@people.example"]
+
+
 def mails(night: Nights) -> list[Mail]:
     with night.app.app_context():
-        found = list(db.session.scalars(select(Mail).order_by(Mail.id)))
+        about = Mail.subject.contains(f" of {PROJECT}")
+        found = list(db.session.scalars(select(Mail).where(about).order_by(Mail.id)))
         db.session.expunge_all()
         db.session.rollback()
     return found

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notices
 from domain.clock import Clock, system_clock
+from domain.escalations.gaps import GapNoticeSettings, queue_gap_notices
 from domain.mail.outbox import (
     Message,
     claim_message,
@@ -30,6 +31,11 @@ from domain.mail.smtp import (
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
 from domain.releases.dates import parse_release_dates
 from domain.releases.version import parse_release
+from domain.upkeep.assignment_mail import (
+    AssignmentMailSettings,
+    forget_assignments,
+    queue_assignment_mail,
+)
 from domain.upkeep.stream_notices import StreamNoticeSettings, queue_stream_notices
 from domain.webhooks.notices import WebhookNoticeSettings, queue_webhook_notices
 from web.database.engine import open_engine
@@ -50,11 +56,13 @@ def queue_due_mail() -> None:
         queue_mail(settings)
         queue_administrators_mail(settings)
         queue_owners_mail(settings)
+        queue_gap_mail(settings)
 
 
 def send_due_mail() -> None:
     """Send the queued messages, from the database of the environment."""
     settings = settings_from_environment()
+    queue_assignments(settings)
     if settings.mail_url:
         send_mail(settings)
 
@@ -108,6 +116,27 @@ def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int
             dates=parse_release_dates(current.release_dates),
         )
         return queue_removal_notices(sign, session=session, now=clock())
+
+
+def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Queue what people are told of new gaps in policies and schedules; return how much that is."""
+    with _engine(settings) as engine, Session(engine) as session:
+        current = current_settings(settings, session=session)
+        sign = GapNoticeSettings(instance_name=current.instance_name, base_url=current.base_url)
+        return queue_gap_notices(sign, session=session, now=clock(), between=session.commit)
+
+
+def queue_assignments(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Queue what people are told of their assignments; return how much that is."""
+    with _engine(settings) as engine, Session(engine) as session, session.begin():
+        if not settings.mail_url:
+            forget_assignments(session=session)
+            return 0
+        current = current_settings(settings, session=session)
+        sign = AssignmentMailSettings(
+            instance_name=current.instance_name, base_url=current.base_url
+        )
+        return queue_assignment_mail(sign, session=session, now=clock())
 
 
 def send_mail(settings: Settings, *, clock: Clock = system_clock) -> None:

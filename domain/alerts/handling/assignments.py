@@ -12,6 +12,7 @@ from domain.alerts.listing.filters import NOBODY
 from domain.audit.events import Actor
 from domain.database.upsert import insert_into
 from domain.errors import InvalidError, NotFoundError
+from domain.mail.assignment_notices import NewAssignment, note_assignments
 from domain.projects.member_lists import find_member_of_all, users_with
 from domain.projects.views import ProjectView
 from models import Alert, Assignment, User
@@ -97,3 +98,5 @@ def assign(
         .on_conflict_do_update(index_elements=["alert_id"], set_={"user_id": user.id})
     )
     add_entry(alert_id, NoteKind.ASSIGNEE, user.username, by=by, session=session, now=now)
+    assigned = [NewAssignment(user_id=user.id, alert_id=alert_id)]
+    note_assignments(assigned, by_id=by.id, by_name=by.name, session=session, now=now)

@@ -1,7 +1,9 @@
 """The calls of a program: what is called, with which texts and names, and what variables hold."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from domain.releases.checker.deadline import paced
 from domain.releases.checker.names import snake
@@ -16,6 +18,9 @@ _LONGEST_CHAIN = 16
 #: Arguments are read up to so many tokens.
 _LONGEST_ARGUMENTS = 300
 _SHORTEST_BUDGET = 10_000
+#: Arguments that may be segments of a path are looked for in so many tokens.
+_LONGEST_SEGMENTS = 40
+_SEGMENT = re.compile(r"[a-z][a-z_]*+")
 _SKIPPED = frozenset({"await", "new", "yield", "return", "async"})
 _SETS = frozenset({"=", ":", "=>", ":="})
 #: Names of arguments that hold parameters.
@@ -80,6 +85,14 @@ class Call:
     start: int
     opening: int
     closing: int
+
+
+class Segments(NamedTuple):
+    """A path whose segments are arguments of a call, with the positions of the first and last."""
+
+    path: str
+    first: int
+    last: int
 
 
 class Program:
@@ -254,12 +267,59 @@ def literal(program: Program, at: int) -> tuple[str, int]:
         if program.kind(following) == TEXT:
             parts.append(program.tokens[following].text)
             at = following
-        elif program.kind(following) == NAME and program.text(at + 1) == "+":
+        elif (end := _end_of_added(program, at + 1)) is not None:
             parts.append(UNKNOWN)
-            at = _end_of_value(program, following)
+            at = end
         else:
             break
     return "".join(parts), at
+
+
+def _end_of_added(program: Program, sign: int) -> int | None:
+    """Return where a value ends that `+` or `.` adds to a text, or None for a member of it."""
+    if program.kind(sign + 1) != NAME:
+        return None
+    end = _end_of_value(program, sign + 1)
+    # In PHP a dot adds: `'projects/' . $id . '/runners'`.
+    is_added = program.text(sign) == "+" or (
+        program.text(end + 1) == "." and program.kind(end + 2) == TEXT
+    )
+    return end if is_added else None
+
+
+def joined_segments(program: Program, call: Call) -> Segments | None:
+    """Return the path that the texts of a call are segments of, or None.
+
+    So gitlab4j writes it: `post(status, form, "projects", id, "runners")`.
+    """
+    parts: list[str] = []
+    first = last = -1
+    for at in _arguments(program, call):
+        if program.kind(at) == TEXT:
+            if not is_segment(program.tokens[at].text):
+                return None
+            first, last = (at if first < 0 else first), at
+        if first >= 0:
+            parts.append(program.tokens[at].text if last == at else UNKNOWN)
+    while parts and parts[-1] == UNKNOWN:
+        del parts[-1]
+    return Segments("/".join(parts), first, last) if parts else None
+
+
+def is_segment(text: str) -> bool:
+    """Return whether a text is one segment of a path of the API."""
+    return _SEGMENT.fullmatch(text) is not None
+
+
+def _arguments(program: Program, call: Call) -> Iterator[int]:
+    """Yield where the first arguments of a call begin."""
+    at = call.opening + 1
+    for _ in range(_LONGEST_SEGMENTS):
+        if at >= call.closing:
+            return
+        if program.text(at - 1) == "," or at == call.opening + 1:
+            yield at
+        at = max(program.pairs.get(at, at), at) + 1
 
 
 def _end_of_value(program: Program, at: int) -> int:

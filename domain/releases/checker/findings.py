@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from domain.errors import InvalidError
-from domain.releases.changes import Change, Kind
+from domain.releases.changes import Certainty, Change, Kind
 from domain.releases.version import Release
 
 #: Findings of one text; the report says if there are more.
@@ -39,6 +39,9 @@ class Found(NamedTuple):
     change: Change
     line: int
     reason: str
+    #: Whether the call itself was read, with all that decides, and not only a name that stands for
+    #: it or a call whose parameters are known when it runs.
+    is_certain: bool = True
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,18 @@ class Finding:
     line: int
     #: What was met, without any value of the content.
     reason: str
+    #: Whether the call was read with all that decides.
+    is_certain: bool
 
     @property
-    def is_warning(self) -> bool:
-        """Whether only some of such requests fail, or mean something else without failing."""
-        return self.change.kind in {Kind.DEFAULT_CHANGED, Kind.LIMIT_APPLIED}
+    def certainty(self) -> Certainty:
+        """Whether this surely breaks.
+
+        It is only possible if a name was met and not its call, if what decides is known when the
+        program runs, and if only some of such requests fail or mean something else.
+        """
+        is_partial = self.change.kind in {Kind.DEFAULT_CHANGED, Kind.LIMIT_APPLIED}
+        return Certainty.SURE if self.is_certain and not is_partial else Certainty.POSSIBLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +85,11 @@ def report(kind: str, found: Iterator[Found], release: Release) -> Report:
     is_cut = False
     for each in found:
         key = (each.change.id, each.line)
-        if key in kept or not each.change.applies_in(release):
+        if not each.change.applies_in(release):
+            continue
+        if key in kept:
+            if each.is_certain and not kept[key].is_certain:
+                kept[key] = Finding(*each)
             continue
         if len(kept) == MOST_FINDINGS:
             is_cut = True

@@ -100,7 +100,8 @@ def _named(text: str, line: int, *, is_client: bool) -> Iterator[Found]:
         if changes and _stands_alone(text, found):
             at = line + text.count("\n", 0, found.start())
             for change in changes:
-                yield Found(change, at, f"The name {_written(found[0], change)}")
+                reason = f"The name {_written(found[0], change)}"
+                yield Found(change, at, reason, is_certain=False)
 
 
 def _written(name: str, change: Change) -> str:

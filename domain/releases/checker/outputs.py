@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from domain.releases.changes import Change
+from domain.releases.changes import Certainty, Change
 from domain.releases.checker.findings import Finding, Report
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -21,10 +21,9 @@ class Checked(NamedTuple):
 
 
 def as_text(checked: Sequence[Checked]) -> str:
-    """Return a line for each finding, as compilers write them."""
+    """Return a line for each finding, as compilers write them: an error, or only a warning."""
     return "".join(
-        f"{each.name}:{found.line}: {found.change.title} (release {found.change.release}). "
-        f"{found.change.replacement}\n"
+        f"{each.name}:{found.line}: {_level(found)}: {_told(found)}\n"
         for each in checked
         for found in each.report.findings
     )
@@ -49,6 +48,7 @@ def _finding(found: Finding, page_of: PageOf) -> dict[str, Any]:
         "release": change.release,
         "interface": change.interface.value,
         "line": found.line,
+        "certainty": found.certainty.value,
         "reason": found.reason,
         "replacement": change.replacement,
         "url": page_of(change),
@@ -85,7 +85,6 @@ def _rule(change: Change, page_of: PageOf) -> dict[str, Any]:
 
 def _result(name: str, found: Finding, rule: int) -> dict[str, Any]:
     change = found.change
-    text = f"{change.title} (release {change.release}). {change.replacement}"
     place = {
         "artifactLocation": {"uri": _uri(name)},
         "region": {"startLine": found.line},
@@ -93,10 +92,19 @@ def _result(name: str, found: Finding, rule: int) -> dict[str, Any]:
     return {
         "ruleId": change.id,
         "ruleIndex": rule,
-        "level": "warning" if found.is_warning else "error",
-        "message": {"text": text},
+        "level": _level(found),
+        "message": {"text": _told(found)},
         "locations": [{"physicalLocation": place}],
     }
+
+
+def _told(found: Finding) -> str:
+    change = found.change
+    return f"{change.title} (release {change.release}). {change.replacement}"
+
+
+def _level(found: Finding) -> str:
+    return "error" if found.certainty is Certainty.SURE else "warning"
 
 
 def _uri(name: str) -> str:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from domain.releases.changes import Change, Kind
@@ -70,7 +70,7 @@ def _of_api(request: Request, path: str, query: str) -> Iterator[Found]:
     known = known_parameters(request, query)
     for concern in concerns:
         if reason := reason_of(concern, request.method, known):
-            yield Found(concern.change, request.line, reason)
+            yield Found(concern.change, request.line, reason.text, reason.is_certain)
 
 
 def known_parameters(request: Request, query: str) -> Known:
@@ -106,7 +106,15 @@ def json_value(text: str) -> Any:
         return None
 
 
-def reason_of(concern: Concern, method: str, known: Known) -> str | None:
+class Reason(NamedTuple):
+    """Why a request is concerned."""
+
+    text: str
+    #: Whether all that decides is known.
+    is_certain: bool = True
+
+
+def reason_of(concern: Concern, method: str, known: Known) -> Reason | None:
     """Return why a request is concerned, or None."""
     call = concern.call
     if call.methods and method not in call.methods:
@@ -118,20 +126,20 @@ def reason_of(concern: Concern, method: str, known: Known) -> str | None:
     if call.attributes or call.fields:
         # Nobody knows whether a caller reads the field of a response.
         sent = [] if method in _READING else sorted(known.values.keys() & {*call.attributes})
-        return f"{where} with {', '.join(sent)}" if sent else None
+        return Reason(f"{where} with {', '.join(sent)}") if sent else None
     # A limit of requests is found by their times (`domain/releases/checker/rates.py`).
-    return None if concern.change.kind is Kind.LIMIT_APPLIED else where
+    return None if concern.change.kind is Kind.LIMIT_APPLIED else Reason(where)
 
 
-def _by_condition(concern: Concern, where: str, known: Known) -> str | None:
+def _by_condition(concern: Concern, where: str, known: Known) -> Reason | None:
     condition = concern.call.when
     if condition is None:
         return None
     if holds(condition, known):
-        return f"{where}: {condition}"
+        return Reason(f"{where}: {condition}")
     # The operation goes, and nothing says that none of its parameters was sent.
     is_gone = concern.change.kind is Kind.OPERATION_GONE
-    return where if is_gone and known.is_open else None
+    return Reason(where, is_certain=False) if is_gone and known.is_open else None
 
 
 def _of_graphql(request: Request) -> Iterator[Found]:

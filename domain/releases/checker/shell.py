@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from domain.releases.checker.command_lines import READERS, Word
 from domain.releases.checker.deadline import paced
+from domain.releases.checker.filters import FILTERS, fields_read
 from domain.releases.checker.findings import Found
 from domain.releases.checker.graphql_requests import check_graphql_request
 from domain.releases.checker.names import names_in_text
-from domain.releases.checker.requests import judge
+from domain.releases.checker.requests import Request, judge
+from domain.releases.checker.runners import runner_registration
 
 _PART = re.compile(
     r"""(?P<space>(?:[ \t\r]|\\\r?\n)++)
@@ -25,19 +28,30 @@ _BEFORE = frozenset({"sudo", "time", "$", "-", "exec", "command", "then", "do", 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
+class Command(NamedTuple):
+    """A command, as its words."""
+
+    words: Sequence[Word]
+    #: Whether it reads what the command before it writes.
+    is_behind_pipe: bool
+
+
 def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator[Found]:
     """Yield what changes for the commands of a text that begins at a line."""
     for command in commands(text, line):
-        for word in command:
+        for word in command.words:
             yield from names_in_text(word.text, word.line, is_client=is_client)
-        joined = " ".join(word.text for word in command if word.text.startswith(("--tls", "1.")))
-        yield from names_in_text(joined, command[0].line, only="tls-versions")
-        yield from _requests(command)
+        joined = " ".join(
+            word.text for word in command.words if word.text.startswith(("--tls", "1."))
+        )
+        yield from names_in_text(joined, command.words[0].line, only="tls-versions")
+        yield from runner_registration(command.words)
+    yield from _requests(commands(text, line))
 
 
-def commands(text: str, line: int) -> Iterator[Sequence[Word]]:
-    """Yield the commands of a text, each as its words."""
-    command = _Command()
+def commands(text: str, line: int) -> Iterator[Command]:
+    """Yield the commands of a text."""
+    command, is_behind_pipe = _Command(), False
     for found in paced(_PART.finditer(text)):
         kind = found.lastgroup or "plain"
         if kind in {"single", "double", "plain"}:
@@ -45,12 +59,15 @@ def commands(text: str, line: int) -> Iterator[Sequence[Word]]:
         else:
             command.end_word()
         if kind == "end" and command.words:
-            yield command.words
+            yield Command(command.words, is_behind_pipe)
             command = _Command()
+        if kind == "end":
+            # A line may end behind a pipe.
+            is_behind_pipe = found[0] == "|" or (found[0] == "\n" and is_behind_pipe)
         line += found[0].count("\n")
     command.end_word()
     if command.words:
-        yield command.words
+        yield Command(command.words, is_behind_pipe)
 
 
 class _Command:
@@ -81,30 +98,44 @@ def _unquoted(kind: str, text: str) -> str:
     return _ESCAPE.sub(r"\1", text)
 
 
-def _requests(command: Sequence[Word]) -> Iterator[Found]:
-    words = list(command)
-    while words and (words[0].text in _BEFORE or _ASSIGNMENT.match(words[0].text)):
-        del words[0]
-    name = words[0].text.rpartition("/")[2] if words else ""
-    reader = READERS.get(name)
-    if reader is None:
-        # `"$(curl …)"`, or a program that is handed a command.
-        yield from _nested(command)
-        return
-    for request in reader(words[1:]):
+def _requests(listed: Iterator[Command]) -> Iterator[Found]:
+    """Yield what changes for requests, and for fields of their responses that a filter reads."""
+    sent: list[Request] = []
+    for command in listed:
+        words = list(command.words)
+        while words and (words[0].text in _BEFORE or _ASSIGNMENT.match(words[0].text)):
+            del words[0]
+        name = words[0].text.rpartition("/")[2] if words else ""
+        reader = READERS.get(name)
+        if command.is_behind_pipe and name in FILTERS:
+            yield from fields_read(words[1:], sent)
+        elif reader is not None:
+            sent = list(reader(words[1:]))
+            yield from _judged(sent)
+        else:
+            sent = sent if command.is_behind_pipe else []
+            # `"$(curl …)"`, or a program that is handed a command.
+            yield from _nested(command.words)
+
+
+def _judged(sent: Sequence[Request]) -> Iterator[Found]:
+    for request in sent:
         yield from judge(request)
         if "/graphql" in request.url and request.body:
             for found in check_graphql_request(request.body):
                 yield found._replace(line=request.line)
 
 
-def _nested(command: Sequence[Word]) -> Iterator[Found]:
-    for word in command:
+def _nested(words: Sequence[Word]) -> Iterator[Found]:
+    for word in words:
         for name in ("curl ", "glab api "):
             at = word.text.find(name)
             if at >= 0:
                 inner = word.text[at:].rstrip(")`")
                 line = word.line + word.text.count("\n", 0, at)
-                for each in commands(inner, line):
-                    if READERS.get(each[0].text):
-                        yield from _requests(each)
+                yield from _requests(_of_readers(commands(inner, line)))
+
+
+def _of_readers(listed: Iterator[Command]) -> Iterator[Command]:
+    """Yield the commands that send requests or read responses: a text holds no others for sure."""
+    return (each for each in listed if each.words[0].text in READERS.keys() | FILTERS)

@@ -11,8 +11,16 @@ from collections.abc import Iterator, Sequence
 from domain.releases.changes import Change
 from domain.releases.checker.bindings import Bindings
 from domain.releases.checker.brackets import check_closed
-from domain.releases.checker.calls import Arguments, Call, Program, literal
+from domain.releases.checker.calls import (
+    Arguments,
+    Call,
+    Program,
+    is_segment,
+    joined_segments,
+    literal,
+)
 from domain.releases.checker.clients import request_of
+from domain.releases.checker.command_lines import Word
 from domain.releases.checker.deadline import paced
 from domain.releases.checker.findings import Found, UnreadableContentError
 from domain.releases.checker.graphql_documents import check_graphql
@@ -25,7 +33,8 @@ from domain.releases.checker.names import (
 )
 from domain.releases.checker.parameters import Known
 from domain.releases.checker.requests import METHODS, reason_of
-from domain.releases.checker.routes import concerns_of, segments_of
+from domain.releases.checker.routes import API, concerns_of, segments_of
+from domain.releases.checker.runners import is_registration_option, runner_registration
 from domain.releases.checker.source_paths import legacy_page_in, path_in
 from domain.releases.checker.tokens import NAME, SIGN, TEXT, Comments, Token, tokens
 from domain.releases.matching import Concern
@@ -42,11 +51,14 @@ _VERBS = {
     "put": "PUT",
     "patch": "PATCH",
     "delete": "DELETE",
+    "del": "DELETE",
 }
 #: Functions that take the method as an argument, with GET as the usual one.
 _SENDERS = frozenset(
     {"fetch", "request", "axios", "got", "ajax", "open", "new_request", "api_fetch"}
 )
+#: Words in the names of functions that make an address of what they are given.
+_JOINING = frozenset({"join", "urljoin", "url", "uri", "resolve", "concat", "format", "sprintf"})
 _DOCUMENT = re.compile(
     r"\s*(?:(?:query|mutation|subscription|fragment)\b[^{}]{0,2000}\{|\{\s*\w+\s*[({\n])"
 )
@@ -117,7 +129,8 @@ class _Source:
     def _named(self, token: Token) -> Iterator[Found]:
         if len(token.text) >= _SHORTEST:
             for change in changes_named(token.text, is_client=self._is_client):
-                yield Found(change, token.line, f"The name {snake(token.text)}")
+                reason = f"The name {snake(token.text)}"
+                yield Found(change, token.line, reason, is_certain=False)
 
     def _sign(self, at: int, token: Token) -> Iterator[Found]:
         if token.text in _ASSIGNED:
@@ -146,19 +159,47 @@ class _Source:
     def _text(self, at: int, token: Token, whole: str) -> Iterator[Found]:
         if self._is_docstring(at, token):
             return
-        text = token.text
-        yield from names_in_text(text, token.line, is_client=self._is_client)
-        if "/-/jwks" in text:
-            yield Found(BY_ID["jwks-alias"], token.line, "The address /-/jwks")
-        if legacy_page_in(whole) and not self._is_of_response(at):
-            yield Found(BY_ID["legacy-page-urls"], token.line, "A page of a project without /-/")
-        if _DOCUMENT.match(text):
-            yield from _document(text, token.line)
-        calls = list(self._program.calls_around(at))
-        yield from self._request(whole, calls, token.line, is_used=False)
+        yield from self._telling(at, token, whole)
+        text, calls = token.text, list(self._program.calls_around(at))
+        path = self._path(at, whole, calls)
+        if path is not None:
+            yield from self._request(path, calls, token.line, is_used=False)
         if snake(text) == "deploy_token" and self._mentions_graphql(calls):
             reason = "A request to GraphQL with the header Deploy-Token"
             yield Found(BY_ID["graphql-token-types"], token.line, reason)
+
+    def _telling(self, at: int, token: Token, whole: str) -> Iterator[Found]:
+        """Yield what a text says wherever it stands."""
+        text, line = token.text, token.line
+        yield from names_in_text(text, line, is_client=self._is_client)
+        if "/-/jwks" in text:
+            yield Found(BY_ID["jwks-alias"], line, "The address /-/jwks")
+        if legacy_page_in(whole) and not self._is_of_response(at):
+            reason = "A page of a project without /-/"
+            yield Found(BY_ID["legacy-page-urls"], line, reason, is_certain=False)
+        if is_registration_option(text):
+            yield from runner_registration([Word(text, line)])
+        if _DOCUMENT.match(text):
+            yield from _document(text, line)
+
+    def _path(self, at: int, whole: str, calls: Sequence[Call]) -> str | None:
+        """Return what a text says of the address of a request, or None for a part of one."""
+        if not calls or API in whole:
+            return whole
+        inner = calls[0]
+        if not _sends(inner):
+            return None if self._is_handed_on(at, calls) else whole
+        joined = joined_segments(self._program, inner) if is_segment(whole) else None
+        if joined is None or not joined.first < at <= joined.last:
+            return joined.path if joined else whole
+        return None
+
+    def _is_handed_on(self, at: int, calls: Sequence[Call]) -> bool:
+        """Return whether a function adds a text to the address of a request that it begins."""
+        inner, *outer = calls
+        is_first = at == inner.opening + 1
+        joins = not _JOINING.isdisjoint(inner.chain[-1].split("_"))
+        return not is_first and not joins and any(map(_sends, outer))
 
     def _is_of_response(self, at: int) -> bool:
         """Return whether a text is the value of a key that responses of the API have."""
@@ -204,18 +245,24 @@ class _Source:
         """Return method, call and parameters of the call that sends a request, if one does."""
         for call in calls:
             known = Known()
-            verb = _verb(call.chain)
-            if verb is None and call.chain[-1] not in _SENDERS:
+            if not _sends(call):
                 continue
+            verb = _verb(call.chain)
             self._arguments.add(known, call.opening, call.closing)
+            segments = joined_segments(self._program, call)
+            # What a call with segments takes before them holds its parameters.
+            is_told_before = segments is not None and segments.first > call.opening + 1
+            known.is_open = known.is_open or is_told_before
             return verb or self._method_in(call, known), call, known
         return None, None, Known()
 
     def _method_in(self, call: Call, known: Known) -> str | None:
         for at in range(call.opening + 1, min(call.closing, call.opening + 12)):
             token = self._program.tokens[at]
-            if token.kind == TEXT and token.text.upper() in METHODS:
-                return token.text.upper()
+            is_constant = token.kind == NAME and token.text.startswith("Method")
+            word = token.text.removeprefix("Method").upper()
+            if (token.kind == TEXT or is_constant) and word in METHODS:
+                return word  # also Go's http.MethodPost
         given = known.values.get("method", known.values.get("type", "GET"))
         if given is None or ("method" not in known.values and known.is_open):
             return None
@@ -229,7 +276,7 @@ class _Source:
                 continue
             asked = method or next(iter(concern.call.methods), "GET")
             if reason := reason_of(concern, asked, known):
-                yield Found(concern.change, line, reason)
+                yield Found(concern.change, line, reason.text, reason.is_certain)
 
     def _bind(self, concerns: Sequence[Concern], method: str | None, call: Call) -> Iterator[Found]:
         fields: dict[str, Change] = {
@@ -239,6 +286,10 @@ class _Source:
             for each in concern.call.fields
         }
         yield from self._bindings.bind(call, fields)
+
+
+def _sends(call: Call) -> bool:
+    return call.chain[-1] in _SENDERS or _verb(call.chain) is not None
 
 
 def _verb(chain: Sequence[str]) -> str | None:

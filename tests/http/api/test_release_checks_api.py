@@ -34,6 +34,7 @@ def test_each_finding_has_its_change_line_release_and_replacement(gatebell: Live
         "release": "17.0",
     }
     assert "keyset" in finding["replacement"]
+    assert finding["certainty"] == "sure"
     assert requests.get(finding["url"], timeout=10).status_code == 200
 
 

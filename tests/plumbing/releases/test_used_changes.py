@@ -10,9 +10,10 @@ from flask.testing import FlaskClient
 
 from domain.accounts.roles import Role
 from domain.api_usage.counting import ANONYMOUS, Consumer, Shape
-from domain.api_usage.matching import Certainty, concerns_of
+from domain.api_usage.matching import concerns_of
 from domain.api_usage.reading import NEAR_A_LIMIT
 from domain.projects.members import OPERATOR, add_member, get_namespace
+from domain.releases.changes import Certainty
 from domain.releases.schedule import SCHEDULE
 from models import Application, InstanceSetting, User
 from tests.support.releases.recorded_calls import Caller, RecordedService

@@ -105,7 +105,8 @@ class ContactPreferencesBody(Body):
     quiet_hours: QuietHoursBody | None = Field(default=None, description="Null for none.")
     follow_ups: bool | None = Field(
         default=None,
-        description="Whether to be told when somebody else acknowledged an alert, or it ended.",
+        description="Whether to be told when somebody else acknowledged an alert, when it ended, "
+        "and when somebody assigned something to the user.",
     )
 
 

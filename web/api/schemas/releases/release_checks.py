@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field
 
-from domain.releases.changes import Interface
+from domain.releases.changes import Certainty, Interface
 from domain.releases.checker.checker import NEWEST
 from domain.releases.checker.findings import Finding, Report
 from domain.releases.version import Release, parse_release
@@ -43,6 +43,10 @@ class ReleaseFinding(Resource):
     release: str = Field(description="The release that it takes effect in.")
     interface: Interface
     line: int = Field(description="From 1.")
+    certainty: Certainty = Field(
+        description="`sure`, or `possible` if only a name or a part of the call was found, or only "
+        "some of such requests fail or mean something else."
+    )
     reason: str = Field(description="What was found, without values of the content.")
     replacement: str = Field(description="What to use instead.")
     url: str = Field(description="The page of the change.")
@@ -57,6 +61,7 @@ class ReleaseFinding(Resource):
             release=change.release,
             interface=change.interface,
             line=found.line,
+            certainty=found.certainty,
             reason=found.reason,
             replacement=change.replacement,
             url=page_of(change),

@@ -1,0 +1,56 @@
+"""Clients of many languages: nothing false is found, and what is missed is known."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from domain.releases.changes import Certainty
+from domain.releases.checker.checker import check
+from tests.domain.releases.checker.client_shapes import SHAPES, Shape
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "releases-checker.md"
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda each: each.name)
+def test_what_breaks_is_found_and_nothing_else(shape: Shape) -> None:
+    found = check(shape.name, shape.content.encode()).findings
+    expected = {line: change for line, change in shape.breaks.items() if line not in shape.missed}
+    assert {each.line: each.change.id for each in found} == expected
+    assert len(found) == len(expected)
+
+
+def test_the_document_counts_what_is_found_and_missed() -> None:
+    breaking = sum(len(each.breaks) for each in SHAPES)
+    missed = sum(len(each.missed) for each in SHAPES)
+    said = re.search(r"(\d+) files with (\d+) breaking lines.* (\d+) missed", DOCUMENT.read_text())
+    assert said is not None
+    assert tuple(map(int, said.groups())) == (len(SHAPES), breaking, missed)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "certainty"),
+    [
+        ("a.sh", "curl https://gate.example/api/v4/users?page=2", "sure"),
+        ("a.py", "import gitlab\ngl.users.list(page=2)", "sure"),
+        # Only a name, and no call; a call whose parameters are known when it runs.
+        ("a.py", "project.operations_access_level = 'private'", "possible"),
+        (
+            "access.log",
+            '::1 - - [10/Oct/2026:13:55:36 +0000] "POST /api/v4/runners HTTP/1.1" 201 1',
+            "possible",
+        ),
+        ("a.go", 'package gitlab\nNewRequest(http.MethodPost, "runners", options)', "possible"),
+        # Some of such requests fail, or mean something else.
+        ("a.graphql", "{ runner(id: 1) { projects { nodes { id } } } }", "possible"),
+        # A name and its call on one line.
+        (
+            "a.http",
+            'PUT /api/v4/projects/7 {"operations_access_level": "private"}',
+            "sure",
+        ),
+    ],
+)
+def test_a_finding_says_how_certain_it_is(name: str, content: str, certainty: str) -> None:
+    [finding] = check(name, content.encode()).findings
+    assert finding.certainty is Certainty(certainty)

@@ -1,0 +1,100 @@
+"""Whoever is assigned to an alert or an incident by somebody else is told by e-mail."""
+
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+from sqlalchemy import select, update
+
+from models import Alert, AssignmentNotice, Mail, PageRecipient, User
+from tests.support.alerts.incidents import PROJECT, IncidentProject
+from tests.support.service.commands import operate
+from web.extensions import db
+from web.jobs.mail import queue_assignments
+from web.settings.reader import Settings
+
+pytestmark = pytest.mark.both_databases
+
+
+@pytest.fixture
+def project(app: Flask, settings: Settings) -> IncidentProject:
+    made = IncidentProject(app, replace(settings, mail_url="smtp://127.0.0.1:1"))
+    operate(app, "users", "create", "bob", "--email", "bob@people.example")
+    operate(app, "members", "add", PROJECT, "bob", "Developer")
+    return made
+
+
+def assign(project: IncidentProject, iid: int, username: str, *, token: str = "") -> None:
+    project.api("PUT", f"/alert_management_alerts/{iid}", assignee=username, token=token)
+
+
+def told(project: IncidentProject) -> list[tuple[str, str, str]]:
+    """Write what is to be told, and return it."""
+    queue_assignments(project.settings, clock=lambda: project.now)
+    with project.app.app_context():
+        rows = [
+            (row.recipient, row.subject, row.text)
+            for row in db.session.scalars(select(Mail).order_by(Mail.id))
+        ]
+        db.session.rollback()
+    return rows
+
+
+def test_an_assignment_by_somebody_else_is_told_with_its_link(project: IncidentProject) -> None:
+    project.now_fire("Disk full", severity="high")
+    assign(project, 1, "bob")
+    ((to, subject, text),) = told(project)
+    assert (to, subject) == ("bob@people.example", "Assigned to you: Disk full (acme/shop #1)")
+    assert "[high] Disk full (acme/shop #1), by @alice\n" in text
+    assert "http://localhost/acme/shop/-/alerts/1\n" in text
+    assert len(told(project)) == 1
+    # Bob knows what he takes himself.
+    assign(project, 1, "-")
+    assign(project, 1, "bob", token=project.token_of("bob"))
+    assert len(told(project)) == 1
+
+
+def test_many_assignments_are_one_message(project: IncidentProject) -> None:
+    project.now_fire(*(f"alert {number}" for number in range(30)))
+    for iid in range(1, 31):
+        assign(project, iid, "bob")
+    project.api("POST", "/incidents", code=201, title="Outage", assignees="bob,alice")
+    operate(project.app, "incidents", "create", PROJECT, "--title", "Slow", "--assignee", "alice")
+    to_bob, to_alice = told(project)
+    assert to_bob[1].endswith(" and 30 more")
+    assert "and 11 more\n" in to_bob[2]
+    assert (to_alice[0], to_alice[1]) == (
+        "alice@people.example",
+        "Assigned to you: Slow (acme/shop #2)",
+    )
+    assert "[unknown] Slow (acme/shop #2)\nhttp://localhost/acme/shop/-/incidents/2" in to_alice[2]
+
+
+def test_what_was_taken_back_or_is_not_wanted_is_not_told(project: IncidentProject) -> None:
+    project.now_fire("a", "b")
+    assign(project, 1, "bob")
+    assign(project, 1, "-")
+    assert told(project) == []
+    assign(project, 2, "bob")
+    with project.app.app_context():
+        bob = db.session.scalars(select(User).where(User.username == "bob")).one()
+        db.session.add(PageRecipient(user_id=bob.id, time_zone="UTC", wants_follow_ups=False))
+        db.session.commit()
+    assert told(project) == []
+    with project.app.app_context():
+        db.session.execute(update(PageRecipient).values(wants_follow_ups=True))
+        db.session.execute(update(Alert).values(title="x\r\nBcc: evil"))
+        db.session.commit()
+    assign(project, 1, "bob")
+    ((_, subject, _),) = told(project)
+    assert subject == "Assigned to you: x Bcc: evil (acme/shop #1)"
+
+
+def test_without_a_mail_server_nothing_piles_up(project: IncidentProject) -> None:
+    project.now_fire("a")
+    assign(project, 1, "bob")
+    project.settings = replace(project.settings, mail_url="")
+    assert told(project) == []
+    with project.app.app_context():
+        assert db.session.scalars(select(AssignmentNotice)).all() == []
+        db.session.rollback()
