@@ -25,6 +25,7 @@ from web.sealing.passkey_challenges import (
     take_response,
 )
 from web.services import now, services
+from web.signing_in.completion import renew_this_sign_in
 from web.signing_in.factor_changes import finish_adding_factor
 from web.signing_in.password_confirmation import is_current_password
 
@@ -129,6 +130,7 @@ def _remove(passkey_id: int, name: str) -> ResponseReturnValue:
     database, user_id = db.session(), get_current_user().id
     domain.remove_passkey(passkey_id, owner_id=user_id, session=database)
     forget_useless_recovery_codes(user_id, session=database)
+    renew_this_sign_in()
     event = Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject=f"passkey {name}")
     record_event(event)
     flash("Passkey removed. You can delete it from your device, too.")

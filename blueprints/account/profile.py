@@ -24,6 +24,7 @@ from web.server.bootstrap import forget_first_password
 from web.services import letterhead, now, settings, sign_in_limits
 from web.settings.password_rules import password_rules
 from web.signing_in.account_access import end_access, granted_access
+from web.signing_in.completion import renew_this_sign_in
 from web.signing_in.password_confirmation import is_current_password
 
 account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
@@ -116,6 +117,7 @@ def _change_password(form: PasswordForm) -> None:
         rules=password_rules(settings()),
     )
     close_other_sign_ins(user.id, but=get_current_user().sign_in_id, session=db.session())
+    renew_this_sign_in()
     forget_first_password(user.username)
     ended = end_access(
         user.id, applications=form.end_applications.data, tokens=form.revoke_tokens.data

@@ -21,6 +21,7 @@ from web.http.endpoints import PageBlueprint
 from web.pages.qr_codes import qr_code
 from web.sealing.session_secrets import find_secret, keep_secret, take_secret
 from web.services import now, services, settings
+from web.signing_in.completion import renew_this_sign_in
 from web.signing_in.factor_changes import finish_adding_factor
 from web.signing_in.issued_recovery_codes import issue_recovery_codes, take_recovery_codes
 
@@ -59,6 +60,7 @@ def remove_authenticator() -> ResponseReturnValue:
         page = render_template("second_factors/remove_authenticator.html", form=form)
         return page, 422 if form.errors else 200
     if totp.remove_app(get_current_user().id, session=db.session()):
+        renew_this_sign_in()
         forget_useless_recovery_codes(get_current_user().id, session=db.session())
         record_event(
             Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=get_current_user().id, subject=APP)
@@ -77,6 +79,7 @@ def renew_recovery_codes() -> ResponseReturnValue:
     if not is_confirmed(form):
         page = render_template("second_factors/renew_recovery_codes.html", form=form)
         return page, 422 if form.errors else 200
+    renew_this_sign_in()
     issue_recovery_codes()
     return redirect(url_for("second_factors.show_recovery_codes"))
 

@@ -12,6 +12,7 @@ from domain.accounts.signing_in.sessions import (
     RequestSource,
     close_sign_in,
     open_sign_in,
+    renew_sign_in,
 )
 from domain.audit.events import Event, EventKind
 from web.access.marks import get_current_user, load_current_user
@@ -46,6 +47,17 @@ def sign_in_as(authentication: Authentication) -> ResponseReturnValue:
         )
     )
     return redirect(next_url())
+
+
+def renew_this_sign_in() -> None:
+    """Renew the cookie of this browser, after a change of what its user signs in with.
+
+    Whoever has copied the cookie is signed out by that, as all other browsers are.
+    """
+    token = renew_sign_in(
+        get_current_user().sign_in_id, session=db.session(), keyring=services().keyring
+    )
+    login_user(load_current_user(token))
 
 
 def next_url() -> str:

@@ -8,6 +8,7 @@ from domain.audit.events import Event, EventKind
 from web.access.marks import get_current_user
 from web.extensions import db
 from web.http.audit_events import record_event
+from web.signing_in.completion import renew_this_sign_in
 from web.signing_in.issued_recovery_codes import issue_recovery_codes
 
 
@@ -17,6 +18,7 @@ def finish_adding_factor(name: str, *, is_first: bool) -> ResponseReturnValue:
     The first one also signs out all other browsers, which had used the password alone.
     """
     user_id = get_current_user().id
+    renew_this_sign_in()
     record_event(Event(kind=EventKind.SECOND_FACTOR_ADDED, user_id=user_id, subject=name))
     if not is_first:
         flash(f"The {name} is ready: use it when you sign in.")

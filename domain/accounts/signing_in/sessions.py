@@ -111,6 +111,15 @@ def find_sign_in(
     return LiveSignIn(id=sign_in_id, created_at=created_at, user=view_of(user))
 
 
+def renew_sign_in(sign_in_id: int, *, session: Session, keyring: Keyring) -> str:
+    """Give a sign-in another token for its cookie and return it; copies of the cookie are over."""
+    credential = keyring.issue(CredentialType.SIGN_IN)
+    session.execute(
+        update(SignIn).where(SignIn.id == sign_in_id).values(token_digest=credential.digest)
+    )
+    return credential.clear
+
+
 def close_sign_in(sign_in_id: int, *, session: Session) -> None:
     """Delete one sign-in."""
     session.execute(delete(SignIn).where(SignIn.id == sign_in_id))
