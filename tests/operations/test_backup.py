@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -178,3 +179,16 @@ def test_the_restore_drill_of_the_documents_works_as_written(
     assert done.returncode == 0, done.stderr
     assert '"restored": true' in done.stdout
     assert '"intact": true' in done.stdout
+
+
+def test_nobody_else_reads_a_backup_whatever_the_umask(
+    gatebell: LiveGatebell, tmp_path: Path
+) -> None:
+    for umask in (0, 0o777):
+        directory = tmp_path / f"{umask:o}"
+        before = os.umask(umask)
+        try:
+            back_up(gatebell, directory)
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((directory / "manifest.json").stat().st_mode) == 0o600

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.errors import InvalidError
+from web.instance_files import write_private_file
 
 NAME = "manifest.json"
 _FORMAT = 1
@@ -67,7 +68,7 @@ class Manifest:
         for each in self.files:
             _sync(directory / each.name)
         aside = directory / f"{NAME}.new"
-        aside.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        write_private_file(aside, json.dumps(asdict(self), indent=1) + "\n")
         _sync(aside)
         aside.rename(directory / NAME)
 
