@@ -14,7 +14,7 @@ from domain.database.list_queries import one_of
 from domain.errors import InvalidError
 from domain.oauth.personal_tokens import lists, tokens
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
-from domain.oauth.personal_tokens.tokens import PERSONAL_SCOPES, NewToken, TokenDetails
+from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES, NewToken, TokenDetails
 from domain.oauth.scopes import ScopeView
 from domain.projects.views import Namespace
 from forms.access_token import AccessTokenForm
@@ -32,6 +32,8 @@ class TokenPages(ABC, Generic[TokenForm]):
 
     #: The key in the session under which a new token, encrypted, crosses one redirect.
     session_key: ClassVar[str]
+    #: The scopes of a new token.
+    offered: Sequence[str] = ORDINARY_SCOPES
     #: What each scope allows.
     scope_words: ClassVar[Mapping[str, ScopeView]]
     #: The project or group of the tokens; None for a user's own.
@@ -135,7 +137,7 @@ class TokenPages(ABC, Generic[TokenForm]):
         page = self._rendered(
             "new",
             form=form,
-            scope_choices=[self.scope_words[name] for name in PERSONAL_SCOPES],
+            scope_choices=[self.scope_words[name] for name in self.offered],
             first_day=moment.date() + timedelta(days=1),
             last_day=lifetimes.last_day(moment),
             usual_day=lifetimes.usual_day(moment),

@@ -9,7 +9,7 @@ from wtforms.validators import DataRequired, InputRequired, Length, ValidationEr
 from domain.grace_period import GracePeriod
 from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
 from domain.oauth.clients.redirect_uris import problems_of
-from domain.oauth.scopes import BY_NAME, REGISTRABLE, ScopeView, in_order, views
+from domain.oauth.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from forms.base import Form, without_edges
 
 
@@ -32,7 +32,7 @@ class ApplicationForm(Form):
     omit_iss = BooleanField("Written for GitLab: send no iss")
     scopes = SelectMultipleField(
         "Scopes",
-        choices=[(name, BY_NAME[name].title) for name in REGISTRABLE],
+        choices=[(name, BY_NAME[name].title) for name in REGISTRABLE if name != ADMIN_MODE],
         validators=[InputRequired("Choose at least one scope.")],
     )
 
@@ -54,7 +54,8 @@ class ApplicationForm(Form):
 
     def _offer(self, more: Iterable[str]) -> None:
         """Add the application's current scopes to the choices, so that saving keeps them."""
-        names = in_order({*REGISTRABLE, *more})
+        offered = (choice[0] for choice in self.scopes.iter_choices())
+        names = in_order({*offered, *more})
         self.scopes.choices = [(name, BY_NAME[name].title) for name in names]
 
     @property

@@ -1,11 +1,12 @@
 """The form of an application, for administrators."""
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 from wtforms import BooleanField
 
 from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
+from domain.oauth.scopes import REGISTRABLE
 from forms.application import ApplicationForm
 
 
@@ -15,6 +16,11 @@ class InstanceApplicationForm(ApplicationForm):
     #: Only for applications of users; the owner loses the ownership.
     is_instance_wide = BooleanField("Instance-wide")
     trusted = BooleanField("Trusted")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Offer all scopes."""
+        super().__init__(*args, **kwargs)
+        self._offer(REGISTRABLE)
 
     @classmethod
     def of(cls, application: ApplicationView) -> Self:

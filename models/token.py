@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, LargeBinary, String, Text
+from sqlalchemy import BigInteger, ForeignKey, LargeBinary, String, Text, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, UTCDateTimeOrNever
@@ -41,6 +41,8 @@ class AccessToken(Base):
     last_used_address: Mapped[str | None] = mapped_column(String(64))
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
+    #: It was an administrator's before there was the scope `admin_mode`, and keeps what it had.
+    keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class PersonalAccessToken(Base):
@@ -71,6 +73,8 @@ class PersonalAccessToken(Base):
     )
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
+    #: It was an administrator's before there was the scope `admin_mode`, and keeps what it had.
+    keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 keep_folded(PersonalAccessToken.name, PersonalAccessToken.name_key)

@@ -7,10 +7,16 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.token_pages import TokenPages
 from domain.oauth.personal_tokens.lists import TokenFilter
-from domain.oauth.personal_tokens.tokens import NewToken, TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import (
+    ORDINARY_SCOPES,
+    PERSONAL_SCOPES,
+    NewToken,
+    TokenDetails,
+    create_token,
+)
 from domain.oauth.scopes import BY_NAME, views
 from forms.access_token import AccessTokenForm
-from web.access.marks import get_current_user, signed_in
+from web.access.marks import get_current_user, signed_in, signed_in_afresh
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.services import now, services
@@ -25,6 +31,11 @@ class _OwnTokens(TokenPages[AccessTokenForm]):
 
     session_key = "personal_access_token"
     scope_words: ClassVar = {scope.name: scope for scope in views(BY_NAME)}
+
+    @property
+    def offered(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The scopes of a new token."""
+        return PERSONAL_SCOPES if get_current_user().is_admin else ORDINARY_SCOPES
 
     def url(self, page: str, **values: Any) -> str:
         return url_for(f"access_tokens.{page}", **values)
@@ -57,14 +68,14 @@ def index() -> ResponseReturnValue:
 
 
 @access_tokens.route("/new", methods=["GET", "POST"])
-@signed_in
+@signed_in_afresh
 def new() -> ResponseReturnValue:
     """Create a token and show it."""
     return _PAGES.new()
 
 
 @access_tokens.post("/<int:token_id>/rotate")
-@signed_in
+@signed_in_afresh
 def rotate(token_id: int) -> ResponseReturnValue:
     """Replace a token by a new one with the same lifetime, and show it."""
     return _PAGES.rotate(token_id)

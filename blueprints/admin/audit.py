@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.audit.log import EventView, page_of_events
 from domain.database.paging import Page
 from forms.audit import AuditFilterForm
-from web.access.marks import administrator
+from web.access.marks import administrator, administrator_afresh
 from web.audit.files import event_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -30,7 +30,7 @@ def index() -> ResponseReturnValue:
 
 
 @audit.get("/export.<any(csv, jsonl):extension>")
-@administrator
+@administrator_afresh
 def download(extension: str) -> ResponseReturnValue:
     """Return the filtered events as a file."""
     list_query(*_FILTERS)

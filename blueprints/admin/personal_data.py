@@ -8,7 +8,7 @@ from domain.accounts.users import UserView, get_user
 from domain.errors import InvalidError, NotFoundError
 from domain.personal_data.erasure import count_applications
 from forms.erasure import DELETE, ErasureForm
-from web.access.marks import administrator, administrator_afresh, get_current_user
+from web.access.marks import administrator, get_current_user
 from web.admin.personal_data import erase, export_file
 from web.extensions import db
 
@@ -23,7 +23,7 @@ def export(user_id: int) -> ResponseReturnValue:
 
 
 @personal_data.route("/<int:user_id>/delete", methods=["GET", "POST"])
-@administrator_afresh
+@administrator
 def delete(user_id: int) -> ResponseReturnValue:
     """Show the consequences, and erase a person."""
     user = get_account(user_id, session=db.session())

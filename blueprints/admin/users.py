@@ -29,7 +29,7 @@ from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
 from domain.projects.overview import my_projects
 from domain.projects.views import Viewer
 from forms.account import AccountChangeForm, AccountForm
-from web.access.marks import administrator, administrator_afresh, get_current_user
+from web.access.marks import administrator, get_current_user
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.pages.links import page_links
@@ -41,6 +41,8 @@ from web.settings.password_rules import hash_cost, password_rules
 from web.signing_in.account_access import end_access
 
 users = Blueprint("users", __name__, url_prefix="/users")
+#: What can become of personal access tokens when a password is reset.
+_TOKENS = frozenset({"revoke", "keep"})
 _PASSWORD = "user password"  # noqa: S105 - a name
 _MOST_PROJECTS = 10
 
@@ -89,7 +91,7 @@ def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
 
 
 @users.route("/new", methods=["GET", "POST"])
-@administrator_afresh
+@administrator
 def new() -> ResponseReturnValue:
     """Create an account and show its password."""
     form = AccountForm()
@@ -138,7 +140,7 @@ def show(user_id: int) -> ResponseReturnValue:
 
 
 @users.route("/<int:user_id>/edit", methods=["GET", "POST"])
-@administrator_afresh
+@administrator
 def edit(user_id: int) -> ResponseReturnValue:
     """Change the names and the e-mail address of an account."""
     session, user = db.session(), get_account(user_id, session=db.session())
@@ -164,7 +166,7 @@ def edit(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/verify_address")
-@administrator_afresh
+@administrator
 def verify_address(user_id: int) -> ResponseReturnValue:
     """Vouch for the e-mail address of an account."""
     user = get_account(user_id, session=db.session())
@@ -175,7 +177,7 @@ def verify_address(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/verify_addresses")
-@administrator_afresh
+@administrator
 def verify_addresses() -> ResponseReturnValue:
     """Vouch for the e-mail addresses of all accounts."""
     done = vouch_for_all(session=db.session(), now=now())
@@ -186,7 +188,7 @@ def verify_addresses() -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/confirm_address")
-@administrator_afresh
+@administrator
 def confirm_address(user_id: int) -> ResponseReturnValue:
     """Let an account have the new e-mail address that its user asked for."""
     user = get_account(user_id, session=db.session())
@@ -197,7 +199,7 @@ def confirm_address(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/lock")
-@administrator_afresh
+@administrator
 def lock(user_id: int) -> ResponseReturnValue:
     """Lock an account and sign it out everywhere."""
     user = domain.lock(user_id, by=get_current_user().id, session=db.session())
@@ -206,7 +208,7 @@ def lock(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/unlock")
-@administrator_afresh
+@administrator
 def unlock(user_id: int) -> ResponseReturnValue:
     """Unlock an account."""
     user = domain.unlock(user_id, session=db.session(), keyring=services().keyring)
@@ -214,9 +216,13 @@ def unlock(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/reset_password")
-@administrator_afresh
+@administrator
 def reset_password(user_id: int) -> ResponseReturnValue:
-    """Reset a password to a random one and show it."""
+    """Reset a password to a random one and show it; the form asks what becomes of the tokens."""
+    has_answer = request.form.get("tokens") in _TOKENS or not _count_tokens(user_id)
+    if not has_answer and user_id != get_current_user().id:
+        flash("Choose whether the personal access tokens are revoked or kept.", "error")
+        return _back_to(user_id)
     issued = domain.reset_password(
         user_id,
         by=get_current_user().id,
@@ -228,7 +234,7 @@ def reset_password(user_id: int) -> ResponseReturnValue:
     ended = end_access(
         user_id,
         applications="keep_applications" not in request.form,
-        tokens="revoke_tokens" in request.form,
+        tokens=request.form.get("tokens") == "revoke",
     )
     forget_first_password(issued.user.username)
     keep_one_time_secret(_PASSWORD, user_id, issued.password)
@@ -237,7 +243,7 @@ def reset_password(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/remove_second_factors")
-@administrator_afresh
+@administrator
 def remove_second_factors(user_id: int) -> ResponseReturnValue:
     """Remove all second factors of an account whose owner has lost them."""
     user = get_account(user_id, session=db.session())
@@ -250,7 +256,7 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/make_administrator")
-@administrator_afresh
+@administrator
 def make_administrator(user_id: int) -> ResponseReturnValue:
     """Make a user an administrator."""
     user = domain.make_administrator(user_id, session=db.session())
@@ -259,7 +265,7 @@ def make_administrator(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/unmake_administrator")
-@administrator_afresh
+@administrator
 def unmake_administrator(user_id: int) -> ResponseReturnValue:
     """Revoke the administrator role of a user."""
     user = domain.unmake_administrator(user_id, by=get_current_user().id, session=db.session())

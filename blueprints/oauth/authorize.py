@@ -24,6 +24,7 @@ from web.api.description.described import FORM, HTML, OAUTH, Answer, Description
 from web.api.schemas.oauth.oauth_requests import AuthorizationRequest
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
+from web.oauth.approvals import decided_approval, needs_new_proof, visitors_approval
 from web.oauth.authorization_url import authorization_url, read_asked_at, with_asked_at
 from web.oauth.binding import authorization_server, request_from, request_in_query, send
 from web.sealing.consent_forms import consume, open_consent_form, seal_consent_form
@@ -93,8 +94,11 @@ def consent_by_post() -> ResponseReturnValue:
 def decide() -> ResponseReturnValue:
     """Apply the decision of the consent page, once."""
     form = open_consent_form(request.form.get("request", ""))
+    begin = authorization_url(form.parameters)
     if not current_user.is_authenticated:
-        return redirect(url_for("sessions.sign_in", next=authorization_url(form.parameters)))
+        return redirect(url_for("sessions.sign_in", next=begin))
+    if needs_new_proof():
+        return redirect(url_for("sessions.sign_in", again="yes", next=begin))
     if not consume(form, sign_in_id=get_current_user().sign_in_id):
         # The form was submitted before: show the consent page again.
         return redirect(authorization_url({**form.parameters, "prompt": ["consent"]}), code=303)
@@ -108,17 +112,13 @@ def _answer(asked: ProtocolRequest) -> ResponseReturnValue:
     try:
         asked = open_pushed(asked, server.context)
         checked = authorization.check_request(asked, server)
-        return send(answer(checked, _visitors_approval(), server=server))
+        return send(answer(checked, decided_approval(), server=server))
     except ProtocolError as error:
         return _refuse(error, asked, server)
 
 
 def _approval() -> Approval | None:
-    return _visitors_approval() if current_user.is_authenticated else None
-
-
-def _visitors_approval() -> Approval:
-    return Approval(user_id=get_current_user().id, auth_time=get_current_user().auth_time)
+    return visitors_approval() if current_user.is_authenticated else None
 
 
 def _follow(

@@ -6,16 +6,17 @@ from flask_login import current_user
 
 from domain.errors import InvalidError, NotFoundError, TooManyAttemptsError
 from domain.oauth.clients.views import get_page
-from domain.oauth.consent.approvals import Approval
 from domain.oauth.devices import authorizations as devices
 from domain.oauth.devices.authorizations import Decision, DeviceRequest
 from domain.oauth.devices.user_codes import LONGEST_TYPED, read_user_code, shown
+from domain.oauth.scopes import grantable
 from domain.oauth.scopes import views as scope_views
 from forms.device import UserCodeForm
 from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import public_url
+from web.oauth.approvals import decided_approval, needs_new_proof
 from web.oauth.binding import oauth_context
 from web.pages.qr_codes import qr_code
 from web.sealing.device_forms import open_device_form, seal_device_form
@@ -97,11 +98,13 @@ def decide() -> ResponseReturnValue:
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=url_for("device.enter")))
     decision = _pressed()
+    if needs_new_proof():
+        return redirect(url_for("sessions.sign_in", again="yes", next=url_for("device.enter")))
     try:
         device_id = open_device_form(
             request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id
         )
-        name = devices.decide(device_id, decision, _approval(), context=oauth_context())
+        name = devices.decide(device_id, decision, decided_approval(), context=oauth_context())
     except InvalidError as error:
         return _refused(UserCodeForm(formdata=None), error)
     return render_template(f"device/{decision.value}.html", application_name=name)
@@ -110,10 +113,6 @@ def decide() -> ResponseReturnValue:
 def _pressed() -> Decision:
     is_yes = request.form.get("decision") == Decision.APPROVE.value
     return Decision.APPROVE if is_yes else Decision.DENY
-
-
-def _approval() -> Approval:
-    return Approval(user_id=get_current_user().id, auth_time=get_current_user().auth_time)
 
 
 def _phone_page(form: UserCodeForm) -> str:
@@ -137,6 +136,8 @@ def _question(asked: DeviceRequest) -> str:
         "device/request.html",
         asked=asked,
         application=get_page(asked.application_id, session=db.session(), now=now()),
-        scopes=scope_views(asked.scopes),
+        scopes=scope_views(
+            grantable(" ".join(asked.scopes), may_administer=get_current_user().is_admin).split()
+        ),
         request_token=seal_device_form(asked.id, sign_in_id=get_current_user().sign_in_id),
     )

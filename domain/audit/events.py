@@ -143,6 +143,8 @@ class EventSource:
     """The actor and the source of a request; `actor` is None for clients and commands."""
 
     actor: Actor | None = None
+    #: The administrator who acts as the actor (`web/api/sudo.py`).
+    sudo_by: Actor | None = None
     address: str | None = None
     user_agent: str | None = None
     request_id: str | None = None
@@ -185,11 +187,16 @@ def event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent
         actor_name=_storable(actor.name if actor else "", 255),
         user_id=event.user_id,
         subject=_storable(event.subject, 255),
-        details=dict(event.details or {}),
+        details={**(event.details or {}), **_sudo_details(source)},
         address=_storable(address or "", 64) or None,
         user_agent=_storable(agent or "", 255) or None,
         request_id=source.request_id,
     )
+
+
+def _sudo_details(source: EventSource) -> dict[str, object]:
+    by = source.sudo_by
+    return {} if by is None else {"sudo_by": by.name, "sudo_by_id": by.id}
 
 
 def _storable(text: str, length: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
+from authlib.oauth2.rfc6749 import InvalidRequestError, InvalidScopeError, OAuth2Error
 
 from domain.audit.events import Event, EventKind
 from domain.oauth.clients.applications import is_trusted
@@ -17,6 +17,7 @@ from domain.oauth.consent.pushed_requests import NOT_PUSHED, consume
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
+from domain.oauth.scopes import ADMIN_MODE, grantable
 from domain.oauth.server import AuthorizationServer
 from models import Application
 
@@ -104,6 +105,15 @@ class CheckedRequest:
         done = _SIGNING_IN if self._was_signed_in_for(auth_time) else frozenset()
         return bool((self.prompts & _ASKING) - done)
 
+    def narrow(self, approval: Approval) -> None:
+        """Leave out the scope that this user cannot grant, or does not want to."""
+        may = approval.may_administer
+        self.request.scope = grantable(self.scopes, may_administer=may)
+        if not self.request.scope:
+            raise InvalidScopeError(
+                "The user has not granted the scope.", redirect_uri=self.redirect_uri
+            )
+
     def _was_signed_in_for(self, auth_time: datetime) -> bool:
         """Return whether the user has signed in since the request was first made.
 
@@ -171,7 +181,9 @@ def next_step(
         return _unless_silent(
             AuthorizationStep.SIGN_IN, LoginRequiredError, checked, is_silent=is_silent
         )
-    if checked.needs_new_sign_in(approval.auth_time, server.context.now):
+    checked.narrow(approval)
+    is_too_old = approval.has_old_proof and ADMIN_MODE in checked.scopes.split()
+    if is_too_old or checked.needs_new_sign_in(approval.auth_time, server.context.now):
         return _unless_silent(
             AuthorizationStep.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent
         )
@@ -214,6 +226,7 @@ def accept(
 ) -> OAuthResponse:
     """Store the consent of the user and send the browser back with a code."""
     context = server.context
+    checked.narrow(approval)
     consume(checked.request, context)
     remember(
         _application_of(checked),

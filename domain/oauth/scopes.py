@@ -30,6 +30,10 @@ class Scope:
     is_offered: bool = True
     #: False for a scope of access tokens alone, which no application can ask for.
     is_for_applications: bool = True
+    #: False for a scope that the metadata does not name, because some clients ask for all of those.
+    is_announced: bool = True
+    #: Only the tokens of administrators have it.
+    is_for_administrators: bool = False
     access: Access = Access.READ
 
 
@@ -124,8 +128,31 @@ SCOPES: tuple[Scope, ...] = (
         description="Renew its access without asking you again, until you revoke it.",
         is_free=True,
     ),
+    Scope(
+        name="admin_mode",
+        title="Administer this instance",
+        description=(
+            "Use your rights as an administrator: users, applications, settings, and everything "
+            "that belongs to others."
+        ),
+        is_announced=False,
+        is_for_administrators=True,
+        access=Access.FULL,
+    ),
+    Scope(
+        name="sudo",
+        title="Act as any user",
+        description="Make requests to the API as another user, with the header Sudo.",
+        is_for_applications=False,
+        is_for_administrators=True,
+        access=Access.FULL,
+    ),
 )
 
+#: Without it, the token of an administrator has the rights of an ordinary user.
+ADMIN_MODE = "admin_mode"
+#: Lets the personal token of an administrator act as another user.
+SUDO = "sudo"
 BY_NAME = {scope.name: scope for scope in SCOPES}
 #: Scopes that every application may request.
 FREE = frozenset(scope.name for scope in SCOPES if scope.is_free)
@@ -137,8 +164,14 @@ REGISTRABLE = tuple(
 )
 #: Scopes that only access tokens of people, projects and groups have.
 NOT_FOR_APPLICATIONS = frozenset(scope.name for scope in SCOPES if not scope.is_for_applications)
+#: Scopes that only the tokens of administrators have.
+FOR_ADMINISTRATORS = frozenset(scope.name for scope in SCOPES if scope.is_for_administrators)
 #: The supported scopes of the metadata.
-OFFERED = tuple(scope.name for scope in SCOPES if scope.is_offered and scope.is_for_applications)
+OFFERED = tuple(
+    scope.name
+    for scope in SCOPES
+    if scope.is_offered and scope.is_for_applications and scope.is_announced
+)
 _ORDER = {scope.name: position for position, scope in enumerate(SCOPES)}
 
 
@@ -164,6 +197,12 @@ def parse_scopes(text: str) -> tuple[str, ...]:
     if unknown:
         raise UnknownScopeError(unknown)
     return in_order(names)
+
+
+def grantable(scopes: str, *, may_administer: bool) -> str:
+    """Return the scopes that a user can grant: `admin_mode` is for administrators alone."""
+    given = scopes.split()
+    return " ".join(name for name in given if may_administer or name != ADMIN_MODE)
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

@@ -33,8 +33,8 @@ from web.access.bearer_token import (
 from web.access.key_proofs import check_key
 from web.access.rate_limits import by_api_user
 from web.extensions import db, login_manager
-from web.http.endpoints import Mark
-from web.http.public_urls import current_path
+from web.http.endpoints import Guard, Mark
+from web.http.public_urls import current_path, nearest_page
 from web.services import now, services, settings
 
 
@@ -136,43 +136,63 @@ def _for_users(view: Callable[..., Any]) -> Callable[..., Any]:
 signed_in = Mark(access="a signed-in user", guard=_for_users)
 
 
-def _for_administrators(view: Callable[..., Any]) -> Callable[..., Any]:
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        if not current_user.is_authenticated:
-            return to_sign_in()
-        if not current_user.is_admin:
-            message = "Page not found."
-            raise NotFoundError(message)
-        return view(*args, **kwargs)
-
-    return guarded
+def is_signed_in_afresh() -> bool:
+    """Return whether the user of this browser signed in recently enough for an administrator."""
+    lifetime = timedelta(seconds=settings().administrator_proof_seconds)
+    return now() - get_current_user().auth_time <= lifetime
 
 
-#: Administrators of the instance may call the view; other users get 404.
-administrator = Mark(access="an administrator", guard=_for_administrators)
+def _administrating(*proven: str) -> Guard:
+    """Return the guard of administrators; the methods in `proven` need a recent sign-in."""
+
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            if not current_user.is_authenticated:
+                return to_sign_in()
+            if not current_user.is_admin:
+                message = "Page not found."
+                raise NotFoundError(message)
+            if request.method in proven and not is_signed_in_afresh():
+                return _to_sign_in_again()
+            return view(*args, **kwargs)
+
+        return guarded
+
+    return guard
 
 
-def _for_administrators_afresh(view: Callable[..., Any]) -> Callable[..., Any]:
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        lifetime = timedelta(seconds=settings().administrator_proof_seconds)
-        if request.method == "POST" and now() - get_current_user().auth_time > lifetime:
-            return _to_sign_in_again(kwargs.get("user_id"))
-        return view(*args, **kwargs)
-
-    return _for_administrators(guarded)
-
-
-#: As `administrator`, but a POST needs a recent sign-in: for changes to who can use an account, so
-#: that an unattended browser or a copied cookie is not enough. Others are sent to sign in again and
-#: return to the page of the account.
+#: Administrators of the instance may call the view; other users get 404. A change needs a recent
+#: sign-in, so that an unattended browser or a copied cookie is not enough.
+administrator = Mark(
+    access="an administrator, for changes freshly signed in", guard=_administrating("POST")
+)
+#: As `administrator`, and reading needs a recent sign-in too: what leaves the service.
 administrator_afresh = Mark(
-    access="an administrator, for changes freshly signed in", guard=_for_administrators_afresh
+    access="an administrator, freshly signed in", guard=_administrating("POST", "GET", "HEAD")
 )
 
 
-def _to_sign_in_again(user_id: int | None) -> ResponseReturnValue:
+def _for_users_with_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        if request.method == "POST" and current_user.is_admin and not is_signed_in_afresh():
+            return _to_sign_in_again()
+        return view(*args, **kwargs)
+
+    return _for_users(guarded)
+
+
+#: As `signed_in`, but a POST of an administrator needs a recent sign-in: it makes a token that may
+#: have the rights of an administrator.
+signed_in_afresh = Mark(
+    access="a signed-in user, an administrator freshly", guard=_for_users_with_tokens
+)
+
+
+def _to_sign_in_again() -> ResponseReturnValue:
+    """Redirect to a new sign-in, and back to the account or the page that the change belongs to."""
     flash("Sign in again to confirm that it is you, then repeat the action.", "warning")
-    begin = url_for("admin.users.show", user_id=user_id) if user_id else current_path()
+    user_id = (request.view_args or {}).get("user_id")
+    begin = nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
     return redirect(url_for("sessions.sign_in", again="yes", next=begin))
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from domain.audit.streaming.destinations import StreamView, list_streams
 from domain.mail.queue_state import queue_state
+from domain.oauth.personal_tokens.former_tokens import FormerToken, list_former_tokens
 from domain.outgoing.states import DestinationState
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
@@ -42,6 +43,8 @@ class InstanceState:
     #: The first administrator's user name while the generated password is still in use.
     first_password_of: str | None
     risks: tuple[SecurityWarning, ...]
+    #: Tokens that administer the instance without the scope for that.
+    former_tokens: tuple[FormerToken, ...]
     #: Destinations of the audit log that have taken nothing for a day.
     failing_streams: tuple[StreamView, ...]
     #: None while the self-monitor is off.
@@ -62,6 +65,7 @@ def state_of_the_instance() -> InstanceState:
         is_worker_alive=seen_at is not None and now() - seen_at < SILENCE,
         first_password_of=FIRST_USERNAME if has_first_password(FIRST_USERNAME) else None,
         risks=tuple(security_warnings(current)),
+        former_tokens=list_former_tokens(session=db.session(), now=now()),
         failing_streams=tuple(
             each
             for each in list_streams(session=db.session(), now=now())

@@ -29,7 +29,6 @@ from domain.accounts.roles import Role
 from domain.api_usage.schedule_names import SCHEDULE_NAMES
 from domain.audit.events import Actor
 from domain.database.paging import Listed, Page
-from domain.errors import ForbiddenError
 from domain.projects.access import (
     check_feature,
     check_takes_changes,
@@ -42,8 +41,7 @@ from domain.projects.features import feature_of
 from domain.projects.references import group_path, project_path
 from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.api_limits import Family, count_request, count_search
-from web.access.bearer_token import QUERY_TOKENS
-from web.access.marks import admit, admit_or_anonymous
+from web.api.callers import get_caller, get_ready_caller
 from web.api.idempotency import once
 from web.api.ignored_parameters import name_ignored
 from web.api.page_headers import cursor_headers, offset_headers
@@ -65,6 +63,11 @@ from web.api.schemas.reading import (
     read_query,
     unknown_names,
     with_plain_numbers,
+)
+from web.api.sudo import (
+    NO_PARAMETERS,
+    named_anywhere,
+    named_beside_the_body,
 )
 from web.extensions import db
 from web.http.encoded_references import decoded_reference
@@ -196,7 +199,7 @@ def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded() -> Response:
-            bearer = admit(permission.scopes)
+            bearer = get_ready_caller(permission)
             record_ready_operation(bearer)
             content = orjson.dumps(view(bearer=bearer))
             response = written_json_response(content)
@@ -236,13 +239,11 @@ def _guard(arguments: Arguments) -> Guard:
 def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a request that may do this; raise the error of one that may not."""
     permission = arguments.permission
-    scopes = permission.scopes
-    bearer = admit_or_anonymous(scopes) if permission.is_open else admit(scopes)
+    # Only the operation itself can read a body that another reader is for.
+    is_usual = arguments.reader is all_parameters
+    bearer = get_caller(permission, named_anywhere() if is_usual else named_beside_the_body())
     if arguments.limit is not None:
         count_request(arguments.limit)
-    if permission.is_for_administrators and not (bearer and bearer.is_admin):
-        message = "Only administrators of the instance can do this."
-        raise ForbiddenError(message)
     viewer = Viewer(
         user_id=bearer.user_id if bearer else None,
         is_admin=bearer is not None and bearer.is_admin,
@@ -321,10 +322,10 @@ def _read_parameters(
     if arguments.body is not None:
         sent = gate.parameters() if gate else arguments.reader()
         given["body"] = read_body(arguments.body, sent)
-        return sent.keys() - QUERY_TOKENS
+        return sent.keys() - NO_PARAMETERS
     if arguments.query is None:
-        return request.args.keys() - QUERY_TOKENS
-    asked = {name: each for name, each in request.args.lists() if name not in QUERY_TOKENS}
+        return request.args.keys() - NO_PARAMETERS
+    asked = {name: each for name, each in request.args.lists() if name not in NO_PARAMETERS}
     given["query"] = query = read_query(arguments.query, asked)
     if unknown := unknown_names(arguments.query, asked):
         name_ignored(unknown)

@@ -14,9 +14,14 @@ _READING = frozenset({"GET", "HEAD"})
 
 def all_parameters() -> dict[str, Any]:
     """Return the parameters of the query and the body (JSON object or form); the body wins."""
+    body = _json_parameters() if is_json_request() else pairs_of(request.form)
+    return {**pairs_of(request.args), **body}
+
+
+def is_json_request() -> bool:
+    """Return whether a request says that its body is JSON."""
     media_type = request.mimetype
-    is_json = media_type == "application/json" or media_type.endswith("+json")
-    return {**pairs_of(request.args), **(_json_parameters() if is_json else pairs_of(request.form))}
+    return media_type == "application/json" or media_type.endswith("+json")
 
 
 def given_parameters() -> dict[str, Any]:

@@ -37,6 +37,8 @@ class Permission:
     #: The lowest role in a group, where a project and a group ask for different ones.
     least_in_group: Role | None = None
     is_for_administrators: bool = False
+    #: Whether it refuses the tokens of applications: what it makes lives on when their access ends.
+    is_for_people: bool = False
     #: Whether it takes a request without a token, which sees what is public.
     is_open: bool = False
     #: Whether it also changes archived projects.
@@ -51,7 +53,8 @@ class Permission:
         scopes = " or ".join(filter(None, (", ".join(self.scopes[:-1]), self.scopes[-1])))
         token = f"a token with {'any scope' if is_any else f'the scope {scopes}'}"
         if self.is_for_administrators:
-            return f"{token}, of an administrator"
+            own = ", of no application" if self.is_for_people else ""
+            return f"{token} and admin_mode, of an administrator{own}"
         if self.least is not None:
             return f"{token}, and the {self.least.label} role or higher in {self.place.value}"
         return f"{token}, except for what is public" if self.is_open else token
@@ -70,8 +73,8 @@ def _instance(scopes: tuple[str, ...]) -> Permission:
     return Permission(scopes=scopes)
 
 
-def _administrator(scopes: tuple[str, ...]) -> Permission:
-    return Permission(scopes=scopes, is_for_administrators=True)
+def _administrator(scopes: tuple[str, ...], *, is_for_people: bool = False) -> Permission:
+    return Permission(scopes=scopes, is_for_administrators=True, is_for_people=is_for_people)
 
 
 def _project(
@@ -92,11 +95,6 @@ def _project(
 
 def _open(scopes: tuple[str, ...]) -> Permission:
     return Permission(scopes=scopes, is_open=True)
-
-
-def _anyone() -> Permission:
-    """Return what everybody may do, with a token of any scope and without one."""
-    return _open(_ANY)
 
 
 def _open_project(scopes: tuple[str, ...]) -> Permission:
@@ -127,8 +125,8 @@ def _namespace(
 PERMISSIONS: Mapping[str, Permission] = {
     "instance.version": _instance(_READ_USER),
     "instance.metadata": _instance(_READ_USER),
-    "release_changes.index": _anyone(),
-    "release_checks.create": _anyone(),
+    "release_changes.index": _open(_ANY),
+    "release_checks.create": _open(_ANY),
     "instance_settings.show": _administrator(_READ),
     "instance_settings.change": _administrator(_WRITE),
     "instance_settings.show_appearance": _administrator(_READ),
@@ -140,8 +138,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "users.index": _instance(_READ_USER),
     "users.show": _instance(_READ_USER),
     "users.projects": _instance(_READ),
-    "users.create": _administrator(_WRITE),
-    "users.change": _administrator(_WRITE),
+    "users.create": _administrator(_WRITE, is_for_people=True),
+    "users.change": _administrator(_WRITE, is_for_people=True),
     "users.block": _administrator(_WRITE),
     "users.unblock": _administrator(_WRITE),
     # Their own; administrators those of all.
@@ -165,9 +163,9 @@ PERMISSIONS: Mapping[str, Permission] = {
         _WRITE, Role.MAINTAINER, in_group=Role.OWNER, in_archived=True
     ),
     "applications.index": _administrator(_READ),
-    "applications.create": _administrator(_WRITE),
+    "applications.create": _administrator(_WRITE, is_for_people=True),
     "applications.delete": _administrator(_WRITE),
-    "applications.renew": _administrator(_WRITE),
+    "applications.renew": _administrator(_WRITE, is_for_people=True),
     # Their own; administrators those of all.
     "applications.refused_requests": _instance(_READ),
     "alerts.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
@@ -287,7 +285,6 @@ PERMISSIONS: Mapping[str, Permission] = {
     "on_call_swaps.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_swaps.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "on_call_swaps.delete": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
-    # Their URLs may hold secrets, so reading asks for the same.
     # URLs may hold a secret: no right to read is enough.
     "webhooks.index": _project(_WRITE, Role.MAINTAINER),
     "webhooks.create": _project(_WRITE, Role.MAINTAINER),
@@ -314,11 +311,11 @@ PERMISSIONS: Mapping[str, Permission] = {
     "notification_channels.send_test": _project(_WRITE, Role.MAINTAINER),
     "notification_channels.delete": _project(_WRITE, Role.MAINTAINER),
     "audit_streams.index": _administrator(_WRITE),
-    "audit_streams.create": _administrator(_WRITE),
+    "audit_streams.create": _administrator(_WRITE, is_for_people=True),
     "audit_streams.show": _administrator(_WRITE),
-    "audit_streams.change": _administrator(_WRITE),
+    "audit_streams.change": _administrator(_WRITE, is_for_people=True),
     "audit_streams.delete": _administrator(_WRITE),
-    "audit_streams.rotate_secret": _administrator(_WRITE),
+    "audit_streams.rotate_secret": _administrator(_WRITE, is_for_people=True),
     "audit_streams.send_test": _administrator(_WRITE),
     "member_roles.index": _administrator(_READ),
     "member_roles.create": _administrator(_WRITE),
@@ -329,7 +326,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "group_member_roles.delete": _administrator(_WRITE),
     # Whoever calls them learns what became of them. A runner that registers has no user's token,
     # only the `token` of its body.
-    "runners.register": _anyone(),
+    "runners.register": _open(_ANY),
     "runners.reset_token": _instance(_ANY),
     "runners.reset_project_token": _instance(_ANY),
     "runners.reset_group_token": _instance(_ANY),

@@ -18,6 +18,7 @@ def event_source() -> EventSource:
     """Return the actor and the source of the current request."""
     return EventSource(
         actor=_actor(),
+        sudo_by=_administrator_behind(),
         address=request.remote_addr,
         user_agent=request.user_agent.string,
         request_id=g.get("request_id"),
@@ -33,6 +34,14 @@ def _actor() -> Actor | None:
     if endpoint and endpoint.is_page and current_user.is_authenticated:
         return Actor(id=current_user.id, name=current_user.username)
     return None
+
+
+def _administrator_behind() -> Actor | None:
+    """Return the administrator whose token acts as another user."""
+    bearer = g.get("bearer")
+    if bearer is None or bearer.sudo_by is None:
+        return None
+    return Actor(id=bearer.sudo_by.id, name=bearer.sudo_by.username)
 
 
 def prepare_event(event: Event) -> Callable[[], None]:

@@ -4,10 +4,13 @@ Host, scheme and base path come from the setting alone. A proxy may strip the ba
 so that both work, no top-level group may have its first segment as a name (`web/http/routes.py`).
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from flask import request
+from flask import current_app, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import RoutingException
 
 from web.services import settings
 
@@ -40,6 +43,19 @@ def page_url() -> str | None:
     """Return the URL that shows this page again; None if it is the answer to a form alone."""
     rule = request.url_rule
     return current_path() if rule and "GET" in (rule.methods or ()) else None
+
+
+def nearest_page() -> str:
+    """Return the URL that shows this page again, or that of the nearest page above it."""
+    if here := page_url():
+        return here
+    adapter, path = current_app.create_url_adapter(request), request.path
+    while adapter is not None and (path := path.rpartition("/")[0]):
+        with suppress(HTTPException, RoutingException):
+            endpoint, _ = adapter.match(path, "GET")
+            if endpoint.rpartition(".")[0] == request.blueprint:
+                return with_base_path(path)
+    return with_base_path("/")
 
 
 class BasePathMiddleware:

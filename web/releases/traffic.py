@@ -65,7 +65,9 @@ def _shape(method: str, route: str, parameters: tuple[str, ...], changes: tuple[
 def _consumer(bearer: Bearer | None) -> Consumer:
     if bearer is None:
         return ANONYMOUS
-    return Consumer(bearer.profile.id, bearer.application_uid, bearer.personal_token_id)
+    return Consumer(
+        (bearer.sudo_by or bearer.profile).id, bearer.application_uid, bearer.personal_token_id
+    )
 
 
 def _behind(proxy: Any) -> Any:

@@ -11,7 +11,8 @@ from domain.oauth.personal_tokens.made_by_applications import (
     find_parent_authorization,
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
-from domain.oauth.presented_tokens.bearer import Bearer
+from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
+from domain.oauth.scopes import ADMIN_MODE, FOR_ADMINISTRATORS
 from web.api.description.described import refuses_with
 from web.api.operations import Found, operation
 from web.api.reused_tokens import ends_family_of_reused_token
@@ -81,6 +82,7 @@ def rotate(bearer: Bearer, token_id: int, body: RotationBody) -> NewAccessToken:
         message = "Only a personal access token, or its page, can rotate a personal access token."
         raise ForbiddenError(message)
     check_may_rotate(token_id, bearer, session=db.session())
+    _check_no_wider(token_id, bearer)
     return _rotated(token_id, bearer, body)
 
 
@@ -108,6 +110,15 @@ def create(bearer: Bearer, user_id: int, body: TokenBody) -> NewAccessToken:
     made = domain.create_token(user_id, details, session=session, keyring=keyring, now=now())
     record_event(made.token.event(EventKind.TOKEN_ISSUED))
     return NewAccessToken.with_value(made)
+
+
+def _check_no_wider(token_id: int, bearer: Bearer) -> None:
+    """Refuse to hand out the scopes of administrators to a token that lacks them."""
+    token = lists.get_token(token_id, owner_id=_owner_id(bearer), session=db.session(), now=now())
+    given = {*token.scopes, *((ADMIN_MODE,) if token.keeps_admin_mode else ())}
+    own = {*bearer.scopes, *((ADMIN_MODE,) if bearer.keeps_admin_mode else ())}
+    for scope in sorted(FOR_ADMINISTRATORS & given - own):
+        raise InsufficientScopeError((scope,))
 
 
 def _owner_id(bearer: Bearer) -> int | None:

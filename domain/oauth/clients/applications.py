@@ -12,7 +12,12 @@ from domain.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.keyring import Keyring
 from domain.oauth.clients.redirect_uris import is_insecure, problems_of
 from domain.oauth.clients.secrets import renew_secret
-from domain.oauth.scopes import NOT_FOR_APPLICATIONS, UnknownScopeError, parse_scopes
+from domain.oauth.scopes import (
+    ADMIN_MODE,
+    NOT_FOR_APPLICATIONS,
+    UnknownScopeError,
+    parse_scopes,
+)
 from domain.randomness import random_hex
 from models import Application
 
@@ -215,6 +220,9 @@ def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None
     if details.trusted and not is_instance_wide:
         message = "Only an instance-wide application can be trusted."
         raise InvalidError(message, field="trusted")
+    if ADMIN_MODE in details.scopes.split() and not is_instance_wide:
+        message = f"Only an instance-wide application can have the scope {ADMIN_MODE}."
+        raise InvalidError(message, field="scopes")
 
 
 def is_trusted(application: Application) -> bool:

@@ -160,6 +160,7 @@ _OF_PAIR = (
         AccessToken.revoked_at,
         AccessToken.refreshed_at,
         AccessToken.key_thumbprint,
+        AccessToken.keeps_admin_mode,
     ),
     *_labelled(
         "grant",

@@ -39,6 +39,7 @@ class FoundPair(NamedTuple):
     token_revoked_at: datetime | None
     token_refreshed_at: datetime | None
     token_key_thumbprint: str | None
+    token_keeps_admin_mode: bool | None
     #: None without a grant, for a token of the password grant that cannot be refreshed.
     grant_scopes: str | None
     grant_redirect_uri: str | None

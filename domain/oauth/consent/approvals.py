@@ -18,6 +18,10 @@ class Approval:
 
     user_id: int
     auth_time: datetime
+    #: Of an administrator: whether the scope `admin_mode` is granted if it is asked for.
+    may_administer: bool = False
+    #: An administrator whose sign-in is too old to grant it.
+    has_old_proof: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

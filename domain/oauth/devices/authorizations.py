@@ -22,6 +22,7 @@ from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthContext
 from domain.oauth.devices.user_codes import new_user_code, read_user_code, shown
+from domain.oauth.scopes import grantable
 from domain.randomness import random_hex
 from models import Application, Authorization, DeviceAuthorization
 
@@ -213,7 +214,7 @@ def _approve(device: DeviceAuthorization, approval: Approval, context: OAuthCont
         Authorization(
             application_id=device.application_id,
             user_id=approval.user_id,
-            scopes=device.scopes,
+            scopes=grantable(device.scopes, may_administer=approval.may_administer),
             auth_time=approval.auth_time,
             # The device code is stored like an authorization code.
             code_digest=device.device_code_digest,

@@ -31,6 +31,7 @@ from domain.oauth.messages import ProtocolRequest
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
 from domain.oauth.requested_scopes import allowed_scopes
+from domain.oauth.scopes import grantable
 from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token_response
 from domain.oauth.tokens.redemption import redeem_code
 from models import Application, Authorization
@@ -181,7 +182,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             Authorization(
                 application_id=self.request.client.application.id,
                 user_id=approval.user_id,
-                scopes=self.request.scope,
+                scopes=grantable(self.request.scope, may_administer=approval.may_administer),
                 redirect_uri=redirect_uri,
                 code_challenge=self.request.value("code_challenge"),
                 nonce=self.request.value("nonce"),

@@ -17,7 +17,7 @@ from domain.oauth.clients.authentication import Client, names_no_client
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.requested_scopes import allowed_scopes, known_scopes
-from domain.oauth.scopes import in_order
+from domain.oauth.scopes import grantable, in_order
 from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_refresh
 
 #: One sentence for a wrong name, a wrong password, a locked account and one with a second factor:
@@ -67,7 +67,11 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
     def check(self, asked: ClientRequest[None]) -> PasswordCheck:
         """Check the scope, then the user name and password, which counts as an attempt."""
         scopes = self._scopes(asked.request.value("scope"), asked.client)
-        return PasswordCheck(user=self._get_owner(asked.request), scopes=scopes)
+        user = self._get_owner(asked.request)
+        granted = grantable(scopes, may_administer=user.is_admin)
+        if not granted:
+            raise InvalidScopeError("The user has not granted the scope.")
+        return PasswordCheck(user=user, scopes=granted)
 
     def _scopes(self, text: str | None, client: Client | None) -> str:
         """Return the requested scopes, or the default ones (section 3.3).

@@ -166,6 +166,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             authorization_id=found.token_authorization_id,
             scopes=checked.scopes,
             key_thumbprint=asked.key_thumbprint,
+            keeps_admin_mode=bool(found.token_keeps_admin_mode),
             # When the user signed in is repeated, the nonce is not (OpenID Connect Core 12.2).
             authentication=Authentication(auth_time=checked.auth_time),
         )

@@ -49,6 +49,8 @@ class TokenView:
     description: str = ""
     #: An application made it, and it ends with that one's access.
     ends_with_application: bool = False
+    #: It is older than the scope `admin_mode`, and has what that gives without it.
+    keeps_admin_mode: bool = False
 
     def expires_soon(self, now: datetime) -> bool:
         """Return whether a live token has less than two weeks to go."""
@@ -112,6 +114,7 @@ def view_of(token: PersonalAccessToken, now: datetime) -> TokenView:
         is_active=is_usable(token, now),
         description=token.description,
         ends_with_application=token.authorization_id is not None,
+        keeps_admin_mode=token.keeps_admin_mode,
     )
 
 

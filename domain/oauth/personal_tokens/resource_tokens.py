@@ -23,6 +23,7 @@ from domain.oauth.personal_tokens.tokens import (
     TokenDetails,
     check_details,
     create_token,
+    refuse_scopes_of_administrators,
     revoke_token,
     rotate_token,
 )
@@ -168,6 +169,7 @@ def create_resource_token(
     check_gift(wanted.role, _lock_tokens(namespace, by, session=session))
     # First, so that no bot is left behind without a token.
     details = check_details(wanted.details)
+    refuse_scopes_of_administrators(details)
     bot = make_bot(namespace, details.name, wanted.role, session=session, now=now)
     return create_token(bot.id, details, session=session, keyring=keyring, now=now)
 

@@ -15,7 +15,7 @@ from domain.oauth.personal_tokens.made_by_applications import (
     ParentAuthorization,
     get_parent_authorization,
 )
-from domain.oauth.scopes import SCOPES, UnknownScopeError, parse_scopes
+from domain.oauth.scopes import FOR_ADMINISTRATORS, SCOPES, UnknownScopeError, parse_scopes
 from domain.projects.bots import remove_idle_bot
 from models import PersonalAccessToken, User
 
@@ -25,6 +25,8 @@ _FOR_APPLICATIONS_ONLY = frozenset({"openid", "profile", "email", "offline_acces
 PERSONAL_SCOPES = tuple(
     scope.name for scope in SCOPES if scope.is_offered and scope.name not in _FOR_APPLICATIONS_ONLY
 )
+#: The same without those for administrators.
+ORDINARY_SCOPES = tuple(name for name in PERSONAL_SCOPES if name not in FOR_ADMINISTRATORS)
 LONGEST_NAME = 100
 LONGEST_DESCRIPTION = 255
 
@@ -62,9 +64,12 @@ def create_token(
     Raises NotFoundError if there is no such user.
     """
     checked = check_details(details)
-    if user_id > LARGEST_ID or session.get(User, user_id) is None:
+    user = session.get(User, user_id) if user_id <= LARGEST_ID else None
+    if user is None:
         message = "User not found."
         raise NotFoundError(message)
+    if not user.is_admin:
+        refuse_scopes_of_administrators(checked)
     return _store(user_id, checked, session=session, keyring=keyring, now=now)
 
 
@@ -77,6 +82,14 @@ def check_details(details: TokenDetails) -> TokenDetails:
         description=_checked_description(details.description),
         parent=details.parent,
     )
+
+
+def refuse_scopes_of_administrators(details: TokenDetails) -> None:
+    """Raise InvalidError for a scope that only the token of an administrator has."""
+    for scope in details.scopes.split():
+        if scope in FOR_ADMINISTRATORS:
+            message = f"The scope {scope} is for personal access tokens of administrators."
+            raise InvalidError(message, field="scopes")
 
 
 def _checked_name(name: str) -> str:
@@ -130,7 +143,7 @@ def _store(
     session: Session,
     keyring: Keyring,
     now: datetime,
-    family_id: int | None = None,
+    replaced: PersonalAccessToken | None = None,
 ) -> NewToken:
     credential, parent = keyring.issue(CredentialType.PERSONAL_ACCESS_TOKEN), details.parent
     ends = [details.expires_at, parent.ends_at if parent else None]
@@ -138,7 +151,8 @@ def _store(
         user_id=user_id,
         name=details.name,
         description=details.description,
-        family_id=family_id,
+        family_id=(replaced.family_id or replaced.id) if replaced else None,
+        keeps_admin_mode=replaced is not None and replaced.keeps_admin_mode,
         digest=credential.digest,
         scopes=details.scopes,
         created_at=now,
@@ -187,9 +201,7 @@ def rotate_token(
         description=old.description,
         parent=_source_of(old, session=session),
     )
-    return _store(
-        old.user_id, details, session=session, keyring=keyring, now=now, family_id=family_id
-    )
+    return _store(old.user_id, details, session=session, keyring=keyring, now=now, replaced=old)
 
 
 def _source_of(token: PersonalAccessToken, *, session: Session) -> ParentAuthorization | None:

@@ -12,7 +12,9 @@ from sqlalchemy.exc import DBAPIError
 from domain.accounts.profiles import PROFILE, Profile, profile_in
 from domain.accounts.users import ACTIVE, BOT
 from domain.database.statements import KeptConnection, Row
+from domain.errors import ForbiddenError
 from domain.keyring import CredentialType, Keyring
+from domain.oauth.scopes import ADMIN_MODE, SUDO
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 from models.base import NEVER, UTCDateTime
 
@@ -71,6 +73,10 @@ class Bearer:
     last_used_at: datetime | None = None
     #: Of the key that has to be proved with it (RFC 9449), if it is bound to one.
     key_thumbprint: str | None = None
+    #: It is older than the scope `admin_mode`, and has what that gives without it.
+    keeps_admin_mode: bool = False
+    #: The administrator whose token it is, if it acts as another user: `profile` is that one's.
+    sudo_by: Profile | None = None
 
     @property
     def user_id(self) -> int:
@@ -84,8 +90,31 @@ class Bearer:
 
     @property
     def is_admin(self) -> bool:
-        """Whether the user is an administrator of the instance."""
-        return self.profile.is_admin
+        """Whether it has the rights of an administrator of the instance."""
+        has_admin_mode = self.keeps_admin_mode or ADMIN_MODE in self.scopes
+        return self.profile.is_admin and has_admin_mode
+
+    @property
+    def is_of_application(self) -> bool:
+        """Whether an application has it: of OAuth, or made by one with such a token."""
+        return self.application_uid is not None or self.authorization_id is not None
+
+    def require_administrator(self) -> None:
+        """Raise ForbiddenError, or InsufficientScopeError if the scope is what lacks."""
+        if not self.profile.is_admin:
+            message = "Only administrators of the instance can do this."
+            raise ForbiddenError(message)
+        if not self.is_admin:
+            raise InsufficientScopeError((ADMIN_MODE,))
+
+    def require_sudo(self) -> None:
+        """Raise InsufficientScopeError or ForbiddenError unless it may act as another user."""
+        is_personal = self.personal_token_id is not None and not self.is_of_application
+        if not is_personal or SUDO not in self.scopes:
+            raise InsufficientScopeError((SUDO,))
+        if not self.profile.is_admin:
+            message = "Only administrators of the instance can act as another user."
+            raise ForbiddenError(message)
 
     def seconds_left(self, now: datetime) -> int | None:
         """Remaining lifetime in whole seconds; None if it never expires."""
@@ -110,6 +139,7 @@ class FoundAccessToken(NamedTuple):
     expires_at: datetime | None
     revoked_at: datetime | None
     key_thumbprint: str | None
+    keeps_admin_mode: bool
     #: The client_id of its application.
     uid: str | None
 
@@ -128,6 +158,7 @@ class FoundPersonalToken(NamedTuple):
     revoked_at: datetime | None
     authorization_id: int | None
     key_thumbprint: str | None
+    keeps_admin_mode: bool
     grant_revoked_at: datetime | None
 
 
@@ -142,6 +173,7 @@ ACCESS_TOKEN = (
         AccessToken.expires_at,
         AccessToken.revoked_at,
         AccessToken.key_thumbprint,
+        AccessToken.keeps_admin_mode,
         Application.uid,
     )
     .join(User, User.id == AccessToken.user_id)
@@ -163,6 +195,7 @@ PERSONAL_TOKEN = (
         PersonalAccessToken.revoked_at,
         PersonalAccessToken.authorization_id,
         PersonalAccessToken.key_thumbprint,
+        PersonalAccessToken.keeps_admin_mode,
         Authorization.revoked_at.label("grant_revoked_at"),
     )
     .join(User, User.id == PersonalAccessToken.user_id)
@@ -281,6 +314,7 @@ def _access_token_bearer(row: Row, now: datetime) -> Bearer:
         authorization_id=token.authorization_id,
         last_used_at=token.last_used_at,
         key_thumbprint=token.key_thumbprint,
+        keeps_admin_mode=token.keeps_admin_mode,
     )
 
 
@@ -299,6 +333,7 @@ def _personal_token_bearer(row: Row, now: datetime) -> Bearer:
         authorization_id=token.authorization_id,
         last_used_at=token.last_used_at,
         key_thumbprint=token.key_thumbprint,
+        keeps_admin_mode=token.keeps_admin_mode,
     )
 
 

@@ -19,6 +19,7 @@ from domain.oauth.clients.applications import ApplicationDetails, check_details
 from domain.oauth.clients.authentication import Method
 from domain.oauth.clients.redirect_uris import LONGEST_URI
 from domain.oauth.grants.device_code import DeviceCodeGrant
+from domain.oauth.scopes import ADMIN_MODE
 
 #: The scopes of a client that names none: enough for sign-in.
 DEFAULT_SCOPES = "read_user openid profile email"
@@ -75,11 +76,13 @@ def read_metadata(
 def _check(details: ApplicationDetails, *, require_https: bool) -> None:
     """Apply the rules that hold for every application."""
     try:
-        check_details(details, require_https=require_https)
+        scopes = check_details(details, require_https=require_https)
     except InvalidError as error:
         is_uri = error.field == "redirect_uris"
         kind = InvalidRedirectURIError if is_uri else InvalidClientMetadataError
         raise kind(_in_ascii(str(error))) from error
+    if ADMIN_MODE in scopes:
+        raise InvalidClientMetadataError(f"Only administrators register the scope {ADMIN_MODE}.")
 
 
 def _in_ascii(sentence: str) -> str:

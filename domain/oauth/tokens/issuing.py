@@ -34,6 +34,8 @@ class Grant:
     is_renewable: bool = True
     #: How the user signed in; without it there is no ID token, whatever the scopes.
     authentication: Authentication | None = None
+    #: As the pair had it that this one replaces.
+    keeps_admin_mode: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +88,7 @@ def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[st
         "address": source.address,
         "user_agent": (source.user_agent or "")[:255] or None,
         "key_thumbprint": grant.key_thumbprint,
+        "keeps_admin_mode": grant.keeps_admin_mode,
     }
 
 

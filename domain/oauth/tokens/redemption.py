@@ -25,6 +25,7 @@ _COLUMNS = (
     "address",
     "user_agent",
     "key_thumbprint",
+    "keeps_admin_mode",
 )
 _NOW = bindparam("spent_at", type_=AccessToken.created_at.type)
 _STORE = insert(AccessToken)

@@ -63,7 +63,10 @@ def csrf_token(gatebell: LiveGatebell, browser: requests.Session) -> str:
 
 def test_everything_below_admin_is_for_administrators() -> None:
     below = {each.mark for each in listed_addresses() if each.rule.startswith("/admin")}
-    assert below == {"an administrator", "an administrator, for changes freshly signed in"}
+    assert below == {
+        "an administrator, freshly signed in",
+        "an administrator, for changes freshly signed in",
+    }
 
 
 def test_an_administrator_opens_every_page(gatebell: LiveGatebell) -> None:

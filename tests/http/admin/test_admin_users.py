@@ -221,9 +221,9 @@ def test_administration_is_given_and_taken(gatebell: LiveGatebell, charlie: Pers
 @pytest.mark.parametrize(
     ("boxes", "left"),
     [
-        ({}, (False, True)),
-        ({"keep_applications": "on"}, (True, True)),
-        ({"revoke_tokens": "on"}, (False, False)),
+        ({"tokens": "keep"}, (False, True)),
+        ({"keep_applications": "on", "tokens": "keep"}, (True, True)),
+        ({"tokens": "revoke"}, (False, False)),
     ],
 )
 def test_a_reset_password_signs_applications_out_unless_told_not_to(

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 import requests
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from models import AccessToken, Application, PersonalAccessToken
 from tests.support.accounts.people import (
@@ -83,6 +83,11 @@ def case_of(gatebell: LiveGatebell, **person: bool) -> Case:
     client = make_application(gatebell, bob(gatebell), scopes="api")
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
     pair = pair_in(redeem(gatebell, client, code))
+    if person:
+        # As if an administrator had given an application of the instance `admin_mode`.
+        mine = AccessToken.application_id == client.id
+        with database_of(gatebell) as session:
+            session.execute(update(AccessToken).where(mine).values(scopes="api admin_mode"))
     return Case(gatebell, somebody, browser, project, client, pair)
 
 

@@ -225,11 +225,16 @@ def test_each_role_reaches_what_the_table_gives_it(world: World, calls: list[Cal
 
 
 def token_with(world: World, scope: str) -> str:
-    """Return an administrator's token of one scope, also of those that are for applications."""
+    """Return an administrator's token of one scope, also of those that are for applications.
+
+    With `admin_mode`, which opens nothing alone.
+    """
     made = make_token(world.service, root(world.service))
     with database_of(world.service) as session:
         token = PersonalAccessToken.id == made.id
-        session.execute(update(PersonalAccessToken).where(token).values(scopes=scope))
+        session.execute(
+            update(PersonalAccessToken).where(token).values(scopes=f"{scope} admin_mode")
+        )
         session.commit()
     return made.clear
 

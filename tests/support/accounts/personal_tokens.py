@@ -33,14 +33,20 @@ def make_token(
     *,
     name: str = "script",
     scopes: str = "api",
+    administers: bool = True,
     lifetime: timedelta = timedelta(days=100),
     **columns: datetime,
 ) -> MadeToken:
-    """Give somebody a token; `columns` are set as they are, whatever the service would do."""
+    """Give somebody a token; `columns` are set as they are, whatever the service would do.
+
+    An administrator's has `admin_mode` besides, unless it is not to administer anything.
+    """
     with database_of(gatebell) as session:
+        user = get_user(person.username, session=session)
+        given = f"{scopes} admin_mode" if user.is_admin and administers else scopes
         made = create_token(
-            get_user(person.username, session=session).id,
-            TokenDetails(name=name, scopes=scopes, expires_at=now() + lifetime),
+            user.id,
+            TokenDetails(name=name, scopes=given, expires_at=now() + lifetime),
             session=session,
             keyring=Keyring(settings_of(gatebell).secret_key),
             now=now(),

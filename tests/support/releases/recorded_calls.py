@@ -83,7 +83,8 @@ class RecordedService:
 
     def token_of(self, person: UserView, name: str = "nightly") -> Caller:
         """Give somebody a personal access token."""
-        details = TokenDetails(name=name, scopes="api", expires_at=self.now + timedelta(days=360))
+        scopes = "api admin_mode" if person.is_admin else "api"
+        details = TokenDetails(name=name, scopes=scopes, expires_at=self.now + timedelta(days=360))
         with self.session() as session:
             made = create_token(
                 person.id, details, session=session, keyring=self.keyring, now=self.now

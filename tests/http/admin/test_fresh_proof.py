@@ -1,0 +1,145 @@
+"""An old sign-in reads the administration; it changes nothing there, and makes no token."""
+
+from datetime import timedelta
+from functools import cache
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+from sqlalchemy import select, update
+
+from models import PersonalAccessToken, SignIn, User
+from tests.http.admin.test_admin_access import administrations, csrf_token, those_not
+from tests.support.accounts.administration import id_of
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    database_of,
+    make_user,
+    now,
+    open_browser,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.service.live import LiveGatebell
+
+TOKENS = "/-/user_settings/access_tokens"
+AGAIN = (302, "/users/sign_in?again=yes")
+
+
+@cache
+def administrator(gatebell: LiveGatebell) -> Person:
+    """Somebody whose sign-ins all are old."""
+    return make_user(gatebell, name="ruth", admin=True)
+
+
+def old_browser(gatebell: LiveGatebell, person: Person) -> requests.Session:
+    """Return a browser in which somebody signed in two days ago."""
+    browser = open_browser(gatebell, person)
+    long_ago = now() - timedelta(days=2)
+    with database_of(gatebell) as session:
+        mine = select(User.id).where(User.username == person.username)
+        session.execute(update(SignIn).where(SignIn.user_id.in_(mine)).values(created_at=long_ago))
+    return browser
+
+
+def tokens_of(gatebell: LiveGatebell, person: Person) -> int:
+    with database_of(gatebell) as session:
+        owner = id_of(gatebell, person)
+        rows = select(PersonalAccessToken.id).where(
+            PersonalAccessToken.user_id == owner, PersonalAccessToken.revoked_at.is_(None)
+        )
+        return len(session.scalars(rows).all())
+
+
+def test_no_change_below_admin_is_made_with_an_old_sign_in(gatebell: LiveGatebell) -> None:
+    browser = old_browser(gatebell, administrator(gatebell))
+    sent = {"csrf_token": csrf_token(gatebell, browser)}
+
+    def ask(path: str) -> object:
+        answer = browser.post(gatebell.url + path, data=sent, allow_redirects=False)
+        return answer.status_code, answer.headers.get("Location", "").partition("&")[0]
+
+    assert those_not(AGAIN, ask, administrations(gatebell, "POST")) == {}
+
+
+@pytest.mark.one_database("sqlite")
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_no_other_method_changes_anything_below_admin(gatebell: LiveGatebell, method: str) -> None:
+    browser = old_browser(gatebell, administrator(gatebell))
+    # Browsers send GET and POST alone; what names another method is not read.
+    sent = {"csrf_token": csrf_token(gatebell, browser), "_method": "POST"}
+    overriding = {"X-HTTP-Method-Override": "POST"}
+
+    def ask(path: str) -> object:
+        return browser.request(
+            method, gatebell.url + path, data=sent, headers=overriding, allow_redirects=False
+        ).status_code
+
+    assert those_not(405, ask, administrations(gatebell, "POST")) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "back"),
+    [
+        ("/admin/users/{id}/lock", "/admin/users/{id}"),
+        ("/admin/settings/feature-flags/tier/reset", "/admin/settings/feature-flags"),
+        ("/admin/keys/rotate", "/admin/keys"),
+        ("/admin/applications/new", "/admin/applications/new"),
+        ("/admin/registry/rotate", "/admin/registry"),
+    ],
+)
+def test_the_new_sign_in_leads_back_to_the_page_of_the_change(
+    gatebell: LiveGatebell, path: str, back: str
+) -> None:
+    browser, number = (
+        old_browser(gatebell, administrator(gatebell)),
+        id_of(gatebell, alice(gatebell)),
+    )
+    answer = browser.post(
+        gatebell.url + path.format(id=number),
+        data={"csrf_token": csrf_token(gatebell, browser)},
+        allow_redirects=False,
+    )
+    next_page = parse_qs(urlsplit(answer.headers["Location"]).query)["next"]
+    assert next_page == [back.format(id=number)]
+
+
+@pytest.mark.parametrize("extension", ["csv", "jsonl"])
+def test_the_audit_log_leaves_the_service_after_a_new_sign_in(
+    gatebell: LiveGatebell, extension: str
+) -> None:
+    url = f"{gatebell.url}/admin/audit/export.{extension}"
+    stale = old_browser(gatebell, administrator(gatebell))
+    for method in ("GET", "HEAD"):
+        assert stale.request(method, url, allow_redirects=False).status_code == 302
+    fresh = open_browser(gatebell, administrator(gatebell))
+    assert fresh.get(url, allow_redirects=False).status_code == 200
+
+
+def test_an_administrator_makes_and_rotates_tokens_after_a_new_sign_in(
+    gatebell: LiveGatebell,
+) -> None:
+    person = make_user(gatebell, name="ruth", admin=True)
+    made, browser = make_token(gatebell, person), old_browser(gatebell, person)
+    sent = {"csrf_token": csrf_token(gatebell, browser), "name": "script", "scopes": "api"}
+    for path in (f"{TOKENS}/new", f"{TOKENS}/{made.id}/rotate"):
+        answer = browser.post(gatebell.url + path, data=sent, allow_redirects=False)
+        assert answer.headers["Location"].startswith("/users/sign_in?again=yes&next="), path
+    assert tokens_of(gatebell, person) == 1
+    # To end one is always possible.
+    answer = browser.post(
+        f"{gatebell.url}{TOKENS}/{made.id}/revoke", data=sent, allow_redirects=False
+    )
+    assert (answer.headers["Location"], tokens_of(gatebell, person)) == (TOKENS, 0)
+    browser = open_browser(gatebell, person)
+    sent["csrf_token"] = csrf_token(gatebell, browser)
+    browser.post(f"{gatebell.url}{TOKENS}/new", data=sent, allow_redirects=False)
+    assert tokens_of(gatebell, person) == 1
+
+
+def test_others_make_tokens_with_an_old_sign_in(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell)
+    browser = old_browser(gatebell, person)
+    sent = {"csrf_token": csrf_token(gatebell, browser), "name": "script", "scopes": "api"}
+    browser.post(f"{gatebell.url}{TOKENS}/new", data=sent, allow_redirects=False)
+    assert tokens_of(gatebell, person) == 1

@@ -1,0 +1,313 @@
+"""The scope `admin_mode`: without it, the token of an administrator is one of an ordinary user."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import select, update
+
+from models import Application, PersonalAccessToken, SignIn, User
+from tests.support.accounts.administration import at_work, id_of, root
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_project,
+    make_user,
+    now,
+    open_browser,
+    signed_in,
+    unique,
+)
+from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.accounts.resource_tokens import day, namespace_of, post, script_of
+from tests.support.oauth.device_wire import codes, poll, type_code
+from tests.support.oauth.oauth_wire import (
+    ask,
+    exchange,
+    landing,
+    machine,
+    pair_in,
+    redeem,
+    refresh,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+
+#: What only administrators may read, see and do.
+SETTINGS = "/application/settings"
+
+
+def api_of(gatebell: LiveGatebell, person: Person, scopes: str) -> Api:
+    return Api(gatebell, make_token(gatebell, person, scopes=scopes, administers=False).clear)
+
+
+def bearer(
+    gatebell: LiveGatebell, token: str, method: str, path: str, **sent: Any
+) -> requests.Response:
+    headers = {"Authorization": f"Bearer {token}"}
+    url = f"{gatebell.url}/api/v4{path}"
+    return machine(gatebell).request(method, url, headers=headers, **sent)
+
+
+def assert_needs_admin_mode(answer: requests.Response) -> None:
+    assert answer.status_code == 403, answer.text
+    body = answer.json()
+    assert (body["error"], body["scope"]) == ("insufficient_scope", "admin_mode")
+
+
+def administered(gatebell: LiveGatebell, **options: Any) -> ClientCredentials:
+    """Return an application of the instance with the scopes api and admin_mode."""
+    made = make_application(gatebell, root(gatebell), scopes="api read_user", **options)
+    with database_of(gatebell) as session:
+        row = session.get_one(Application, made.id)
+        row.is_instance_wide, row.scopes = True, "api read_user admin_mode"
+    return made
+
+
+def approved(
+    gatebell: LiveGatebell, client: ClientCredentials, person: Person, **ticked: str
+) -> dict[str, str]:
+    """Approve what the application asks for; return what the browser brings back."""
+    browser = signed_in(gatebell, person)
+    page = ask(browser, gatebell, client, scope="api admin_mode")
+    form = form_with(page, "decision")
+    return landing(submit(browser, page, form, decision="authorize", **ticked))
+
+
+def test_without_it_an_administrator_is_an_ordinary_user(gatebell: LiveGatebell) -> None:
+    script, hidden = api_of(gatebell, root(gatebell), "api"), make_project(gatebell, bob(gatebell))
+    number = id_of(gatebell, bob(gatebell))
+    for method, path, sent in (
+        ("GET", SETTINGS, {}),
+        ("PUT", SETTINGS, {"json": {"tier": "free"}}),
+        ("PUT", f"/users/{number}", {"json": {"admin": True}}),
+        ("POST", "/users", {"json": {"username": unique("new"), "admin": True}}),
+        ("POST", f"/users/{number}/block", {}),
+        ("DELETE", f"/users/{number}", {}),
+        ("POST", f"/users/{number}/personal_access_tokens", {"json": {"name": "x"}}),
+        ("GET", "/audit_events", {}),
+    ):
+        assert_needs_admin_mode(script.send(method, path, **sent))
+    assert script.send("GET", f"/projects/{hidden.replace('/', '%2F')}").status_code == 404
+    assert "is_admin" not in script.send("GET", f"/users/{number}").json()
+    # Who they are stays true.
+    assert script.send("GET", "/user").json()["is_admin"] is True
+    mine = {each["user_id"] for each in script.send("GET", "/personal_access_tokens").json()}
+    assert mine == {id_of(gatebell, root(gatebell))}
+
+
+def test_with_it_they_administer(gatebell: LiveGatebell) -> None:
+    script, hidden = (
+        api_of(gatebell, root(gatebell), "api admin_mode"),
+        make_project(gatebell, bob(gatebell)),
+    )
+    assert script.send("GET", SETTINGS).status_code == 200
+    assert script.send("GET", f"/projects/{hidden.replace('/', '%2F')}").status_code == 200
+    # The scopes of what is read and changed count as well.
+    reading = api_of(gatebell, root(gatebell), "read_api admin_mode")
+    assert reading.send("GET", SETTINGS).status_code == 200
+    assert reading.send("PUT", SETTINGS, json={"tier": "free"}).status_code == 403
+    assert api_of(gatebell, root(gatebell), "admin_mode").send("GET", SETTINGS).status_code == 403
+
+
+def test_it_makes_nobody_an_administrator(gatebell: LiveGatebell) -> None:
+    made = make_token(gatebell, alice(gatebell))
+    with database_of(gatebell) as session:
+        session.get_one(PersonalAccessToken, made.id).scopes = "api admin_mode"
+    refused = Api(gatebell, made.clear).send("GET", SETTINGS)
+    assert (refused.status_code, "Only administrators" in refused.text) == (403, True)
+
+
+@pytest.mark.parametrize("scope", ["admin_mode", "sudo"])
+def test_others_get_no_token_with_it(gatebell: LiveGatebell, scope: str) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/-/user_settings/access_tokens/new")
+    assert f'value="{scope}"' not in page.text
+    form = form_with(page, "expires_at")
+    answer = submit(browser, page, form, name="x", scopes=scope)
+    assert answer.status_code == 422
+    assert f"The scope {scope} is for personal access tokens of administrators." in answer.text
+    offered = at_work(gatebell).get(f"{gatebell.url}/-/user_settings/access_tokens/new").text
+    assert f'value="{scope}"' in offered
+    body = {"name": "x", "scopes": ["api", scope], "expires_at": day(9)}
+    administrator = api_of(gatebell, root(gatebell), "api admin_mode")
+    path = f"/users/{id_of(gatebell, alice(gatebell))}/personal_access_tokens"
+    assert administrator.send("POST", path, json=body).status_code == 400
+    namespace = namespace_of(gatebell, "projects", make_project(gatebell, root(gatebell)))
+    assert (
+        post(script_of(gatebell, root(gatebell)), namespace, scopes=["api", scope]).status_code
+        == 400
+    )
+
+
+def test_a_token_rotates_none_that_may_do_more(gatebell: LiveGatebell) -> None:
+    small = api_of(gatebell, root(gatebell), "api")
+    for scopes in ("api admin_mode", "api sudo"):
+        large = make_token(gatebell, root(gatebell), scopes=scopes, administers=False)
+        path = f"/personal_access_tokens/{large.id}/rotate"
+        refused = small.send("POST", path, json={"expires_at": day(9)})
+        assert (refused.status_code, refused.json()["scope"]) == (403, scopes.split()[1])
+        assert Api(gatebell, large.clear).send("GET", "/user").status_code == 200
+
+
+@pytest.mark.both_databases
+def test_older_tokens_keep_what_they_had_and_are_listed_with_a_warning(
+    gatebell: LiveGatebell,
+) -> None:
+    person = make_user(gatebell, name="ruth", admin=True)
+    made = make_token(gatebell, person, name="from-before", administers=False)
+    keep = update(PersonalAccessToken).where(PersonalAccessToken.id == made.id)
+    with database_of(gatebell) as session:
+        session.execute(keep.values(keeps_admin_mode=True))
+    script = Api(gatebell, made.clear)
+    assert script.send("GET", SETTINGS).status_code == 200
+    rotated = script.send(
+        "POST", "/personal_access_tokens/self/rotate", json={"expires_at": day(9)}
+    )
+    assert Api(gatebell, rotated.json()["token"]).send("GET", SETTINGS).status_code == 200
+    browser = signed_in(gatebell, person)
+    listed = browser.get(f"{gatebell.url}/-/user_settings/access_tokens").text
+    assert "Administers without admin_mode" in listed
+    overview = at_work(gatebell).get(f"{gatebell.url}/admin").text
+    assert f"@{person.username}</a>: access token <bdi>from-before</bdi>" in overview
+    # One that lacks it hands none of them out.
+    small = api_of(gatebell, person, "api")
+    path = f"/personal_access_tokens/{rotated.json()['id']}/rotate"
+    assert_needs_admin_mode(small.send("POST", path, json={"expires_at": day(8)}))
+
+
+def test_an_administrator_grants_it_by_a_tick(gatebell: LiveGatebell) -> None:
+    client = administered(gatebell)
+    without = approved(gatebell, client, root(gatebell))
+    pair = pair_in(redeem(gatebell, client, without["code"]))
+    assert pair.answer["scope"] == "api"
+    assert_needs_admin_mode(bearer(gatebell, pair.access, "GET", SETTINGS))
+    # A refresh widens nothing.
+    assert refresh(gatebell, client, pair.refresh, scope="api admin_mode").status_code == 400
+    granted = approved(gatebell, client, root(gatebell), admin_mode="yes")
+    pair = pair_in(redeem(gatebell, client, granted["code"]))
+    assert pair.answer["scope"] == "api admin_mode"
+    assert bearer(gatebell, pair.access, "GET", SETTINGS).status_code == 200
+    narrow = pair_in(refresh(gatebell, client, pair.refresh, scope="api"))
+    assert_needs_admin_mode(bearer(gatebell, narrow.access, "GET", SETTINGS))
+
+
+def test_others_are_not_asked_for_it_and_grant_the_rest(gatebell: LiveGatebell) -> None:
+    client, browser = administered(gatebell), signed_in(gatebell, alice(gatebell))
+    page = ask(browser, gatebell, client, scope="api admin_mode")
+    assert 'name="admin_mode"' not in page.text
+    code = approved(gatebell, client, alice(gatebell), admin_mode="yes")["code"]
+    assert pair_in(redeem(gatebell, client, code)).answer["scope"] == "api"
+    alone = landing(ask(browser, gatebell, client, scope="admin_mode"))
+    assert alone["error"] == "invalid_scope"
+
+
+@pytest.mark.parametrize("options", [{}, {"trusted": True}])
+def test_an_old_sign_in_does_not_grant_it(gatebell: LiveGatebell, options: dict[str, bool]) -> None:
+    client, person = administered(gatebell, **options), make_user(gatebell, admin=True)
+    browser = open_browser(gatebell, person)
+    page = ask(browser, gatebell, client, scope="api admin_mode", prompt="consent")
+    with database_of(gatebell) as session:
+        mine = select(User.id).where(User.username == person.username)
+        session.execute(
+            update(SignIn)
+            .where(SignIn.user_id.in_(mine))
+            .values(created_at=now() - timedelta(days=2))
+        )
+    again = ask(browser, gatebell, client, scope="api admin_mode")
+    assert 'name="password"' in again.text
+    silent = landing(ask(browser, gatebell, client, scope="api admin_mode", prompt="none"))
+    assert silent["error"] == "login_required"
+    late = submit(
+        browser, page, form_with(page, "decision"), decision="authorize", admin_mode="yes"
+    )
+    assert late.headers["Location"].startswith("/users/sign_in?again=yes")
+    # What is ordinary needs none.
+    assert 'name="decision"' in ask(browser, gatebell, client, scope="api", prompt="consent").text
+
+
+def test_a_device_gets_it_by_a_tick(gatebell: LiveGatebell) -> None:
+    client = administered(gatebell, confidential=False)
+    browser = signed_in(gatebell, root(gatebell))
+    for ticked, scope in (({}, "api"), ({"admin_mode": "yes"}, "api admin_mode")):
+        given = codes(gatebell, client, scope="api admin_mode")
+        page = type_code(browser, gatebell, given["user_code"])
+        submit(browser, page, form_with(page, "decision"), decision="approve", **ticked)
+        assert poll(gatebell, client, given["device_code"]).json()["scope"] == scope
+
+
+def test_a_password_gets_it_when_it_is_asked_for(gatebell: LiveGatebell) -> None:
+    for person, scope, status in (
+        (make_user(gatebell, admin=True), "api admin_mode", 200),
+        (make_user(gatebell, admin=True), None, 403),
+        (make_user(gatebell), "api admin_mode", 403),
+    ):
+        token = exchange(gatebell, person, scope=scope).json()["access_token"]
+        assert bearer(gatebell, token, "GET", SETTINGS).status_code == status
+    refused = exchange(gatebell, make_user(gatebell), scope="admin_mode")
+    assert refused.json()["error"] == "invalid_scope"
+
+
+def test_only_the_instance_has_applications_with_it(gatebell: LiveGatebell) -> None:
+    browser = signed_in(gatebell, alice(gatebell))
+    page = browser.get(f"{gatebell.url}/-/user_settings/applications/new")
+    form = form_with(page, "redirect_uris")
+    answer = submit(
+        browser,
+        page,
+        form,
+        name="Mine",
+        redirect_uris="https://x.example/",
+        scopes="admin_mode",
+    )
+    assert answer.status_code == 422
+    metadata = machine(gatebell).get(f"{gatebell.url}/.well-known/openid-configuration").json()
+    assert "admin_mode" not in metadata["scopes_supported"]
+    script = api_of(gatebell, root(gatebell), "api admin_mode")
+    body = {"name": "Board", "redirect_uri": "https://x.example/", "scopes": "api admin_mode"}
+    assert script.send("POST", "/applications", json=body).status_code == 201
+    # An application of a user that was registered for it all the same.
+    own = make_application(gatebell, alice(gatebell), scopes="api")
+    answer = ask(signed_in(gatebell, root(gatebell)), gatebell, own, scope="api admin_mode")
+    assert landing(answer)["error"] == "invalid_scope"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/users", {"username": "x", "email": "x@people.example", "name": "x"}),
+        ("PUT", "/users/{id}", {"admin": True}),
+        (
+            "POST",
+            "/applications",
+            {"name": "x", "redirect_uri": "https://x.example/", "scopes": "api"},
+        ),
+        ("POST", "/applications/{application}/renew-secret", {}),
+        ("POST", "/audit_streams", {"url": "https://x.example/"}),
+    ],
+)
+def test_an_application_makes_nothing_that_outlives_it(
+    gatebell: LiveGatebell, method: str, path: str, body: dict[str, Any]
+) -> None:
+    client = administered(gatebell)
+    code = approved(gatebell, client, root(gatebell), admin_mode="yes")["code"]
+    token = pair_in(redeem(gatebell, client, code)).access
+    made = bearer(
+        gatebell,
+        token,
+        "POST",
+        f"/users/{id_of(gatebell, root(gatebell))}/personal_access_tokens",
+        json={"name": "made", "scopes": ["api", "admin_mode"], "expires_at": day(9)},
+    ).json()["token"]
+    number = id_of(gatebell, alice(gatebell))
+    address = path.format(id=number, application=client.id)
+    for each in (token, made):
+        refused = bearer(gatebell, each, method, address, json=body)
+        assert (refused.status_code, "An application cannot do this" in refused.text) == (403, True)
+    with database_of(gatebell) as session:
+        assert session.get_one(User, number).is_admin is False

@@ -1,0 +1,258 @@
+"""Sudo: an administrator's personal token acts as the user that a request names, or not at all."""
+
+from typing import Any
+
+import pytest
+import requests
+
+from domain.accounts.roles import Role
+from tests.support.accounts.administration import id_of, last_event, root
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    bob,
+    make_project,
+    make_user,
+    set_state,
+    unique,
+)
+from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.accounts.resource_tokens import day, make_bot_token, namespace_of, script_of
+from tests.support.oauth.oauth_wire import exchange, machine
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.kept_connection import KeptConnection, asked
+
+BOTH = "api sudo"
+
+
+def sudo_token(gatebell: LiveGatebell, scopes: str = BOTH, *, administers: bool = True) -> str:
+    return make_token(gatebell, root(gatebell), scopes=scopes, administers=administers).clear
+
+
+def send(
+    gatebell: LiveGatebell, token: str, method: str, path: str, **sent: Any
+) -> requests.Response:
+    return Api(gatebell, token).send(method, path, **sent)
+
+
+def as_alice(gatebell: LiveGatebell) -> dict[str, str]:
+    return {"Sudo": alice(gatebell).username}
+
+
+def who(answer: requests.Response) -> str:
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["username"])
+
+
+@pytest.mark.both_databases
+def test_the_user_may_be_named_in_each_place_by_id_and_by_name(gatebell: LiveGatebell) -> None:
+    token, person = sudo_token(gatebell), alice(gatebell)
+    number = str(id_of(gatebell, person))
+    for named in (person.username, person.username.upper(), number):
+        for sent in ({"headers": {"Sudo": named}}, {"params": {"sudo": named}}):
+            assert who(send(gatebell, token, "GET", "/user", **sent)) == person.username
+    both = {"headers": {"Sudo": number}, "params": {"sudo": number}}
+    assert who(send(gatebell, token, "GET", "/user", **both)) == person.username
+    assert who(send(gatebell, token, "GET", "/user")) == root(gatebell).username
+
+
+@pytest.mark.parametrize("place", ["header", "query", "json", "form", "brackets"])
+def test_what_is_created_is_the_users_and_the_audit_log_names_both(
+    gatebell: LiveGatebell, place: str
+) -> None:
+    person, path = alice(gatebell), unique("made")
+    body = {"name": path, "path": path}
+    places: dict[str, dict[str, Any]] = {
+        "header": {"headers": as_alice(gatebell), "json": body},
+        "query": {"params": {"sudo": person.username}, "json": body},
+        "json": {"json": {**body, "sudo": id_of(gatebell, person)}},
+        "form": {"data": {**body, "sudo": person.username}},
+        "brackets": {"params": {"sudo[]": person.username}, "json": body},
+    }
+    made = send(gatebell, sudo_token(gatebell), "POST", "/groups", **places[place])
+    assert made.status_code == 201, made.text
+    members = Api(gatebell, make_token(gatebell, person).clear).send(
+        "GET", f"/groups/{path}/members"
+    )
+    assert [(each["username"], each["access_level"]) for each in members.json()] == [
+        (person.username, Role.OWNER)
+    ]
+    event = last_event(gatebell, path)
+    assert (event.actor_name, event.actor_id) == (person.username, id_of(gatebell, person))
+    administrator = root(gatebell)
+    assert event.details["sudo_by"] == administrator.username
+    assert event.details["sudo_by_id"] == id_of(gatebell, administrator)
+
+
+def test_it_has_the_rights_of_that_user_alone(gatebell: LiveGatebell) -> None:
+    token, hidden = sudo_token(gatebell), make_project(gatebell, bob(gatebell))
+    project = f"/projects/{hidden.replace('/', '%2F')}"
+    assert send(gatebell, token, "GET", project).status_code == 200
+    for method, path in (("GET", project), ("PUT", project), ("DELETE", project)):
+        answer = send(gatebell, token, method, path, headers=as_alice(gatebell), json={})
+        assert answer.status_code == 404
+    settings = send(gatebell, token, "GET", "/application/settings", headers=as_alice(gatebell))
+    assert (settings.status_code, "Only administrators" in settings.text) == (403, True)
+    # Nor does it touch the token that it acts with.
+    for method, path in (
+        ("POST", "/personal_access_tokens/self/rotate"),
+        ("DELETE", "/personal_access_tokens/self"),
+    ):
+        answer = send(
+            gatebell, token, method, path, headers=as_alice(gatebell), json={"expires_at": day(9)}
+        )
+        assert answer.status_code == 404
+    assert send(gatebell, token, "GET", "/user").status_code == 200
+
+
+def test_another_administrator_is_one_only_with_admin_mode(gatebell: LiveGatebell) -> None:
+    other = make_user(gatebell, name="ruth", admin=True)
+    for administers, status in ((True, 200), (False, 403)):
+        token = sudo_token(gatebell, administers=administers)
+        headers = {"Sudo": other.username}
+        assert who(send(gatebell, token, "GET", "/user", headers=headers)) == other.username
+        answer = send(gatebell, token, "GET", "/application/settings", headers=headers)
+        assert answer.status_code == status
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("path", ["/user", "/groups", "/projects", "/version", "/users/1"])
+def test_without_the_scope_every_method_is_refused(
+    gatebell: LiveGatebell, method: str, path: str
+) -> None:
+    token = sudo_token(gatebell, "api")
+    name = alice(gatebell).username
+    for sent in (
+        {"headers": {"Sudo": name}},
+        {"params": {"sudo": name}},
+        {"headers": {"Sudo": root(gatebell).username}},
+    ):
+        answer = send(gatebell, token, method, path, **sent)
+        if answer.status_code == 405:  # the address has no such method
+            assert send(gatebell, token, method, path).status_code == 405
+            continue
+        assert answer.status_code == 403, answer.text
+        if method != "HEAD":
+            assert answer.json()["scope"] == "sudo"
+
+
+def test_only_the_personal_token_of_an_administrator_acts_as_others(
+    gatebell: LiveGatebell,
+) -> None:
+    person = make_user(gatebell, admin=True)
+    project = make_project(gatebell, alice(gatebell))
+    bot = make_bot_token(
+        script_of(gatebell, alice(gatebell)),
+        namespace_of(gatebell, "groups", project),
+        access_level=50,
+    )
+    for token in (
+        make_token(gatebell, alice(gatebell)).clear,
+        bot.clear,
+        exchange(gatebell, person, scope="api admin_mode").json()["access_token"],
+    ):
+        headers = {"Authorization": f"Bearer {token}", "Sudo": bob(gatebell).username}
+        answer = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers)
+        assert (answer.status_code, answer.json()["scope"]) == (403, "sudo")
+    # Who ceased to be an administrator ceases to act as others.
+    token = make_token(gatebell, person, scopes=BOTH).clear
+    assert send(gatebell, token, "GET", "/user", headers=as_alice(gatebell)).status_code == 200
+    administrator = make_token(gatebell, root(gatebell)).clear
+    number = id_of(gatebell, person)
+    send(gatebell, administrator, "PUT", f"/users/{number}", json={"admin": False})
+    refused = send(gatebell, token, "GET", "/user", headers=as_alice(gatebell))
+    assert (refused.status_code, "Only administrators" in refused.text) == (403, True)
+
+
+def test_nobody_acts_as_an_account_that_nobody_can_use(gatebell: LiveGatebell) -> None:
+    token = sudo_token(gatebell)
+    project = make_project(gatebell, alice(gatebell))
+    bot = make_bot_token(
+        script_of(gatebell, alice(gatebell)), namespace_of(gatebell, "projects", project)
+    )
+    answer = send(gatebell, token, "GET", "/user", headers={"Sudo": str(bot.user_id)})
+    assert (answer.status_code, "is a bot" in answer.text) == (403, True)
+    for state in ("blocked", "locked"):
+        person = make_user(gatebell)
+        set_state(gatebell, person, state)
+        answer = send(gatebell, token, "GET", "/user", headers={"Sudo": person.username})
+        assert (answer.status_code, f"is {state}" in answer.text) == (403, True)
+
+
+@pytest.mark.parametrize(
+    ("named", "status"),
+    [
+        ("nobody-of-this-name", 404),
+        ("0", 404),
+        ("-1", 404),
+        ("99999999999999999999999", 404),
+        ("%", 404),
+        ("x" * 3000, 404),
+        ("", 400),
+    ],
+)
+def test_a_name_that_is_nobodys_is_an_error(
+    gatebell: LiveGatebell, named: str, status: int
+) -> None:
+    token = sudo_token(gatebell)
+    for sent in ({"headers": {"Sudo": named}}, {"params": {"sudo": named}}):
+        assert send(gatebell, token, "GET", "/user", **sent).status_code == status
+
+
+@pytest.mark.parametrize("value", [None, True, [], ["alice"], {"id": 1}, 1.5])
+def test_a_body_that_names_no_user_is_an_error(gatebell: LiveGatebell, value: object) -> None:
+    path = unique("never")
+    body = {"name": path, "path": path, "sudo": value}
+    token = sudo_token(gatebell)
+    assert send(gatebell, token, "POST", "/groups", json=body).status_code == 400
+    assert send(gatebell, token, "GET", f"/groups/{path}").status_code == 404
+
+
+def test_two_users_at_once_are_an_error(gatebell: LiveGatebell) -> None:
+    token, first, second = sudo_token(gatebell), alice(gatebell), bob(gatebell)
+    names = (first.username, second.username)
+    for sent in (
+        {"headers": {"Sudo": names[0]}, "params": {"sudo": names[1]}},
+        {"params": [("sudo", names[0]), ("sudo", names[1])]},
+        {"params": {"sudo": names[0]}, "json": {"name": "x", "sudo": names[1]}},
+        {"headers": {"Sudo": names[0]}, "data": {"name": "x", "sudo": names[1]}},
+    ):
+        method = "POST" if "json" in sent or "data" in sent else "GET"
+        assert send(gatebell, token, method, "/groups", **sent).status_code == 400
+    with KeptConnection(gatebell.port) as connection:
+        lines = (f"PRIVATE-TOKEN: {token}", *(f"Sudo: {name}" for name in names))
+        connection.socket.sendall(asked("/api/v4/user", *lines))
+        assert connection.answer().status in {400, 404}
+
+
+def test_a_request_without_a_token_is_not_answered_as_if_it_named_nobody(
+    gatebell: LiveGatebell,
+) -> None:
+    for path in ("/projects", "/groups", "/user"):
+        url = f"{gatebell.url}/api/v4{path}"
+        assert machine(gatebell).get(url, headers={"Sudo": "alice"}).status_code == 401
+        assert machine(gatebell).get(url, params={"sudo": "alice"}).status_code == 401
+
+
+def test_the_links_of_a_list_name_the_user_again(gatebell: LiveGatebell) -> None:
+    answer = send(
+        gatebell,
+        sudo_token(gatebell),
+        "GET",
+        "/users",
+        params={"sudo": alice(gatebell).username, "per_page": 1},
+    )
+    assert f"sudo={alice(gatebell).username}" in answer.headers["Link"]
+
+
+def test_a_repeated_request_is_the_users(gatebell: LiveGatebell) -> None:
+    token, key = sudo_token(gatebell), unique("key")
+    paths = [unique("first"), unique("second")]
+    people: tuple[Person, ...] = (alice(gatebell), bob(gatebell))
+    for person, path in zip(people, paths, strict=True):
+        headers = {"Sudo": person.username, "Idempotency-Key": key}
+        body = {"name": path, "path": path}
+        first = send(gatebell, token, "POST", "/groups", json=body, headers=headers)
+        again = send(gatebell, token, "POST", "/groups", json=body, headers=headers)
+        assert (first.status_code, again.headers["Idempotency-Replayed"]) == (201, "true")
+        assert first.json()["full_path"] == again.json()["full_path"] == path
