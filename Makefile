@@ -31,6 +31,7 @@ test: $(VENV)/development $(BIN)/gatebell lint ## Check and test everything, on 
 	@scripts/ensure-registry
 	@scripts/ensure-proxies
 	@scripts/ensure-git-clients
+	@scripts/ensure-gitlab-clients
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 
 test-both: ## As `make test`, with every test on both databases

@@ -8,9 +8,10 @@ from web.services import settings
 
 
 def repository_of(project: ProjectView) -> Repository:
-    """Return what its files tell: two looks at the disk, so that a list can have it."""
+    """Return what its files tell: two looks at the disk, so that a list can have it.
+
+    Where nothing was pushed, the default branch is the one that the first push is expected to have.
+    """
     path = repository_path(settings().repositories_path, project.id, project.created_at)
-    if not has_branches(path):
-        return Repository(default_branch=None, is_empty=True)
     branch = default_branch(path).decode(errors="replace") if may_read(project) else None
-    return Repository(default_branch=branch, is_empty=False)
+    return Repository(default_branch=branch, is_empty=not has_branches(path))

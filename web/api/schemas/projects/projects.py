@@ -233,7 +233,7 @@ class ProjectPermissions(Resource):
 class Repository:
     """What is known of a project's repository without asking Git."""
 
-    #: None if the caller may not read it, or nothing was pushed.
+    #: None if the caller may not read it.
     default_branch: str | None
     is_empty: bool
 
