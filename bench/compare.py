@@ -5,12 +5,16 @@ after the other with wrk in interleaved rounds, and writes a report, the figures
 bench/results/. One path in a minute:
 
     python -m bench.compare --only token-info --rounds 3 --seconds 4 --no-peers
+
+Everything once, to see that it runs, as a test does:
+
+    python -m bench.compare --once --no-peers
 """
 
 import signal
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +24,7 @@ from bench.load import find_wrk
 from bench.machine import BUSY, describe, wait_for_calm
 from bench.options import Options, read_options
 from bench.report import Report, as_json, as_markdown
-from bench.rounds import Outcome, measure_all
+from bench.rounds import Outcome, measure_all, measure_once
 from bench.soak import Soak, soak
 from bench.targets import verdicts
 from domain.clock import system_clock
@@ -50,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
     options = read_options(arguments)
     find_wrk()
+    if options.once:
+        return _try_out(options)
     doubts = _doubts_beforehand(options)
     if doubts and not options.anyway:
         return _refuse(doubts)
@@ -65,6 +71,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(doubts)
     _write(report)
     return 0
+
+
+def _try_out(options: Options) -> int:
+    """Measure everything once, make the report and keep none of it; return 1 if anything failed."""
+    with opened_field(options) as field:
+        outcomes = tuple(measure_once(field.contenders, options))
+        report = _report(field, options, Findings(outcomes, None), ())
+        _texts(report)
+    failed = [each for each in outcomes if not any(sample.rate for sample in each.samples)]
+    for each in failed:
+        sys.stderr.write(f"{each.work.label}, {each.name}: {each.reason or 'no right answer'}\n")
+    return 1 if failed else 0
 
 
 def _doubts_beforehand(options: Options) -> list[str]:
@@ -114,12 +132,16 @@ def _report(field: Field, options: Options, findings: Findings, doubts: Sequence
 
 def _write(report: Report) -> None:
     RESULTS.mkdir(exist_ok=True)
-    markdown = as_markdown(report)
-    drawing = chart(report.outcomes, report.options.works)
-    texts = {"md": markdown, "json": as_json(report), "svg": drawing}
+    texts = _texts(report)
     for suffix, text in texts.items():
         (RESULTS / f"comparison.{suffix}").write_text(text, encoding="utf-8")
-    sys.stdout.write(f"\n{markdown}\nAlso in {RESULTS}.\n")
+    sys.stdout.write(f"\n{texts['md']}\nAlso in {RESULTS}.\n")
+
+
+def _texts(report: Report) -> Mapping[str, str]:
+    """Return the tables, the figures and the chart, by the endings of their files."""
+    drawing = chart(report.outcomes, report.options.works)
+    return {"md": as_markdown(report), "json": as_json(report), "svg": drawing}
 
 
 def _refuse(doubts: Sequence[str]) -> int:

@@ -89,8 +89,10 @@ class _Opener:
         )
 
     def open(self) -> Field:
+        # It is the same view for every kind of work.
+        of_view = _OF_FLOOR if self._options.once else frozenset(Work) - {Work.LARGE}
         found = [
-            self._empty_view(EMPTY_VIEW, "gthread", frozenset(Work) - {Work.LARGE}),
+            self._empty_view(EMPTY_VIEW, "gthread", of_view),
             self._empty_view(EMPTY_VIEW_HERE, _WORKER_HERE, _OF_FLOOR),
             self._on_postgres(ON_POSTGRES, LITTLE),
         ]

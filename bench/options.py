@@ -20,6 +20,8 @@ class Options:
     history: int
     #: How many minutes of everything in turn, to see whether memory grows; 0 for none.
     soak: int
+    #: Everything once and for a second, which shows that it can be measured, and no figures.
+    once: bool
     #: Report even if the machine had other things to do.
     anyway: bool
 
@@ -57,6 +59,11 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
         help="load the service with everything in turn, and watch its memory",
     )
     parser.add_argument(
+        "--once",
+        action="store_true",
+        help="run everything once for a second, to see that it runs; report no figures",
+    )
+    parser.add_argument(
         "--anyway",
         action="store_true",
         help="report, with a warning, even if the machine is too busy to trust the figures",
@@ -64,12 +71,13 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
     given = parser.parse_args(arguments)
     return Options(
         works=given.only,
-        rounds=given.rounds,
-        seconds=given.seconds,
+        rounds=1 if given.once else given.rounds,
+        seconds=1 if given.once else given.seconds,
         has_peers=not given.no_peers,
         has_sqlite=not given.no_sqlite,
         history=given.history,
         soak=given.soak,
+        once=given.once,
         anyway=given.anyway,
     )
 

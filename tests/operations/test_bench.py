@@ -1,0 +1,66 @@
+"""`make bench`, as small as it gets: every kind of work once, on Postgres and SQLite."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.workloads import Work
+
+pytestmark = pytest.mark.one_database("postgres")
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Of wrk, and what it is linked with.
+_PACKAGES = ("wrk", "libluajit-5.1-2", "libluajit-5.1-common")
+#: An idle machine takes a minute.
+_PATIENCE_SECONDS = 600
+
+
+@pytest.fixture(scope="module")
+def wrk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of wrk: that of the machine, or else Debian's, unpacked for these tests."""
+    if found := shutil.which("wrk"):
+        yield Path(found).parent
+        return
+    folder = tmp_path_factory.mktemp("wrk")
+    try:
+        _run("apt-get", "download", *_PACKAGES, within=folder)
+        for package in sorted(folder.glob("*.deb")):
+            _run("dpkg-deb", "--extract", str(package), str(folder), within=folder)
+    except (OSError, subprocess.SubprocessError):
+        pytest.skip("wrk is not installed (apt-get install wrk)")
+    [library] = {each.parent for each in folder.rglob("libluajit*.so.2")}
+    program = folder / "bin" / "wrk"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH="{library}" exec "{folder}/usr/bin/wrk" "$@"\n')
+    program.chmod(0o755)
+    yield program.parent
+
+
+def _run(*command: str, within: Path) -> None:
+    subprocess.run(command, cwd=within, check=True, capture_output=True, timeout=120)
+
+
+def test_every_kind_of_work_can_be_measured(wrk: Path) -> None:
+    results = ROOT / "bench" / "results"
+    before = sorted(results.iterdir()) if results.is_dir() else []
+    done = subprocess.run(
+        (sys.executable, "-m", "bench.compare", "--once", "--no-peers"),
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{wrk}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    for work in Work:
+        part = done.stdout.partition(f"\n{work.label}\n")[2]
+        ours = [line for line in part.splitlines()[:5] if line.startswith("  Gatebell, ")]
+        assert len(ours) >= 2, (work.label, done.stdout)
+    after = sorted(results.iterdir()) if results.is_dir() else []
+    assert after == before
