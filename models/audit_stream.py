@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Index, String
+from sqlalchemy import JSON, Index, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
@@ -41,5 +41,9 @@ class AuditStreamEntry(Base):
     #: Random; the same at each attempt, so that a receiver can drop duplicates.
     message_id: Mapped[str] = mapped_column(String(32))
     created_at: Mapped[datetime]
+    #: Failed attempts.
+    tries: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    #: When the receiver had refused it so often that later ones go before it.
+    set_aside_at: Mapped[datetime | None]
 
     __table_args__ = (Index("ix_audit_stream_entries_stream_id_id", "stream_id", "id"),)

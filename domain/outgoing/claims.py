@@ -19,6 +19,10 @@ from models.destination import Destination
 #: Longer than a request may take (`web/outgoing/client.py`), so that a claim outlives it.
 CLAIM_LIFETIME = timedelta(seconds=25)
 
+#: Other statuses speak of the receiver as a whole: its URL, its rights, its state. A receiver that
+#: fails at one message answers 500.
+_OF_THE_MESSAGE = frozenset({400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 451, 500, 501})
+
 Kind = type[Destination]
 
 
@@ -54,6 +58,11 @@ class Attempt:
     response: bytes = b""
     milliseconds: int | None = None
 
+    @property
+    def refuses_message(self) -> bool:
+        """Whether the receiver works, and refuses what it was sent (RFC 9110 section 15)."""
+        return self.status in _OF_THE_MESSAGE
+
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
@@ -62,6 +71,8 @@ class Failure:
     failures: int
     failing_since: datetime
     next_try_at: datetime
+    #: Whether the message goes behind later ones.
+    sets_aside: bool = False
 
 
 def is_due(kind: Kind, now: datetime) -> tuple[ColumnElement[bool], ...]:

@@ -114,6 +114,7 @@ def _as_json(stream: StreamView) -> dict[str, Any]:
         "url": stream.url,
         "state": stream.state.value,
         "backlog": stream.backlog,
+        "set_aside": stream.set_aside,
         "failures": stream.failures,
         "last_error": stream.last_error,
         "dropped": stream.dropped,

@@ -48,8 +48,10 @@ class AuditStreaming(DestinationWorker):
     def record_failure(
         self, claim: Claim, delivery: Delivery | None, attempt: Attempt, session: Session
     ) -> Failure | None:
-        """Schedule the next attempt."""
-        del delivery  # It stays the first in the queue.
-        return deliveries.record_failure(
-            claim, attempt, share=self.share(), session=session, now=self.clock()
+        """Schedule the next attempt, or set aside an event that the receiver refuses."""
+        failure = deliveries.record_failure(
+            claim, delivery, attempt, share=self.share(), session=session, now=self.clock()
         )
+        if failure is not None and failure.sets_aside:
+            self.LOG.error("audit event set aside", extra=self._about(claim))
+        return failure

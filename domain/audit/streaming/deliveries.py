@@ -5,14 +5,19 @@ more, with the same id.
 
 Ids are given when an event is written, so one that is committed later may have a smaller id. It is
 sent when it appears; nothing is skipped, since no position is kept.
+
+An event that the receiver itself refuses, attempt after attempt, is set aside: it stays in the
+queue, visibly, and later ones go before it. It gets its turn again when the destination recovers,
+and when an administrator says so.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import cast
 
-from sqlalchemy import Select, delete, exists, select
+from sqlalchemy import ColumnElement, Select, delete, exists, func, select, true, update
 from sqlalchemy.orm import Session
 
 from domain.audit.log import view_of
@@ -25,6 +30,12 @@ from domain.outgoing.signing import Message
 from domain.outgoing.signing_secrets import secrets_of
 from models import AuditEvent, AuditStream, AuditStreamEntry, User
 
+#: Attempts before an event is set aside: about nine minutes.
+MOST_TRIES = 10
+#: Of events in a row. A receiver that refuses more of them is at fault itself, and is waited for.
+MOST_SET_ASIDE = 3
+#: An event that was set aside is tried once more after each recovery, until this many attempts.
+_LAST_TRY = 2 * MOST_TRIES
 #: An entry, its event unless that is streamed only or was pruned, and whom that concerns.
 _Waiting = tuple[AuditStreamEntry, AuditEvent | None, str | None]
 
@@ -40,7 +51,9 @@ def has_due_streams(*, session: Session, now: datetime) -> bool:
 
 
 def _due(now: datetime) -> Select[int]:
-    has_entries = exists().where(AuditStreamEntry.stream_id == AuditStream.id)
+    has_entries = exists().where(
+        AuditStreamEntry.stream_id == AuditStream.id, AuditStreamEntry.set_aside_at.is_(None)
+    )
     return select(AuditStream.id).where(*claims.is_due(AuditStream, now), has_entries)
 
 
@@ -78,7 +91,7 @@ def _oldest(stream: AuditStream, *, session: Session, now: datetime) -> tuple[in
         select(AuditStreamEntry, AuditEvent, User.username)
         .outerjoin(AuditEvent, AuditEvent.id == AuditStreamEntry.event_id)
         .outerjoin(User, User.id == AuditEvent.user_id)
-        .where(AuditStreamEntry.stream_id == stream.id)
+        .where(AuditStreamEntry.stream_id == stream.id, AuditStreamEntry.set_aside_at.is_(None))
         .order_by(AuditStreamEntry.id)
         .limit(1)
     )
@@ -106,15 +119,73 @@ def record_delivered(claim: Claim, delivery: Delivery, *, session: Session, now:
         .where(AuditStreamEntry.id == delivery.entry_id)
         .execution_options(synchronize_session=False)
     )
+    has_failed = select(AuditStream.id).where(
+        *claims.is_ours(AuditStream, claim), AuditStream.failing_since.is_not(None)
+    )
+    if session.scalar(has_failed) is not None:
+        again = AuditStreamEntry.tries < _LAST_TRY
+        _take_back(claim.destination_id, session, again)
     claims.record_success(AuditStream, claim, session=session, now=now)
 
 
+def take_back_all(stream_id: int, *, session: Session) -> None:
+    """Try the events that were set aside from the beginning."""
+    _take_back(stream_id, session, true(), tries=0)
+
+
+def _take_back(
+    stream_id: int, session: Session, condition: ColumnElement[bool], **values: int
+) -> None:
+    session.execute(
+        update(AuditStreamEntry)
+        .where(
+            AuditStreamEntry.stream_id == stream_id,
+            AuditStreamEntry.set_aside_at.is_not(None),
+            condition,
+        )
+        .values(set_aside_at=None, **values)
+        .execution_options(synchronize_session=False)
+    )
+
+
 def record_failure(
-    claim: Claim, attempt: Attempt, *, share: float, session: Session, now: datetime
+    claim: Claim,
+    delivery: Delivery | None,
+    attempt: Attempt,
+    *,
+    share: float,
+    session: Session,
+    now: datetime,
 ) -> Failure | None:
     """Schedule the next attempt, and give up the claim; return None if it was lost.
 
-    The problem is shown to administrators; `share` from 0 to 1 varies the pause.
+    The problem is shown to administrators; `share` from 0 to 1 varies the pause. There is no
+    delivery if the secrets of the destination cannot be read.
     """
     pause = partial(pause_after, share=share, asked_seconds=attempt.asked_seconds)
-    return claims.record_failure(AuditStream, claim, attempt, pause=pause, session=session, now=now)
+    failure = claims.record_failure(
+        AuditStream, claim, attempt, pause=pause, session=session, now=now
+    )
+    entry = delivery and session.get(AuditStreamEntry, delivery.entry_id, with_for_update=True)
+    if failure is None or not entry:
+        return failure
+    entry.tries += 1
+    if entry.tries < MOST_TRIES or not attempt.refuses_message:
+        return failure
+    if _set_aside_since(failure.failing_since, claim, session) >= MOST_SET_ASIDE:
+        return failure
+    entry.set_aside_at = now
+    # The next event has not been tried.
+    session.execute(
+        update(AuditStream)
+        .where(*claims.is_ours(AuditStream, claim))
+        .values(tries=0, next_try_at=None)
+        .execution_options(synchronize_session=False)
+    )
+    return replace(failure, sets_aside=True)
+
+
+def _set_aside_since(moment: datetime, claim: Claim, session: Session) -> int:
+    mine = AuditStreamEntry.stream_id == claim.destination_id
+    since = AuditStreamEntry.set_aside_at >= moment
+    return session.scalar(select(func.count()).where(mine, since)) or 0

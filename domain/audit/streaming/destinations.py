@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Row, Select, delete, func, select
 from sqlalchemy.orm import Session
 
+from domain.audit.streaming.deliveries import take_back_all
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import Keyring
 from domain.outgoing.signing import new_secret
@@ -33,6 +34,8 @@ class StreamView:
     #: Events that wait, and when the oldest of them happened.
     backlog: int
     oldest_event_at: datetime | None
+    #: Events that the receiver refused so often that later ones went before them.
+    set_aside: int
     last_delivered_at: datetime | None
     #: Failures since the last success.
     failures: int
@@ -89,9 +92,12 @@ def get_stream(stream_id: int, *, session: Session, now: datetime) -> StreamView
     return _view(row, now)
 
 
-def _statement() -> Select[AuditStream, int, datetime | None]:
-    mine = AuditStreamEntry.stream_id == AuditStream.id
+def _statement() -> Select[AuditStream, int, datetime | None, int]:
+    of_it = AuditStreamEntry.stream_id == AuditStream.id
+    is_aside = AuditStreamEntry.set_aside_at.is_not(None)
+    mine = of_it & ~is_aside
     waiting = select(func.count()).where(mine).scalar_subquery()
+    aside = select(func.count()).where(of_it, is_aside).scalar_subquery()
     oldest = (
         select(AuditStreamEntry.created_at)
         .where(mine)
@@ -99,11 +105,11 @@ def _statement() -> Select[AuditStream, int, datetime | None]:
         .limit(1)
         .scalar_subquery()
     )
-    return select(AuditStream, waiting, oldest)
+    return select(AuditStream, waiting, oldest, aside)
 
 
-def _view(row: Row[AuditStream, int, datetime | None], now: datetime) -> StreamView:
-    stream, waiting, oldest = row
+def _view(row: Row[AuditStream, int, datetime | None, int], now: datetime) -> StreamView:
+    stream, waiting, oldest, aside = row
     return StreamView(
         id=stream.id,
         url=stream.url,
@@ -113,6 +119,7 @@ def _view(row: Row[AuditStream, int, datetime | None], now: datetime) -> StreamV
         previous_secret_expires_at=previous_ends_at(stream, now=now),
         backlog=waiting,
         oldest_event_at=oldest,
+        set_aside=aside,
         last_delivered_at=stream.last_delivered_at,
         failures=stream.tries,
         failing_since=stream.failing_since,
@@ -137,6 +144,7 @@ def change_url(stream_id: int, url: str, *, session: Session, now: datetime) -> 
     row = _row(stream_id, session)
     row.url, row.next_try_at = url, None
     session.flush()
+    take_back_all(stream_id, session=session)
     return get_stream(stream_id, session=session, now=now)
 
 
@@ -149,10 +157,11 @@ def pause_stream(stream_id: int, *, session: Session, now: datetime) -> StreamVi
 
 
 def resume_stream(stream_id: int, *, session: Session, now: datetime) -> StreamView:
-    """Send what waits, at once."""
+    """Send what waits, at once, and what was set aside."""
     row = _row(stream_id, session)
     row.paused_at = row.next_try_at = None
     session.flush()
+    take_back_all(stream_id, session=session)
     return get_stream(stream_id, session=session, now=now)
 
 

@@ -62,6 +62,10 @@ class AuditStream(Resource):
     previous_secret_expires_at: Time | None = Field(description="While the old secret signs.")
     backlog: int = Field(description="Events that wait.")
     oldest_event_at: Time | None = Field(description="Of those that wait.")
+    set_aside: int = Field(
+        description="Events that the receiver refused, again and again. Resume the destination "
+        "to send them again."
+    )
     last_delivered_at: Time | None
     failures: int = Field(description="Failed attempts since the last success.")
     failing_since: Time | None
