@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
+from time import monotonic
 
 from huey import Huey, SqliteHuey, crontab
 from huey.api import TaskWrapper
 from peewee import PeeweeException
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT
 from web.audit_log_lines import log_audit_events
@@ -46,6 +48,8 @@ from web.standard_streams import unblock_standard_streams
 _MINUTE = timedelta(minutes=1)
 #: Longest pause between polls of the queue.
 _LONGEST_PAUSE_SECONDS = 1.0
+#: How the queue and jobs say that the database is away.
+_OUTAGES = (PeeweeException, InterfaceError, OperationalError, PoolTimeoutError)
 #: What looks for work every second or so.
 _LOOPS: tuple[type[Loop], ...] = (
     *(AlertBatches, AuditStreaming, Escalations, Heartbeats),
@@ -54,14 +58,22 @@ _LOOPS: tuple[type[Loop], ...] = (
 
 
 class BriefOutages(logging.Filter):
-    """A log filter that drops the tracebacks of an unavailable queue, one for each poll."""
+    """A log filter for an unavailable database, of which each poll would tell with a traceback."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said_at = float("-inf")
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Pass every record, without the traceback of an outage."""
-        if record.exc_info and isinstance(record.exc_info[1], PeeweeException):
+        """Pass one record of an outage in a minute, without its traceback, and all others."""
+        if not record.exc_info or not isinstance(record.exc_info[1], _OUTAGES):
+            return True
+        is_due = monotonic() - self._said_at >= _MINUTE.total_seconds()
+        if is_due:
+            self._said_at = monotonic()
             record.msg, record.args = f"{record.getMessage()} (the database is unavailable)", ()
             record.exc_info = None
-        return True
+        return is_due
 
 
 def open_queue(settings: Settings) -> Huey:
