@@ -1,8 +1,10 @@
 """`gatebell doctor` says what is wrong with an installation, `mail test` whether mail leaves."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -61,6 +63,35 @@ def test_a_database_that_is_away_does_not_end_the_other_checks(
     assert "secret-word" not in str(found)
     assert found["disk"][0] in {"ok", "warning"}
     assert "worker" not in found
+
+
+@pytest.mark.one_database("postgres")
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [("9.6.24", "pg_dump 9 is older than Postgres"), ("999.1", "pg_dump 999 can make backups")],
+)
+def test_a_pg_dump_that_cannot_make_a_backup_is_told(
+    version: str, said: str, app: Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "pg_dump"
+    program.write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {version}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    _, found = diagnosis(app)
+    assert said in found["backups"][1]
+
+
+@pytest.mark.one_database("sqlite")
+def test_a_file_counts_as_open_to_others_only_where_they_reach_it(
+    app: Flask, settings: Settings
+) -> None:
+    (settings.instance_path / "gatebell.db").chmod(0o644)
+    settings.instance_path.chmod(0o755)
+    _, found = diagnosis(app)
+    assert "Others can read" in found["keys"][1]
+    settings.instance_path.chmod(0o700)
+    _, found = diagnosis(app)
+    assert found["keys"] == ("ok", "SECRET_KEY matches the database.")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
@@ -45,8 +46,8 @@ def alerts_coming(endpoint: Endpoint) -> Iterator[None]:
         sender.join()
 
 
-def back_up(live: LiveGatebell, directory: Path) -> dict[str, Any]:
-    return live.cli("backup", str(directory), "--pg-dump", str(_PROGRAMS / "pg_dump"))
+def back_up(live: LiveGatebell, directory: Path, *options: str) -> dict[str, Any]:
+    return live.cli("backup", str(directory), "--pg-dump", str(_PROGRAMS / "pg_dump"), *options)
 
 
 def restore(place: LiveGatebell, directory: Path, *options: str) -> Done:
@@ -112,6 +113,38 @@ def test_a_place_with_something_in_it_is_left_alone_unless_told(
     assert place.cli("groups", "create", "only-here")["id"] == mine["id"]
     if place.database_url.startswith("sqlite"):
         assert Path(replaced["former_database"]).exists()
+
+
+@pytest.mark.one_database("postgres")
+def test_a_backup_that_failed_leaves_nothing_that_keeps_from_trying_again(
+    gatebell: LiveGatebell, tmp_path: Path
+) -> None:
+    place = tmp_path / "backup"
+    failed = gatebell.run_cli("backup", str(place), "--pg-dump", "/no/such/pg_dump")
+    assert "/no/such/pg_dump cannot be run" in refusal(failed)
+    assert list(place.iterdir()) == []
+    assert back_up(gatebell, place)["files"] > 0
+
+
+def test_only_the_newest_backups_are_kept_and_nothing_else_is_deleted(
+    gatebell: LiveGatebell, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "unfinished").mkdir()
+    (tmp_path / "unfinished" / "gatebell.db").touch()
+    first = tmp_path / "1"
+    back_up(gatebell, first)
+    other = tmp_path / "of another installation"
+    shutil.copytree(first, other)
+    manifest = other / "manifest.json"
+    manifest.write_text(
+        re.sub(r'("key_fingerprints": )\[[^]]*\]', r'\1["other"]', manifest.read_text())
+    )
+    back_up(gatebell, tmp_path / "2")
+    third = back_up(gatebell, tmp_path / "3", "--keep", "2")
+    assert third["deleted"] == [str(first)]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"2", "3", "notes", "unfinished", "of another installation"}
 
 
 def test_a_running_service_is_not_replaced(gatebell: LiveGatebell, tmp_path: Path) -> None:

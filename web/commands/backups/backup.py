@@ -1,9 +1,12 @@
 """The command that makes a backup while the service runs."""
 
 import shutil
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from signal import SIGTERM, signal
+from typing import Any, NoReturn
 
 import click
 from sqlalchemy.engine import make_url
@@ -38,18 +41,51 @@ def has_own_key(settings: Settings) -> bool:
 @click.option("--without-repositories", is_flag=True, help="Leave out Git repositories.")
 @click.option("--without-key", is_flag=True, help="Leave out the secret key of the instance.")
 @click.option("--pg-dump", default="pg_dump", show_default=True, help="Name or path of pg_dump.")
+@click.option(
+    "--keep",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Afterwards delete all but the newest N backups of this installation beside DIRECTORY.",
+)
 @one_transaction
 def backup(
-    *, directory: Path, without_repositories: bool, without_key: bool, pg_dump: str
+    *,
+    directory: Path,
+    without_repositories: bool,
+    without_key: bool,
+    pg_dump: str,
+    keep: int | None,
 ) -> dict[str, Any]:
     """Write a backup to DIRECTORY, which must be empty or missing, while the service runs.
 
     It contains a consistent copy of the database, Git repositories, the secret key if this instance
-    has generated its own, and a manifest with counts and hashes for `gatebell restore`.
+    has generated its own, and a manifest with counts and hashes for `gatebell restore`. If it
+    fails, nothing is left in DIRECTORY.
     """
-    settings = services().live_settings.environment
     db.session.rollback()
-    _make_empty(directory)
+    with _emptied_on_failure(directory):
+        manifest = _write(
+            directory,
+            without_repositories=without_repositories,
+            without_key=without_key,
+            pg_dump=pg_dump,
+        )
+    return {
+        "directory": str(directory.absolute()),
+        "database": manifest.database,
+        "revision": manifest.contents.revision,
+        "rows": sum(manifest.contents.rows.values()),
+        "files": len(manifest.files),
+        "bytes": sum(each.bytes for each in manifest.files),
+        "left_out": manifest.left_out,
+        "deleted": [] if keep is None else _delete_older(directory, keep=keep),
+    }
+
+
+def _write(
+    directory: Path, *, without_repositories: bool, without_key: bool, pg_dump: str
+) -> Manifest:
+    settings = services().live_settings.environment
     file, contents = _copy_database(settings, directory, pg_dump)
     left_out = [*_copy_files(settings, directory, without_key=without_key)]
     left_out += _copy_repositories(directory, is_wanted=not without_repositories)
@@ -64,22 +100,53 @@ def backup(
         left_out=left_out,
     )
     manifest.write(directory)
-    return {
-        "directory": str(directory.absolute()),
-        "database": manifest.database,
-        "revision": contents.revision,
-        "rows": sum(contents.rows.values()),
-        "files": len(manifest.files),
-        "bytes": sum(each.bytes for each in manifest.files),
-        "left_out": left_out,
-    }
+    return manifest
 
 
-def _make_empty(directory: Path) -> None:
+@contextmanager
+def _emptied_on_failure(directory: Path) -> Iterator[None]:
+    """Make an empty directory, and empty it again if what follows fails, so that it can be retried.
+
+    SIGTERM counts as a failure, because systemd sends it.
+    """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if next(directory.iterdir(), None) is not None:
         message = f"{directory} is not empty: use a new directory for each backup."
         raise InvalidError(message)
+    before = signal(SIGTERM, _exit)
+    try:
+        yield
+    except BaseException:
+        for path in directory.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        raise
+    finally:
+        signal(SIGTERM, before)
+
+
+def _exit(number: int, _frame: Any) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _delete_older(directory: Path, *, keep: int) -> list[str]:
+    """Delete all but the newest complete backups of this installation beside one; return those.
+
+    What is no backup, is not complete or has none of our keys is left alone.
+    """
+    ours = set(services().keyring.fingerprints)
+    found: list[tuple[str, Path]] = []
+    for path in directory.absolute().parent.iterdir():
+        with suppress(InvalidError):
+            manifest = Manifest.read(path)
+            if not path.is_symlink() and ours & set(manifest.key_fingerprints):
+                found.append((manifest.made_at, path))
+    older = [path for _, path in sorted(found)[:-keep]]
+    for path in older:
+        shutil.rmtree(path)
+    return [str(path) for path in older]
 
 
 def _copy_database(settings: Settings, directory: Path, pg_dump: str) -> tuple[str, Contents]:

@@ -1,6 +1,7 @@
 """Dumps of a Postgres database, by the operator's own pg_dump and pg_restore."""
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,11 +40,12 @@ SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
 def snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
     """Open a transaction that sees one moment, and give the name under which others see it."""
     engine = open_engine(replace(settings, database_statement_timeout_ms=0))
-    with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
-        name = connection.scalar(text("SELECT pg_export_snapshot()"))
-        yield connection, str(name)
-        connection.rollback()
-    engine.dispose()
+    try:
+        with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+            name = connection.scalar(text("SELECT pg_export_snapshot()"))
+            yield connection, str(name)
+    finally:
+        engine.dispose()
 
 
 def dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) -> None:
@@ -58,6 +60,17 @@ def dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) 
         f"--file={target}",
     )
     _run(program, options, settings)
+
+
+def version_of(program: str) -> int | None:
+    """Return the major version of a program of Postgres; None if it cannot be run."""
+    command = [program, "--version"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"\d+", done.stdout)
+    return int(found[0]) if found else None
 
 
 def check_archive(file: Path, settings: Settings, *, program: str) -> None:

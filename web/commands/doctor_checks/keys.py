@@ -51,7 +51,8 @@ def check_keys(settings: Settings) -> Iterator[Finding]:
 
 
 def _kept_private(file: Path) -> Iterator[Finding]:
-    if file.exists() and file.stat().st_mode & _OTHERS:
+    # Nobody reaches a file in a folder that is closed to them.
+    if file.exists() and file.stat().st_mode & file.parent.stat().st_mode & _OTHERS:
         yield warning(f"Others can read {file}: chmod 600 it.")
 
 

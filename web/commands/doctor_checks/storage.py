@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, text
 
+from web.commands.backups.postgres_dumps import version_of
 from web.commands.doctor_checks.findings import Finding, failed, ok, warning
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
 from web.database.pooler import connections_are_shared
@@ -87,6 +88,24 @@ def _room(path: Path) -> Finding:
     if usage.free < _TOO_LITTLE:
         return failed(sentence)
     return warning(sentence) if usage.free < _LITTLE else ok(sentence)
+
+
+def check_backups(settings: Settings) -> Iterator[Finding]:
+    """Compare pg_dump with the server: an older one cannot make a backup."""
+    if settings.uses_sqlite:
+        yield ok("`gatebell backup` needs no other program.")
+        return
+    with db.engine.connect() as connection:
+        server = int((connection.dialect.server_version_info or (0,))[0])
+    found = version_of("pg_dump")
+    if found is None:
+        yield warning("pg_dump is not in PATH: `gatebell backup` needs it, or --pg-dump.")
+    elif found < server:
+        yield warning(
+            f"pg_dump {found} is older than Postgres {server}: `gatebell backup` needs a newer one."
+        )
+    else:
+        yield ok(f"pg_dump {found} can make backups of Postgres {server}.")
 
 
 def check_git(settings: Settings) -> Iterator[Finding]:
