@@ -1,5 +1,7 @@
-"""The counts of rate limits that a process keeps by itself."""
+"""The counts of rate limits that the web processes of a host share."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,8 +9,9 @@ from limits import parse
 from limits.storage import storage_from_string
 from limits.strategies import FixedWindowRateLimiter
 
+from tests.support.service.live import ROOT
 from web import limit_storage
-from web.limit_storage import ProcessStorage, storage_configuration
+from web.limit_storage import HostStorage, storage_configuration
 
 RATE = parse("2/minute")
 NOON = datetime(2026, 1, 1, 12, 0, 45, tzinfo=UTC)
@@ -30,15 +33,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def storage(clock: Clock) -> ProcessStorage:
+def storage(clock: Clock) -> HostStorage:
     del clock
     made = storage_from_string(storage_configuration("memory://")["RATELIMIT_STORAGE_URI"])
-    assert isinstance(made, ProcessStorage)
+    assert isinstance(made, HostStorage)
     return made
 
 
 def test_a_window_ends_with_the_clock_and_not_with_the_first_request(
-    storage: ProcessStorage, clock: Clock
+    storage: HostStorage, clock: Clock
 ) -> None:
     limiter = FixedWindowRateLimiter(storage)
     assert [limiter.hit(RATE, "alice") for _ in range(3)] == [True, True, False]
@@ -54,9 +57,7 @@ def test_a_window_ends_with_the_clock_and_not_with_the_first_request(
     assert limiter.get_window_stats(RATE, "alice") == (end + 60, 1)
 
 
-def test_what_has_expired_is_removed_by_later_requests(
-    storage: ProcessStorage, clock: Clock
-) -> None:
+def test_what_has_expired_makes_room(storage: HostStorage, clock: Clock) -> None:
     for number in range(100):
         storage.incr(f"{number}", 60)
     clock.now += timedelta(minutes=2)
@@ -64,7 +65,73 @@ def test_what_has_expired_is_removed_by_later_requests(
     assert storage.reset() == 1
 
 
-def test_a_count_can_be_removed(storage: ProcessStorage) -> None:
+def test_where_there_is_no_room_what_counted_most_is_kept(
+    storage: HostStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limit_storage, "_SLOTS", 64)
+    storage.incr("a flood", 60, amount=1_000)
+    for number in range(10_000):
+        storage.incr(f"visitor {number}", 60)
+    assert storage.get("a flood") == 1_000
+
+
+def run_forked(script: str) -> str:
+    """Run a script in which `storage` is shared by what it forks, and return what it prints."""
+    begin = """
+import os, time
+from web import limit_storage
+storage = limit_storage.HostStorage()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", begin + script],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
+    )
+    return done.stdout.strip()
+
+
+def test_processes_that_were_forked_count_together() -> None:
+    script = """
+for _ in range(4):
+    if os.fork() == 0:
+        for number in range(500):
+            storage.incr("alice", 86_400)
+            storage.incr(f"visitor {number}", 86_400)
+        os._exit(0)
+for _ in range(4):
+    os.wait()
+print(storage.get("alice"), storage.get("visitor 499"))
+"""
+    together, rarely = map(int, run_forked(script).split())
+    # Where a process is kept waiting in the middle of a count, the others go on without it.
+    assert 1_900 <= together <= 2_000
+    assert rarely in {3, 4}
+
+
+def test_a_process_that_stands_still_or_dies_while_it_counts_stops_no_other() -> None:
+    script = """
+import signal
+child = os.fork()
+if child == 0:
+    while not storage._lock():
+        pass
+    time.sleep(600)
+while storage._lock():
+    limit_storage.lockf(storage._lock_file, limit_storage.LOCK_UN)
+began = time.monotonic()
+print(storage.incr("alice", 86_400), time.monotonic() - began < 5, storage._lock())
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+storage._next_lock_at = 0.0
+print(storage._lock())
+"""
+    assert run_forked(script).split() == ["1", "True", "False", "True"]
+
+
+def test_a_count_can_be_removed(storage: HostStorage) -> None:
     storage.incr("a", 60, amount=3)
     storage.incr("b", 60)
     storage.clear("a")

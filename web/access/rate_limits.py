@@ -18,7 +18,7 @@ from werkzeug.exceptions import TooManyRequests
 from domain.clock import system_clock
 from web.extensions import client_address, client_or_user, limiter
 from web.http.endpoints import page_blueprints
-from web.limit_storage import ProcessStorage, storage_configuration
+from web.limit_storage import HostStorage, storage_configuration
 from web.services import settings
 from web.settings.reader import Settings
 
@@ -33,8 +33,8 @@ class Limit:
     """Counts requests, and refuses those above the rates (429): called, or as decorator of a view.
 
     Flask-Limiter's own decorator counts in a shared store, and in memory while that is away. What
-    this process counts needs no fallback and goes to the strategy of the library at once: the way
-    through its decorator takes as long as a third of a token check
+    is counted on this host needs no fallback and goes to the strategy of the library at once: the
+    way through its decorator takes as long as a third of a token check
     (docs/adr/0033-flask-limiter-counts.md).
     """
 
@@ -63,7 +63,7 @@ class Limit:
 
     def count(self) -> None:
         """Count this request; raise 429 if it is above a rate."""
-        if isinstance(limiter.storage, ProcessStorage):
+        if isinstance(limiter.storage, HostStorage):
             if rates := self._rates(settings()):
                 self._count_here(rates)
             return

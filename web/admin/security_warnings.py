@@ -102,13 +102,6 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
         "is off: one IP address can request tokens without limit.",
     ),
     (
-        "ratelimit_storage_uri",
-        lambda settings: (
-            settings.ratelimit_storage_uri.startswith("memory:") and settings.web_concurrency > 1
-        ),
-        "is memory with several web processes: each counts separately, so limits are higher.",
-    ),
-    (
         "metrics_networks",
         lambda settings: not settings.metrics_token and "/0" in settings.metrics_networks,
         "contains all addresses: anyone who can reach the service can read /metrics.",

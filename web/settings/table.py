@@ -253,7 +253,7 @@ class Settings(MonitoringSettings):
     ratelimit_storage_uri: str = fixed(
         "memory://",
         kinds.counter_storage(),
-        "Storage of rate limit counters; with memory://, each web process counts separately.",
+        "Storage of rate limit counters; with memory://, each host counts separately.",
     )
     generic_alert_fingerprinting: bool = live(
         default=True,

@@ -19,10 +19,10 @@ def limited(new_service: NewService) -> Iterator[LiveGatebell]:
     # A window begins with the clock: none may begin while these tests count.
     left = DAY - time() % DAY
     sleep(left if left < 300 else 0)
-    # Counted in memory, so by each web process for itself.
     live = new_service(
         only="web",
         ALERT_RATE_LIMIT="3/day",
+        # What was rejected is sampled by each process.
         WEB_CONCURRENCY="1",
         REFUSED_DELIVERY_SAMPLES_PER_MINUTE="2",
         ALERT_BODY_LIMIT_BYTES="2000000",
@@ -40,6 +40,18 @@ def test_over_the_limit_the_generic_receiver_asks_for_patience(limited: LiveGate
     assert 0 < int(answer.headers["Retry-After"]) <= DAY
     assert answer.json()["message"].startswith("429 Too Many Requests: This integration accepts 3")
     assert [alert.title for alert in alerts_of(limited, endpoint.project)] == ["a", "b", "c"]
+
+
+def test_the_limit_is_that_of_all_web_processes(new_service: NewService) -> None:
+    left = DAY - time() % DAY
+    sleep(left if left < 300 else 0)
+    with running(new_service(only="web", ALERT_RATE_LIMIT="3/day", WEB_CONCURRENCY="2")) as live:
+        endpoint = connect(live)
+        # Each on a connection of its own, which any process may take.
+        answers = [endpoint.send(title=str(number)) for number in range(12)]
+    assert [answer.status_code for answer in answers] == [200] * 3 + [429] * 9
+    observed = [int(answer.headers["RateLimit-Observed"]) for answer in answers]
+    assert observed == list(range(1, 13))
 
 
 @pytest.mark.spec("L1", "I11")

@@ -77,7 +77,7 @@ def check_counters(settings: Settings) -> Iterator[Finding]:
     """Ask the store that rate limits are counted in."""
     url = settings.ratelimit_storage_uri
     if url.startswith("memory:"):
-        yield ok("Each web process counts rate limits separately.")
+        yield ok("Rate limits are counted on this host; other hosts count separately.")
         return
     made = storage_configuration(url, settings.trusted_ca_file)
     storage = storage_from_string(
