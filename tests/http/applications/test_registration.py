@@ -184,6 +184,8 @@ WRONG_METADATA: tuple[dict[str, Any], ...] = (
     {"software_id": 1},
     {"dpop_bound_access_tokens": "true"},
     {"require_pushed_authorization_requests": 1},
+    {"scope": "api admin_mode"},
+    {"scope": "sudo"},
 )
 
 
