@@ -32,6 +32,7 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.resource_tokens import script_of
 from tests.support.database.stored import deliveries_of
+from tests.support.mail.email_links import new_address, waiting_link
 from tests.support.registry.notifications import notify, pushed
 from tests.support.service.live import LiveGatebell
 
@@ -108,6 +109,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         *heartbeat_pages(live_sqlite, path, NASTY),
         *escalation_pages(live_sqlite, alice, path),
         *incident_pages(live_sqlite, alice, path, NASTY),
+        waiting_link(live_sqlite, alice, new_address()),
         *("/-/user_settings/profile", "/-/user_settings/applications"),
         *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
         "/-/user_settings/api_changes",

@@ -1,14 +1,26 @@
 """Links that confirm e-mail addresses, read in the outbox of a service."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import requests
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
+from domain.accounts.attempt_limits import AttemptLimit
+from domain.accounts.email_addresses import Letterhead, request_change
 from domain.accounts.users import get_user
+from domain.keyring import Keyring
 from models import Mail
-from tests.support.accounts.people import Person, database_of, open_browser, signed_in, unique
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    now,
+    open_browser,
+    settings_of,
+    signed_in,
+    unique,
+)
 from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
 from tests.support.oauth.openid_wire import SCOPES, checked, openid_application, userinfo
 from tests.support.service.live import LiveGatebell
@@ -68,3 +80,22 @@ def claims_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
     for name in ("email", "email_verified"):
         assert claims[name] == told[name], name
     return told
+
+
+def waiting_link(service: LiveGatebell, person: Person, email: str) -> str:
+    """Let an address of somebody wait, and return the path of its link, without any message."""
+    keyring = Keyring(settings_of(service).secret_key)
+    letterhead = Letterhead(instance_name="", base_url="", keyring=keyring, has_mail_server=True)
+    with database_of(service) as session:
+        user = get_user(person.username, session=session)
+        request_change(
+            user.id,
+            email,
+            letterhead,
+            requests=AttemptLimit(subject=email, attempts=1, window=timedelta(minutes=1)),
+            session=session,
+            now=now(),
+        )
+        sent = session.scalar(select(Mail.text).where(Mail.recipient == email)) or ""
+        session.execute(delete(Mail).where(Mail.recipient.in_([email, person.email])))
+    return f"/-/email_confirmations/{sent.partition('/-/email_confirmations/')[2].split()[0]}"
