@@ -8,6 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.escalations.policies import plan_of
+from domain.escalations.progress import Progress, next_due
 from domain.escalations.state import State
 from domain.escalations.steps import Plan, Step, Target, TargetKind
 from domain.escalations.targets import names_of
@@ -73,7 +74,7 @@ class _Reasons:
         own: EscalationPage,
     ) -> PageReason:
         plan = plan_of(policy)
-        following = self._following(row, plan)
+        step, at = _following(row, plan) or (None, None)
         return PageReason(
             policy=policy.name,
             step=own.step,
@@ -81,14 +82,9 @@ class _Reasons:
             round=own.round,
             schedules=self._schedules(plan, own),
             first_paged_at=first.paged_at,
-            next_whom=self._whom(following, row.next_at) if following and row.next_at else None,
-            next_at=row.next_at if following else None,
+            next_whom=self._whom(step, at) if step and at else None,
+            next_at=at,
         )
-
-    @staticmethod
-    def _following(row: Escalation, plan: Plan) -> Step | None:
-        is_running = row.state == State.RUNNING.value and row.step < len(plan.steps)
-        return plan.steps[row.step] if is_running else None
 
     def _schedules(self, plan: Plan, own: EscalationPage) -> tuple[str, ...]:
         """Return the schedules that led a step to a person; none if the step names the person."""
@@ -123,6 +119,20 @@ class _Reasons:
         if key not in self._on_call:
             self._on_call[key] = who_is_on_call(schedules, at=at, session=self._session)
         return self._on_call[key]
+
+
+def _following(row: Escalation, plan: Plan) -> tuple[Step, datetime] | None:
+    """Return the next step and when it is due; None if nobody is paged after this."""
+    if row.state != State.RUNNING.value:
+        return None
+    due = next_due(plan, Progress(row.round, row.step, row.round_began_at))
+    if due is not None:
+        return plan.steps[row.step], due
+    if row.round > plan.repeats:
+        return None
+    # The next round begins when the last step was judged, so this is the earliest moment.
+    ended_at = row.round_began_at + plan.steps[-1].after
+    return plan.steps[0], ended_at + plan.pause + plan.steps[0].after
 
 
 def _words(target: Target, people: Sequence[Target], names: Mapping[Target, str]) -> str:
