@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -235,26 +235,10 @@ def test_nothing_is_heard_of_a_page_and_the_next_step_follows_all_the_same(
 # A flapping outage
 
 
-def outage(shop: Escalated, *, hours: float, severity: int) -> list[datetime]:
-    """Let an alert be open for 3 of every 3.5 minutes, and return when it opened."""
-    opened = []
-    for _ in range(int(hours * 60 / 3.5)):
-        opened.append(shop.now)
-        alert = shop.alert(fingerprint=b"outage", severity=severity)
-        shop.follow()
-        for _ in range(3):
-            shop.pass_time(seconds=57)
-        with shop.session() as session:
-            row = session.get_one(Alert, alert)
-            row.status, row.ended_at = "resolved", shop.now
-        shop.pass_time(seconds=27)
-    return opened
-
-
 def test_a_flapping_outage_reaches_everybody_and_goes_on_paging(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     start = shop.now
-    outage(shop, hours=1.5, severity=1)
+    shop.outage(hours=1.5, severity=1)
     with shop.session() as session:
         names = {user.id: user.username for user in session.query(User)}
     found = [((row.paged_at - start) / MINUTE, names[row.user_id or 0]) for row in shop.pages()]
@@ -271,7 +255,7 @@ def test_a_flapping_outage_reaches_everybody_and_goes_on_paging(shop: Escalated)
 
 def test_a_critical_alert_pages_at_each_opening(shop: Escalated) -> None:
     shop.policy("0s user:alice")
-    opened = outage(shop, hours=1, severity=0)
+    opened = shop.outage(hours=1, severity=0)
     assert len(shop.pages()) == len(opened)
 
 
@@ -280,7 +264,7 @@ def test_critical_alerts_are_held_back_if_the_project_wants_it(shop: Escalated) 
         settings = FlapSettings(holds_critical=True)
         store_settings(shop.project_id, settings, session=session)
     shop.policy("0s user:alice")
-    opened = outage(shop, hours=1, severity=0)
+    opened = shop.outage(hours=1, severity=0)
     assert 6 <= len(shop.pages()) < len(opened) - 4
 
 

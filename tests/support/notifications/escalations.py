@@ -1,7 +1,7 @@
 """Policies, schedules and routes in a database of a test's own, with the worker that follows."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from domain.alerts.handling.status import StatusChange, change_status
@@ -176,6 +176,21 @@ class Escalated(Pages):
         """Return whom steps paged, in order."""
         found: list[EscalationPage] = self.rows(EscalationPage)
         return found
+
+    def outage(self, *, hours: float, severity: int) -> list[datetime]:
+        """Let an alert be open for 3 of every 3.5 minutes, and return when it opened."""
+        opened = []
+        for _ in range(int(hours * 60 / 3.5)):
+            opened.append(self.now)
+            alert = self.alert(fingerprint=b"outage", severity=severity)
+            self.follow()
+            for _ in range(3):
+                self.pass_time(seconds=57)
+            with self.session() as session:
+                row = session.get_one(Alert, alert)
+                row.status, row.ended_at = "resolved", self.now
+            self.pass_time(seconds=27)
+        return opened
 
     def escalation(self, alert_id: int) -> Escalation:
         rows: list[Escalation] = self.rows(Escalation)
