@@ -3,10 +3,16 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String
+from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
+
+
+def _of_place(column: str) -> Index:
+    has_place = text(f"{column} IS NOT NULL")
+    name = f"ix_audit_events_{column}_id"
+    return Index(name, column, "id", postgresql_where=has_place, sqlite_where=has_place)
 
 
 class AuditEvent(Base):
@@ -26,6 +32,9 @@ class AuditEvent(Base):
     actor_name: Mapped[str] = mapped_column(String(255))
     #: The account that it concerns, whose owner may read it.
     user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="SET NULL"))
+    #: The project or the group that it concerns, which may be deleted; found by its path.
+    project_id: Mapped[int | None] = mapped_column(BigId)
+    group_id: Mapped[int | None] = mapped_column(BigId)
     #: The object: the name of an application, a token, a setting.
     subject: Mapped[str] = mapped_column(String(255))
     details: Mapped[dict[str, Any]] = mapped_column(JSON)
@@ -44,4 +53,6 @@ class AuditEvent(Base):
         Index("ix_audit_events_kind_id", "kind", "id"),
         Index("ix_audit_events_subject_id", "subject", "id"),
         Index("ix_audit_events_address_id", "address", "id"),
+        _of_place("project_id"),
+        _of_place("group_id"),
     )

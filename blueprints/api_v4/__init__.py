@@ -28,6 +28,7 @@ from blueprints.api_v4.instance.audit_streams import audit_streams
 from blueprints.api_v4.instance.instance import instance
 from blueprints.api_v4.instance.instance_settings import instance_settings
 from blueprints.api_v4.instance.notification_channels import notification_channels
+from blueprints.api_v4.instance.place_audit_events import place_audit_events
 from blueprints.api_v4.on_call.escalation_policies import escalation_policies
 from blueprints.api_v4.on_call.on_call_changes import on_call_overrides, on_call_swaps
 from blueprints.api_v4.on_call.on_call_schedules import on_call_schedules
@@ -89,6 +90,7 @@ api_v4.register_blueprint(members)
 api_v4.register_blueprint(invitations)
 api_v4.register_blueprint(resource_tokens)
 api_v4.register_blueprint(audit_events)
+api_v4.register_blueprint(place_audit_events)
 api_v4.register_blueprint(audit_streams)
 api_v4.register_blueprint(member_roles)
 api_v4.register_blueprint(group_member_roles)

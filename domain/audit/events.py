@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models import AuditEvent
+from models import AuditEvent, Group, Project
+from models.folding import fold
 
 
 class EventKind(StrEnum):
@@ -150,6 +153,24 @@ class EventSource:
     request_id: str | None = None
 
 
+class EventPlace(Protocol):
+    """A project or a group."""
+
+    @property
+    def project_id(self) -> int | None:
+        """The id of a project."""
+        ...
+
+    @property
+    def group_id(self) -> int | None:
+        """The id of a group."""
+        ...
+
+
+#: The beginnings of kinds whose subject is the path of a project or a group.
+_SUBJECT_IS_PATH = ("project.", "group.", "member.", "invitation.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """An audit event; none of its fields may contain a secret."""
@@ -162,6 +183,8 @@ class Event:
     details: Mapping[str, object] | None = None
     #: The actor if it is not the user of the request, as in a sign-in.
     actor: Actor | None = None
+    #: The project or group that it concerns; otherwise it is found by the path that it names.
+    place: EventPlace | None = None
 
 
 def store_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
@@ -173,7 +196,9 @@ def store_event(event: Event, source: EventSource, *, session: Session, now: dat
     if event.kind in STREAMED_ONLY:
         message = f"{event.kind} is streamed only."
         raise ValueError(message)
-    session.add(event_row(event, source, now=now))
+    row = event_row(event, source, now=now)
+    _put_place(row, event, session=session)
+    session.add(row)
 
 
 def event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent:
@@ -192,6 +217,23 @@ def event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent
         user_agent=_storable(agent or "", 255) or None,
         request_id=source.request_id,
     )
+
+
+def _put_place(row: AuditEvent, event: Event, *, session: Session) -> None:
+    """Store which project or group an event concerns: a path may lead to another one later."""
+    if event.place is not None:
+        row.project_id, row.group_id = event.place.project_id, event.place.group_id
+        return
+    path = row.details.get("project")
+    if path is None and event.kind.startswith(_SUBJECT_IS_PATH):
+        path = event.subject
+    if not isinstance(path, str) or "\x00" in path:
+        return
+    with session.no_autoflush:
+        key = fold(path)
+        row.project_id = session.scalar(select(Project.id).where(Project.path_key == key))
+        if row.project_id is None:
+            row.group_id = session.scalar(select(Group.id).where(Group.path_key == key))
 
 
 def _sudo_details(source: EventSource) -> dict[str, object]:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.audit.events import STREAMED_ONLY, EventKind
 from domain.clock import written
-from domain.database.paging import Listed, ListPart, Page, Slice, fetch_part
+from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_part
 from domain.errors import NotFoundError
 from models import AuditEvent, User
 from models.folding import fold
@@ -61,6 +61,8 @@ class EventFilter:
     user: str = ""
     actor_id: int | None = None
     user_id: int | None = None
+    project_id: int | None = None
+    group_id: int | None = None
     #: The object of the action, such as the path of a project or the name of a token.
     target: str = ""
     #: The IP address that the action came from.
@@ -83,6 +85,8 @@ class EventView:
     actor_name: str
     user_id: int | None
     username: str | None
+    project_id: int | None
+    group_id: int | None
     subject: str
     details: dict[str, object]
     address: str | None
@@ -118,19 +122,32 @@ class EventView:
             if name not in {"by", "change"} and value not in (None, "", [])
         )
 
+    @property
+    def _entity(self) -> tuple[str, int | None]:
+        """What the event concerns: the first of account, project and group, or the instance."""
+        ids = {"User": self.user_id, "Project": self.project_id, "Group": self.group_id}
+        return next(((kind, each) for kind, each in ids.items() if each), ("Instance", None))
+
+    @property
+    def _place_path(self) -> str | None:
+        """The path of the project or group at the time of the event."""
+        has_place = self.project_id is not None or self.group_id is not None
+        return str(self.details.get("project") or self.subject) if has_place else None
+
     def as_json(self) -> dict[str, object]:
         """Return the event as the API's audit event object."""
+        entity_type, entity_id = self._entity
         return {
             "id": self.id,
             # Clients expect a number; no user has this one.
             "author_id": -1 if self.actor_id is None else self.actor_id,
-            "entity_id": self.user_id,
-            "entity_type": "User" if self.user_id is not None else "Instance",
+            "entity_id": entity_id,
+            "entity_type": entity_type,
             "event_name": self.kind,
             "details": {
                 **self.details,
                 "author_name": self.actor_name,
-                "entity_path": self.username,
+                "entity_path": self.username if self.user_id is not None else self._place_path,
                 "target_details": self.subject,
                 "custom_message": self.title,
                 "ip_address": self.address,
@@ -180,6 +197,8 @@ _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "target": _is_about,
     "address": lambda address: AuditEvent.address == address,
     "user_id": lambda user_id: AuditEvent.user_id == user_id,
+    "project_id": lambda project_id: AuditEvent.project_id == project_id,
+    "group_id": lambda group_id: AuditEvent.group_id == group_id,
     "since": lambda moment: AuditEvent.created_at >= moment,
     "until": lambda moment: AuditEvent.created_at < moment,
 }
@@ -229,9 +248,10 @@ def list_events(wanted: EventFilter, part: ListPart, *, session: Session) -> Lis
     return Listed(items=_views(found.items), total=found.total, next_cursor=found.next_cursor)
 
 
-def get_event(event_id: int, *, session: Session) -> EventView:
-    """Return one event, or raise NotFoundError."""
-    row = session.execute(_statement(EventFilter()).where(AuditEvent.id == event_id)).first()
+def get_event(event_id: int, wanted: EventFilter | None = None, *, session: Session) -> EventView:
+    """Return one event that a filter leaves, or raise NotFoundError."""
+    statement = _statement(wanted or EventFilter()).where(AuditEvent.id == event_id)
+    row = session.execute(statement).first() if event_id <= LARGEST_ID else None
     if row is None:
         message = "Audit event not found."
         raise NotFoundError(message)
@@ -253,6 +273,8 @@ def view_of(event: AuditEvent, username: str | None) -> EventView:
         actor_name=event.actor_name,
         user_id=event.user_id,
         username=username,
+        project_id=event.project_id,
+        group_id=event.group_id,
         subject=event.subject,
         details=event.details,
         address=event.address,

@@ -18,7 +18,7 @@ _KINDS = {
 
 def created(namespace: Namespace) -> Event:
     """Return the audit event for a new group or project."""
-    return Event(kind=_KINDS[namespace.resource_type][0], subject=namespace.path)
+    return Event(kind=_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace)
 
 
 def edited(namespace: Namespace, changes: Changes) -> Event:
@@ -27,29 +27,44 @@ def edited(namespace: Namespace, changes: Changes) -> Event:
     for name, (before, after) in changes.items():
         if name != "description":
             details |= {name: after, f"{name}_before": before}
-    return Event(kind=_KINDS[namespace.resource_type][1], subject=namespace.path, details=details)
+    return Event(
+        kind=_KINDS[namespace.resource_type][1],
+        subject=namespace.path,
+        place=namespace,
+        details=details,
+    )
 
 
 def path_released(namespace: Namespace, path: str) -> Event:
     """Return the audit event for a former path that others can have now."""
     details = {"changed": "former paths", "released": path}
-    return Event(kind=_KINDS[namespace.resource_type][1], subject=namespace.path, details=details)
+    return Event(
+        kind=_KINDS[namespace.resource_type][1],
+        subject=namespace.path,
+        place=namespace,
+        details=details,
+    )
 
 
 def deleted(namespace: Namespace, *, projects: int | None = None) -> Event:
     """Return the audit event for a deleted project, or a group with its number of projects."""
     details = {} if projects is None else {"projects": projects}
-    return Event(kind=_KINDS[namespace.resource_type][2], subject=namespace.path, details=details)
+    return Event(
+        kind=_KINDS[namespace.resource_type][2],
+        subject=namespace.path,
+        place=namespace,
+        details=details,
+    )
 
 
 def archived(namespace: Namespace) -> Event:
     """Return the audit event for a project that takes no changes any more."""
-    return Event(kind=EventKind.PROJECT_ARCHIVED, subject=namespace.path)
+    return Event(kind=EventKind.PROJECT_ARCHIVED, subject=namespace.path, place=namespace)
 
 
 def unarchived(namespace: Namespace) -> Event:
     """Return the audit event for a project that takes changes again."""
-    return Event(kind=EventKind.PROJECT_UNARCHIVED, subject=namespace.path)
+    return Event(kind=EventKind.PROJECT_UNARCHIVED, subject=namespace.path, place=namespace)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +82,11 @@ def joined(
     """Return the audit event for a new member."""
     details = {"username": user.username, "role": role.label, **_ends(expires_at)}
     return Event(
-        kind=EventKind.MEMBER_ADDED, user_id=user.id, subject=namespace.path, details=details
+        kind=EventKind.MEMBER_ADDED,
+        user_id=user.id,
+        subject=namespace.path,
+        place=namespace,
+        details=details,
     )
 
 
@@ -77,6 +96,7 @@ def changed(namespace: Namespace, change: RoleChange) -> Event:
         kind=EventKind.MEMBER_CHANGED,
         user_id=change.user.id,
         subject=namespace.path,
+        place=namespace,
         details={
             "username": change.user.username,
             "role": change.after.label,
@@ -101,6 +121,7 @@ def given(namespace: Namespace, user: UserView, custom: MemberRoleView | None) -
         kind=EventKind.MEMBER_CHANGED,
         user_id=user.id,
         subject=namespace.path,
+        place=namespace,
         details={"username": user.username, "member_role": custom.name if custom else "none"},
     )
 
@@ -109,7 +130,11 @@ def end_changed(namespace: Namespace, user: UserView, expires_at: date | None) -
     """Return the audit event for a changed end of a role."""
     details = {"username": user.username, "expires_at": expires_at and expires_at.isoformat()}
     return Event(
-        kind=EventKind.MEMBER_CHANGED, user_id=user.id, subject=namespace.path, details=details
+        kind=EventKind.MEMBER_CHANGED,
+        user_id=user.id,
+        subject=namespace.path,
+        place=namespace,
+        details=details,
     )
 
 
@@ -123,6 +148,7 @@ def left(namespace: Namespace, user: UserView) -> Event:
         kind=EventKind.MEMBER_REMOVED,
         user_id=user.id,
         subject=namespace.path,
+        place=namespace,
         details={"username": user.username},
     )
 
@@ -139,4 +165,9 @@ def member_role_event(kind: EventKind, role: MemberRoleView) -> Event:
 
 def invitation_event(kind: EventKind, namespace: Namespace, email: str, role: Role) -> Event:
     """Return the audit event for an invitation."""
-    return Event(kind=kind, subject=namespace.path, details={"email": email, "role": role.label})
+    return Event(
+        kind=kind,
+        subject=namespace.path,
+        place=namespace,
+        details={"email": email, "role": role.label},
+    )

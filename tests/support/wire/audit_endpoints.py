@@ -16,6 +16,13 @@ AUDIT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         EVENTS_AT,
         (*PAGES, *EVENTS),
     ),
+    (
+        "api_v4.place_audit_events.index",
+        "GET",
+        "/api/v4/{namespace}/audit_events",
+        (*PAGES, "created_after", "created_before"),
+    ),
+    ("api_v4.place_audit_events.show", "GET", "/api/v4/{namespace}/audit_events/{id}", ()),
     ("api_v4.audit_events.download", "GET", f"{EVENTS_AT}/export.csv", EVENTS),
     ("api_v4.audit_streams.index", "GET", STREAMS_AT, PAGES),
     ("api_v4.audit_streams.create", "POST", STREAMS_AT, ("url",)),

@@ -33,10 +33,12 @@ _Name = Annotated[Text, Field(max_length=_LONGEST_NAME)]
 class AuditEventFilters(Query):
     """Which events are meant: those that match everything that is given."""
 
-    entity_type: Literal["User"] | None = Field(
+    entity_type: Literal["User", "Project", "Group"] | None = Field(
         default=None, description="An event without an entity concerns the instance."
     )
-    entity_id: Id | None = Field(default=None, description="The account that an event concerns.")
+    entity_id: Id | None = Field(
+        default=None, description="What an event concerns; without a type, the account."
+    )
     event_name: Annotated[str, AfterValidator(_known_kind)] = Field(
         default="", description="Such as `token.revoked`."
     )
@@ -56,7 +58,9 @@ class AuditEventFilters(Query):
             kind=self.event_name,
             actor=self.author,
             actor_id=self.author_id,
-            user_id=self.entity_id,
+            user_id=self.entity_id if self.entity_type in {None, "User"} else None,
+            project_id=self.entity_id if self.entity_type == "Project" else None,
+            group_id=self.entity_id if self.entity_type == "Group" else None,
             target=self.target,
             address=self.ip_address,
             since=self.created_after,
@@ -68,13 +72,20 @@ class AuditEventQuery(AuditEventFilters, PagedQuery, GitLabQuery):
     """A list of events, the newest first."""
 
 
+class PlaceAuditEventQuery(PagedQuery, GitLabQuery):
+    """Which events of a project or a group a list has, the newest first."""
+
+    created_after: GivenTime | None = Field(default=None, description="Inclusive.")
+    created_before: GivenTime | None = Field(default=None, description="Exclusive.")
+
+
 class AuditEvent(Resource):
     """An audit event."""
 
     id: int
     author_id: int
     entity_id: int | None
-    entity_type: Literal["User", "Instance"]
+    entity_type: Literal["User", "Project", "Group", "Instance"]
     event_name: str
     details: dict[str, Any]
     created_at: Time
