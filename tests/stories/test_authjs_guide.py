@@ -1,4 +1,4 @@
-"""npm's Auth.js with its GitLab provider as it is: it takes no `iss`."""
+"""The guide for Auth.js, followed with npm's Auth.js and its GitLab provider as it is."""
 
 from collections.abc import Callable
 from pathlib import Path
