@@ -27,7 +27,13 @@ from domain.notifications.outcomes import (
 from domain.notifications.pauses import GIVE_UP_AFTER, pause_after
 from domain.notifications.policy import PagingPolicy
 from domain.notifications.queueing import RETRIED, MessageKind, account_contact, queue_batch
-from domain.notifications.states import MessageEvent, MessageState, PageEvent, message_after
+from domain.notifications.states import (
+    FAILED_ATTEMPT,
+    MessageEvent,
+    MessageState,
+    PageEvent,
+    message_after,
+)
 from models import Contact, Page, PageMessage, PageTotal, User
 
 #: Longer than an attempt may take, so that a claim outlives it. After a worker was killed, its
@@ -259,6 +265,7 @@ def record_failure(
     has_more = len(over) < len(waiting)
     pause = pause_after(contact.tries, share=failure.share)
     contact.next_try_at = now + pause if has_more else None
+    _count(contact, FAILED_ATTEMPT, 1, session=session)
     return sum(each.kind == MessageKind.PAGE.value for each in over)
 
 
@@ -345,8 +352,12 @@ def _end(
         each.ended_at, each.outcome = now, outcome.value
     if not messages:
         return
+    _count(contact, outcome.value, len(messages), session=session)
+
+
+def _count(contact: Contact, what: str, count: int, *, session: Session) -> None:
     session.flush()  # Before the totals, which others wait for: they are locked last.
-    values = {"type": contact.type, "outcome": outcome.value, "count": len(messages)}
+    values = {"type": contact.type, "outcome": what, "count": count}
     insert = insert_into(PageTotal, session=session).values(values)
     session.execute(
         insert.on_conflict_do_update(

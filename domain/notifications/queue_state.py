@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.notifications.contacts import ContactType
 from domain.notifications.queueing import queue_batch
-from domain.notifications.states import ENDED, MessageState
+from domain.notifications.states import ENDED, FAILED_ATTEMPT, MessageState
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, Project, User
 
 _MOST_FAILING = 50
@@ -28,6 +28,8 @@ class TypeState:
     failing: int
     #: How many messages ended in which way, ever.
     ended: Mapping[MessageState, int]
+    #: How many attempts to send something failed, ever.
+    failed_attempts: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +96,7 @@ def states_by_type(*, session: Session) -> Sequence[TypeState]:
             oldest_at=waiting.get(each.value, (0, None))[1],
             failing=failing.get(each.value, 0),
             ended={outcome: totals.get((each.value, outcome.value), 0) for outcome in ENDED},
+            failed_attempts=totals.get((each.value, FAILED_ATTEMPT), 0),
         )
         for each in ContactType
     ]

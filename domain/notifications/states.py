@@ -48,6 +48,8 @@ class MessageState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+#: Attempts to send something to a contact that failed are counted beside messages that ended.
+FAILED_ATTEMPT = "failed_attempt"
 #: The states of a message that was sent, or will not be.
 ENDED = tuple(state for state in MessageState if state is not MessageState.WAITING)
 

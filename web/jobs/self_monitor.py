@@ -157,7 +157,7 @@ def _post(target: Target, body: bytes, settings: Settings, client: OutgoingClien
         url = parse_outgoing_url(f"{settings.base_url}{target.path}")
         answer = client.post(url, body, headers)
     except (OutgoingError, InvalidError) as error:
-        message = f"The public URL {settings.base_url} did not accept the alert: {error}."
+        message = f"The public URL {settings.base_url} could not be given the alert: {error}."
         raise SelfMonitorError(message) from error
     if answer.problem is not None:
         message = f"The public URL {settings.base_url} did not accept the alert: {answer.problem}."
@@ -172,7 +172,7 @@ def _ping_switch(settings: Settings, client: OutgoingClient) -> str | None:
     try:
         answer = client.post(parse_outgoing_url(settings.self_monitor_switch_url), b"", {})
     except (OutgoingError, InvalidError) as error:
-        return f"The dead man's switch did not accept its ping: {error}."
+        return f"The dead man's switch could not be told: {error}."
     if answer.problem is None:
         return None
     return f"The dead man's switch did not accept its ping: {answer.problem}."

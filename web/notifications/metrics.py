@@ -51,11 +51,17 @@ class _Pages(Collector):
         ended = CounterMetricFamily(
             "gatebell_page_messages", "Messages by how they ended.", labels=[_LABEL, "outcome"]
         )
+        failed = CounterMetricFamily(
+            "gatebell_page_failed_attempts",
+            "Attempts to send something to a contact that failed.",
+            labels=[_LABEL],
+        )
         for each in self.states:
+            failed.add_metric([each.type.value], each.failed_attempts)
             waited = (self.moment - each.oldest_at).total_seconds() if each.oldest_at else 0.0
             depth.add_metric([each.type.value], each.waiting)
             age.add_metric([each.type.value], max(waited, 0.0))
             failing.add_metric([each.type.value], each.failing)
             for outcome in ENDED:
                 ended.add_metric([each.type.value, outcome.value], each.ended[outcome])
-        yield from (depth, age, failing, ended)
+        yield from (depth, age, failing, ended, failed)

@@ -332,11 +332,10 @@ def _reason_of(said: Sequence[Any]) -> str:
     status = next((found[1] for each in messages if (found := _STATUS.search(each))), None)
     if status is not None and (problem := problem_with_status(int(status))) is not None:
         return problem.removeprefix("it ")
-    lost = [each for each in messages if each.startswith(_SOCKET)]
-    if lost:
-        is_late = any("timed out" in each for each in lost)
-        return "did not respond in time" if is_late else "could not be reached"
-    return "did not accept it"
+    if any("timed out" in each for each in messages):
+        return "did not respond in time"
+    is_lost = any(each.startswith(_SOCKET) for each in messages)
+    return "could not be reached" if is_lost else "did not accept it"
 
 
 def _words_of(said: Sequence[Any]) -> str:

@@ -44,6 +44,8 @@ from web.standard_streams import dropped_lines
 #: With fewer free connections than this, the longest idle one is closed.
 _FREE_CONNECTIONS = 10
 _RETRY_AFTER = 2
+#: Between two warnings that there is no room for further connections.
+_WARNING_SECONDS = 60.0
 #: Larger pieces are sent separately: copying them costs more than another system call.
 LARGEST_BUFFERED_BYTES = 64 * 1024
 
@@ -142,6 +144,8 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self._handshakes: dict[Any, None] = {}
         self._connections = Pool(self.worker_connections)
         self._stop_requested = Event()
+        #: When it was last logged that connections are closed to make room.
+        self._warned_at = float("-inf")
         #: Dropped lines of the log that are counted already.
         self._counted_lines = 0
 
@@ -301,10 +305,20 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         """If nearly all connections are taken, close one that waits for its client."""
         if self._connections.free_count() >= _FREE_CONNECTIONS:
             return
+        self._warn_of_full_room()
         if self._handshakes:
             next(iter(self._handshakes)).kill(block=False)
         elif self._idle:
             _shut_down_reading(next(iter(self._idle)))
+
+    def _warn_of_full_room(self) -> None:
+        """Log once a minute that clients which wait are sent away."""
+        if monotonic() - self._warned_at >= _WARNING_SECONDS:
+            self._warned_at = monotonic()
+            self.log.warning(
+                "nearly all %d connections are taken: those that wait longest are closed",
+                self.worker_connections,
+            )
 
     def _wait_for_data(self, client: Any, seconds: float) -> None:
         self._make_room()

@@ -317,3 +317,4 @@ def test_administrators_see_the_queue_and_metrics_count_it(post: Post) -> None:
     assert 'gatebell_page_queue_messages{channel="email"} 0.0' in text
     assert re.search(r'gatebell_page_messages_total\{channel="email",outcome="sent"\} [1-9]', text)
     assert 'gatebell_page_queue_age_seconds{channel="apprise"} 0.0' in text
+    assert 'gatebell_page_failed_attempts_total{channel="apprise"} ' in text

@@ -15,7 +15,7 @@ from domain.notifications.contacts import Address, ContactType, ContactView, Own
 from domain.notifications.gathering import seen_projects
 from domain.notifications.messages import page_content
 from domain.notifications.pauses import GIVE_UP_AFTER, pause_after
-from domain.notifications.queue_state import queue_state, send_again
+from domain.notifications.queue_state import queue_state, send_again, states_by_type
 from domain.upkeep.pruning import Retention, prune
 from domain.upkeep.rekeying import reencrypt
 from models import Contact, Mail, PageMessage, User
@@ -66,7 +66,11 @@ def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_o
                 pages.wait(seconds=10)
                 worker.run_due()
         assert pages.contact_state(down).state == "failing"
-        assert pages.contact_state(down).tries > 12
+        tries = pages.contact_state(down).tries
+        assert tries > 12
+        with pages.session() as session:
+            counted = {each.type: each.failed_attempts for each in states_by_type(session=session)}
+        assert counted == {ContactType.APPRISE: tries, ContactType.EMAIL: 0}
         # Her page goes to the address of her account meanwhile.
         addressees = [each[0] for each in mailbox.recipients]
         assert addressees.count("bob@pager.example") == 12
