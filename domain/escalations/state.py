@@ -1,7 +1,7 @@
 """The states of an escalation, and the events that move it: one table, which the code asks.
 
 An escalation belongs to an alert since it was last opened. What becomes of its pages is told by
-`domain/notifications/states.py`. docs/on-call.md shows these tables, and a test compares them.
+`domain/notifications/states.py`. docs/escalations.md shows these tables, and a test compares them.
 """
 
 from collections.abc import Mapping

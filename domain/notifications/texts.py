@@ -170,7 +170,7 @@ def _link(link: str) -> str:
 
 
 def _reason_facts(reason: PageReason, reader: Reader) -> Iterator[tuple[str, str]]:
-    yield "Why you", _why(reason)
+    yield "Paged by", _why(reason)
     waited = _waited(reason, reader)
     if waited:
         yield "Unanswered", f"for {waited}"

@@ -87,7 +87,7 @@ def test_a_page_has_what_one_needs_to_begin(shop: Escalated, mailbox: Mailbox) -
     assert "Source: http://prometheus.example/graph?g0.expr=disk\n" in text
     assert "Labels: cluster=eu-1, namespace=checkout, team=storage\n" in text
     assert "javascript:" not in text
-    assert "Why you: Night, step 1 of 2\n" in text
+    assert "Paged by: Night, step 1 of 2\n" in text
     assert "Next: @bob at 2026-03-01 20:05 UTC\n" in text
     assert "Unanswered" not in text
 
@@ -107,7 +107,7 @@ def test_the_second_person_reads_why_and_for_how_long_nobody_answered(
     for _ in range(8):
         shop.pass_time(minutes=1)
     (text,) = texts_to(mailbox, "bob")
-    assert "Why you: Night, step 2 of 2, on call in Primary\n" in text
+    assert "Paged by: Night, step 2 of 2, on call in Primary\n" in text
     assert "Unanswered: for 7 minutes\n" in text
     # In the zone of the reader.
     assert "Next: @alice at 2026-03-01 21:12 +01:00\n" in text
@@ -117,7 +117,7 @@ def test_the_second_person_reads_why_and_for_how_long_nobody_answered(
     assert subjects_to(mailbox, "alice")[1:] == [
         "[critical] Unanswered for 12 minutes: Disk full (acme/shop #1)"
     ]
-    assert "Why you: Night, step 1 of 2, round 2\n" in texts_to(mailbox, "alice")[1]
+    assert "Paged by: Night, step 1 of 2, round 2\n" in texts_to(mailbox, "alice")[1]
     last = texts_to(mailbox, "bob")[1]
     assert "Unanswered: for 19 minutes\nNext: nobody\n" in last
 
@@ -205,5 +205,5 @@ def test_a_page_without_a_policy_says_no_reason(shop: Escalated, mailbox: Mailbo
     shop.page([shop.alert("Disk full", started_at=shop.now - timedelta(hours=2))], shop.alice)
     shop.pass_time(seconds=3)
     (text,) = texts_to(mailbox, "alice")
-    assert "Why you" not in text
+    assert "Paged by" not in text
     assert "Started: 2026-03-01 18:00 UTC" in text
