@@ -102,6 +102,25 @@ def test_a_worker_tells_systemd_that_it_lives(live: LiveGatebell, tmp_path: Path
                 worker.kill()
 
 
+def test_a_worker_of_a_container_comes_back_and_stops_when_told_to(live: LiveGatebell) -> None:
+    command = [sys.executable, "-m", "web.server.serve_worker"]
+    with subprocess.Popen(command, cwd=ROOT, env=live.environment) as supervisor:
+        try:
+            wait_until(lambda: workers_of(supervisor))
+            (first,) = workers_of(supervisor)
+            os.kill(first, signal.SIGKILL)
+            wait_until(lambda: workers_of(supervisor) not in ([], [first]))
+            supervisor.terminate()
+            assert supervisor.wait(60) == 0
+        finally:
+            supervisor.kill()
+
+
+def workers_of(supervisor: "subprocess.Popen[bytes]") -> list[int]:
+    found = children(supervisor.pid)
+    return [pid for pid, words in found if "web.jobs.worker" in words and "defunct" not in words]
+
+
 @pytest.mark.spec("I1")
 def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
     live: LiveGatebell,

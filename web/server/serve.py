@@ -53,19 +53,29 @@ def main() -> None:
     sys.exit(_supervisor(settings).run())
 
 
+#: It replaces its processes that hang by itself.
+_WEB = Program(
+    command=(sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
+    when_ended=WhenEnded.RESTART_IF_IT_RAN,
+)
+#: Alerts and sign-ins work without it.
+_WORKER = Program(
+    command=(sys.executable, "-m", "web.jobs.worker"),
+    when_ended=WhenEnded.RESTART,
+    watchdog_seconds=_WATCHDOG_SECONDS,
+)
+
+
 def _supervisor(settings: Settings) -> Supervisor:
-    web = (sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py")
-    worker = (sys.executable, "-m", "web.jobs.worker")
-    programs = {
-        # It replaces its processes that hang by itself.
-        "web": Program(command=web, when_ended=WhenEnded.RESTART_IF_IT_RAN),
-        # Alerts and sign-ins work without it.
-        "worker": Program(
-            command=worker,
-            when_ended=WhenEnded.RESTART,
-            watchdog_seconds=_WATCHDOG_SECONDS,
-        ),
-    }
+    return _supervising(settings, web=_WEB, worker=_WORKER)
+
+
+def supervised_worker(settings: Settings) -> Supervisor:
+    """Return the supervisor of the worker alone."""
+    return _supervising(settings, worker=_WORKER)
+
+
+def _supervising(settings: Settings, **programs: Program) -> Supervisor:
     return Supervisor(programs, patience=settings.graceful_timeout_seconds + _GRACE_SECONDS)
 
 

@@ -1,0 +1,28 @@
+"""The background worker alone, started again when it dies or hangs: for containers.
+
+systemd does this by itself (`deploy/systemd/gatebell-worker.service`).
+"""
+
+import sys
+
+from web.garbage import keep_what_is_loaded
+from web.logging import configure_logging
+from web.server.serve import supervised_worker
+from web.settings.reader import SettingsError, settings_from_environment
+from web.standard_streams import unblock_standard_streams
+
+
+def main() -> None:
+    """Run the worker until told to stop."""
+    keep_what_is_loaded()
+    unblock_standard_streams()
+    try:
+        settings = settings_from_environment()
+    except SettingsError as error:
+        sys.exit(str(error))
+    configure_logging(settings)
+    sys.exit(supervised_worker(settings).run())
+
+
+if __name__ == "__main__":
+    main()
