@@ -16,7 +16,7 @@ from web.admin.instance_state import (
 from web.admin.self_monitor import self_monitor_metrics
 from web.api.description.described import HEALTH, Answer, Description, described
 from web.api.schemas.instance.health import Liveness, Readiness
-from web.commands.version import version
+from web.build import running_build
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
 from web.metrics_access import is_from_trusted_network
@@ -88,7 +88,7 @@ def metrics() -> Response:
         audit_streams=audit_stream_metrics(),
         collectors=(*process_metrics(), *page_metrics()),
         gauges=(
-            *lasting_metrics(problem, version=version()),
+            *lasting_metrics(problem, build=running_build()),
             *self_monitor_metrics(),
             *webhook_metrics(),
             *mail_metrics(),

@@ -18,6 +18,7 @@ from domain.webhooks.upkeep import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.self_monitor import self_monitor_state
 from web.admin.setting_changes import settings_now
+from web.build import Build, running_build
 from web.database.schema import newest_known_revision
 from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
@@ -33,6 +34,7 @@ class InstanceState:
     """The state of the instance."""
 
     release: str
+    build: Build
     tier: str
     base_url: str
     database: str
@@ -57,6 +59,7 @@ def state_of_the_instance() -> InstanceState:
     seen_at = worker_seen_at()
     return InstanceState(
         release=current.release,
+        build=running_build(),
         tier=current.tier,
         base_url=current.base_url,
         database=_database(),
@@ -95,7 +98,7 @@ def _last_turn(job: str) -> datetime | None:
     return found
 
 
-def lasting_metrics(problem: str | None, *, version: str) -> Sequence[Gauge]:
+def lasting_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
     """Return what is told even while the database is away: rules must not fall silent then.
 
     `problem` is the readiness problem.
@@ -109,9 +112,13 @@ def lasting_metrics(problem: str | None, *, version: str) -> Sequence[Gauge]:
         ),
         Gauge(
             "gatebell_build_info",
-            "The version that this host runs, and the newest migration that it knows.",
+            "The version and commit that this host runs, and the newest migration that it knows.",
             1,
-            {"version": version, "migration": newest_known_revision()},
+            {
+                "version": build.version,
+                "commit": build.revision,
+                "migration": newest_known_revision(),
+            },
         ),
         Gauge(
             "gatebell_worker_last_seen_timestamp_seconds",

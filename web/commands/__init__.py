@@ -56,6 +56,7 @@ _COMMANDS = {
     "silences": ("silences:silences", "Silences: matching alerts page nobody for a time."),
     "tokens": ("tokens:tokens", "Personal access tokens."),
     "users": ("users:users", "User accounts."),
+    "version": ("version:version_command", "The version and the commit of this program."),
     "webhooks": ("webhooks:webhooks", "Outgoing webhooks of projects."),
 }
 

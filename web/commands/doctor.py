@@ -31,6 +31,7 @@ def _checks() -> tuple[Check, ...]:
     from web.commands.doctor_checks import keys, programs, proxies, storage  # noqa: PLC0415 - slow
 
     return (
+        Check("version", programs.check_version, needs_database=False),
         Check("database", storage.check_database),
         Check("migrations", storage.check_migrations),
         Check("keys", keys.check_keys),

@@ -1,17 +1,16 @@
-"""The option that prints the version of Gatebell."""
-
-import tomllib
-from pathlib import Path
+"""The command and the option that print the version of Gatebell."""
 
 import click
 
-_PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+from web.build import running_build
+from web.commands.output import print_answer
 
 
-def version() -> str:
-    """Return the version of Gatebell, as pyproject.toml has it."""
-    found: str = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]["version"]
-    return found
+@click.command("version")
+def version_command() -> None:
+    """Print the version and, where it is known, the commit."""
+    build = running_build()
+    print_answer({"version": build.version, "commit": build.revision or None})
 
 
 def version_option() -> click.Option:
@@ -28,5 +27,5 @@ def version_option() -> click.Option:
 
 def _print_version(context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
     if value and not context.resilient_parsing:
-        click.echo(f"Gatebell {version()}")
+        click.echo(f"Gatebell {running_build()}")
         context.exit()

@@ -135,7 +135,8 @@ class Settings(MonitoringSettings):
     password_authentication_enabled_for_git: bool = live(
         default=True,
         kind=kinds.yes_or_no(),
-        doc="Enable the password grant of OAuth.",
+        doc="Enable the password grant of OAuth. The name is GitLab's: it changes nothing for Git, "
+        "which takes access tokens and never passwords of accounts.",
     )
     password_grant_without_client: bool = live(
         default=True,

@@ -7,7 +7,8 @@ from urllib.parse import urljoin
 import pytest
 import requests
 
-from tests.support.accounts.people import Person, signed_in
+from models import AuditStreamEntry
+from tests.support.accounts.people import Person, database_of, now, signed_in, unique
 from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.service.receiver import Receiver, running_receiver
@@ -69,6 +70,28 @@ def test_a_destination_is_added_tried_rotated_paused_and_deleted(
         "audit_stream.changed",
         "audit_stream.created",
     ]
+
+
+def test_an_event_that_is_refused_is_shown_until_it_is_sent_again(
+    gatebell: LiveGatebell, admin: Person, receiver: Receiver
+) -> None:
+    browser = signed_in(gatebell, admin)
+    page = add(gatebell, browser, receiver.url)
+    entry = AuditStreamEntry(
+        stream_id=int(page.url.rpartition("/")[2]),
+        payload={"event_name": "token.revoked", "created_at": "2026-12-01T00:00:00.000Z"},
+        message_id=unique("refused"),
+        created_at=now(),
+        tries=10,
+        set_aside_at=now(),
+    )
+    with database_of(gatebell) as session:
+        session.add(entry)
+    page = browser.get(page.url)
+    assert "1 event not delivered: the receiver refuses it." in page.text
+    page = press(browser, page, "/resume")
+    assert "Waiting events are being sent." in page.text
+    assert "not delivered" not in page.text
 
 
 def secret_on(page: requests.Response) -> str:

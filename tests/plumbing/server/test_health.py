@@ -56,7 +56,7 @@ def test_while_the_database_is_away_metrics_say_so_and_keep_what_rules_ask_for(
     }
     told = make_app(read_settings(nowhere)).test_client().get("/metrics").text
     assert 'gatebell_ready{reason="away"} 0.0\n' in told
-    assert f'gatebell_build_info{{migration="{newest_known_revision()}",version="' in told
+    assert f'",migration="{newest_known_revision()}",version="' in told
     for name in ("worker_last_seen", "prune_last_started"):
         assert f"gatebell_{name}_timestamp_seconds 0.0\n" in told
 

@@ -15,11 +15,11 @@ from domain.clock import written
 from domain.errors import InvalidError
 from domain.keyring import Keyring
 from domain.repositories import upkeep
+from web.build import running_build
 from web.commands.backups import postgres_dumps, sqlite_copies
 from web.commands.backups.contents import read_contents
 from web.commands.backups.manifest import Contents, Manifest, listed
 from web.commands.transaction import one_transaction
-from web.commands.version import version
 from web.extensions import db
 from web.instance_files import make_private_file
 from web.services import git, now, services
@@ -91,7 +91,7 @@ def _write(
     left_out += _copy_repositories(directory, is_wanted=not without_repositories)
     manifest = Manifest(
         made_at=written(now()),
-        gatebell=version(),
+        gatebell=str(running_build()),
         database=make_url(settings.database_url).get_backend_name(),
         database_file=file,
         contents=contents,

@@ -10,6 +10,7 @@ from domain.mail.smtp import Mailer, MailError
 from domain.notifications.queue_state import states_by_type
 from domain.programs.hosts import SILENCE, list_present
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
+from web.build import running_build
 from web.commands.doctor_checks.findings import Finding, failed, ok, warning
 from web.extensions import db
 from web.jobs.mail import mail_server, sender_of
@@ -23,6 +24,12 @@ _REPORTS_WITHIN = timedelta(seconds=100)
 _PRUNED_WITHIN = timedelta(minutes=30)
 #: Pages and e-mail usually leave within seconds and minutes.
 _PAGES_WAIT, _MAIL_WAITS = timedelta(minutes=2), timedelta(minutes=15)
+
+
+def check_version(settings: Settings) -> Iterator[Finding]:
+    """Say which version this is."""
+    del settings
+    yield ok(f"Gatebell {running_build()}.")
 
 
 def check_worker(settings: Settings) -> Iterator[Finding]:

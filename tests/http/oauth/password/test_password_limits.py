@@ -8,7 +8,14 @@ from sqlalchemy import delete
 
 from models import AttemptCount
 from tests.conftest import KINDS
-from tests.support.accounts.people import Person, database_of, make_application, make_user
+from tests.support.accounts.administration import root
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_application,
+    make_user,
+    signed_in,
+)
 from tests.support.oauth.oauth_wire import assert_refused, exchange, offered_grants
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
@@ -84,6 +91,16 @@ def test_without_passwords_for_git_there_is_no_password_grant(own: LiveGatebell)
         assert "password" not in offered_grants(own)
     assert exchange(own, person).status_code == 200
     assert "password" in offered_grants(own)
+
+
+def test_whoever_sets_it_is_told_that_passwords_for_git_change_nothing_for_git(
+    own: LiveGatebell,
+) -> None:
+    said = "changes nothing for Git, which takes access tokens"
+    page = signed_in(own, root(own)).get(f"{own.url}/admin/settings").text
+    description = requests.get(f"{own.url}/api/openapi.json", timeout=60).text
+    assert said in page
+    assert said in description
 
 
 @pytest.mark.rfc("rfc6749-10.7-a")

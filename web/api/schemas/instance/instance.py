@@ -2,14 +2,18 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from web.api.schemas.base import Resource
 
 
 class Version(Resource):
     """The running release."""
 
-    version: str
+    version: str = Field(description="The running release of the interfaces.")
     revision: Literal["gatebell"] = "gatebell"
+    gatebell_version: str = Field(description="The version of the program.")
+    gatebell_commit: str | None = Field(description="Null where it is not known.")
 
 
 class Metadata(Version):

@@ -1,0 +1,96 @@
+"""An audit event that its receiver always refuses lets later ones go before it."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from domain.audit.streaming.destinations import StreamView, resume_stream
+from domain.outgoing.states import DestinationState
+from tests.support.database.audit_streams import Streams
+from tests.support.service.receiver import Received, Receiver
+from web.settings.reader import Settings
+
+
+@pytest.fixture
+def streams(settings: Settings) -> Iterator[Streams]:
+    made = Streams(settings)
+    yield made
+    made.engine.dispose()
+
+
+def subjects(receiver: Receiver) -> list[str]:
+    return [each.subject for each in receiver.received]
+
+
+def deliver_for(streams: Streams, stream: StreamView, length: timedelta) -> StreamView:
+    """Deliver whenever something is due within a time; return the state after it."""
+    end = streams.now + length
+    while streams.now < end:
+        streams.deliver()
+        due = streams.state(stream).next_try_at
+        streams.now = min(max(due or streams.now, streams.now + timedelta(seconds=1)), end)
+    return streams.state(stream)
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_an_event_that_is_always_refused_holds_up_later_ones_for_minutes_alone(
+    streams: Streams, receiver: Receiver, status: int
+) -> None:
+    stream = streams.create(receiver.url).stream
+    first, poison, *later = streams.write(5)
+    refusals: list[str] = []
+
+    def answer(request: Received) -> tuple[int, dict[str, str]]:
+        if request.subject != poison:
+            return 204, {}
+        refusals.append(request.message_id)
+        return status, {}
+
+    receiver.answer = answer
+    state = deliver_for(streams, stream, timedelta(minutes=15))
+
+    assert subjects(receiver) == [first, *later]
+    assert (state.backlog, state.set_aside, state.dropped) == (0, 1, 0)
+    # Each later event shows that the receiver works, and the refused one is tried once more.
+    assert len(refusals) == 10 + len(later)
+    # It ends with that, however many come.
+    written = streams.write(20)
+    state = deliver_for(streams, stream, timedelta(minutes=2))
+    assert subjects(receiver) == [first, *later, *written]
+    assert len(refusals) == 20
+    assert (state.state, state.set_aside) == (DestinationState.ACTIVE, 1)
+
+    receiver.answer = lambda _request: (204, {})
+    with streams.session() as session:
+        resume_stream(stream.id, session=session, now=streams.now)
+    state = deliver_for(streams, stream, timedelta(seconds=5))
+    assert subjects(receiver)[-1] == poison
+    assert (state.set_aside, streams.waiting()) == (0, 0)
+
+
+def test_a_receiver_that_refuses_everything_is_waited_for(
+    streams: Streams, receiver: Receiver
+) -> None:
+    stream = streams.create(receiver.url).stream
+    written = streams.write(6)
+    receiver.answer = lambda _request: (400, {})
+    state = deliver_for(streams, stream, timedelta(hours=6))
+    assert (state.set_aside, state.backlog) == (3, 3)
+
+    receiver.answer = lambda _request: (204, {})
+    state = deliver_for(streams, stream, timedelta(hours=4))
+    # It recovered by itself: what was set aside comes as well.
+    assert sorted(subjects(receiver)) == sorted(written)
+    assert (state.state, state.set_aside) == (DestinationState.ACTIVE, 0)
+
+
+@pytest.mark.parametrize("status", [401, 404, 408, 429, 502, 503])
+def test_a_failure_of_the_whole_receiver_sets_nothing_aside(
+    streams: Streams, receiver: Receiver, status: int
+) -> None:
+    stream = streams.create(receiver.url).stream
+    streams.write(2)
+    receiver.answer = lambda _request: (status, {})
+    state = deliver_for(streams, stream, timedelta(hours=2))
+    assert (state.set_aside, state.backlog) == (0, 2)
