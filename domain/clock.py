@@ -1,13 +1,15 @@
 """The only reader of the system clock."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from time import perf_counter_ns
 
 #: Gives the present moment, aware and in UTC.
 Clock = Callable[[], datetime]
 #: Gives the microseconds since it was started; no change of the clock disturbs it.
 Stopwatch = Callable[[], int]
+#: The clocks of hosts differ by less.
+CLOCK_TOLERANCE = timedelta(seconds=5)
 
 
 def system_clock() -> datetime:

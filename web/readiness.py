@@ -7,6 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.secret_keys import missing_fingerprints
+from domain.upkeep.clock_corrections import correction_remark
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
 from web.database.schema import SchemaState, schema_state
 from web.extensions import db
@@ -54,13 +55,16 @@ def _missing_in(connection: Connection) -> str | None:
 
 
 def clock_warning() -> str | None:
-    """Return a sentence if our clock differs from the database's, or None."""
+    """Return a sentence if our clock differs from the database's, or one ran ahead, or None."""
     try:
         with db.engine.connect() as connection:
             lead = clock_lead_ms(connection, clock=services().clock)
+            if lead is not None and is_too_much(lead):
+                return in_words(lead)
+            with Session(connection) as session:
+                return correction_remark(session=session, now=now())
     except SQLAlchemyError:
         return None
-    return in_words(lead) if lead is not None and is_too_much(lead) else None
 
 
 def certificate_warning() -> str | None:

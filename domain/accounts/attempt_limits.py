@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import case, delete, update
+from sqlalchemy import case, delete, or_, update
 from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
@@ -36,8 +36,13 @@ def claim_attempt(
         index_elements=[AttemptCount.subject],
         set_={
             "count": case((is_over, 1), else_=AttemptCount.count + 1),
+            # One that ends later was begun by a clock that ran ahead.
             "window_ends_at": case(
-                (is_over, now + limit.window), else_=AttemptCount.window_ends_at
+                (
+                    or_(is_over, AttemptCount.window_ends_at > now + limit.window),
+                    now + limit.window,
+                ),
+                else_=AttemptCount.window_ends_at,
             ),
         },
     ).returning(AttemptCount.count, AttemptCount.window_ends_at)

@@ -15,7 +15,7 @@ from models import Mail
 _CLAIM_LIFETIME = timedelta(minutes=10)
 #: The pause after the first failure; each further one is twice as long, up to the longest.
 _FIRST_PAUSE = timedelta(minutes=1)
-_LONGEST_PAUSE = timedelta(hours=2)
+LONGEST_PAUSE = timedelta(hours=2)
 #: A message that could not be delivered for so long is given up.
 _GIVE_UP_AFTER = timedelta(days=1)
 #: A URL of ours that ends with a secret, such as `/-/invitations/…`, without that end.
@@ -118,7 +118,7 @@ def record_rejection(message: Message, reason: str, *, session: Session) -> None
 
 def record_failure(message: Message, reason: str, *, session: Session, now: datetime) -> bool:
     """Schedule the next attempt after a pause; return False if the message is given up instead."""
-    pause = min(_FIRST_PAUSE * 2 ** min(message.tries - 1, 10), _LONGEST_PAUSE)
+    pause = min(_FIRST_PAUSE * 2 ** min(message.tries - 1, 10), LONGEST_PAUSE)
     will_retry = now + pause - message.created_at <= _GIVE_UP_AFTER
     next_try_at = now + pause if will_retry else None
     _record(message, session=session, next_try_at=next_try_at, sent_at=None, last_error=reason)

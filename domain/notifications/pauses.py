@@ -9,6 +9,7 @@ _LONGEST_SECONDS = 300
 #: at once.
 _VARIATION = 0.25
 _MOST_DOUBLINGS = 5
+LONGEST_PAUSE = timedelta(seconds=_LONGEST_SECONDS * (1 + _VARIATION))
 #: Something new for a contact that fails is tried after this pause, however long the present one.
 NEW_MESSAGE_PAUSE = timedelta(seconds=5)
 #: What could not be sent for so long is given up.

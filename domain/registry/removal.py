@@ -19,7 +19,7 @@ from models import RegistryManifest, RegistryRemoval, RegistryRepository, Regist
 
 #: How long one worker has a removal to itself.
 _LEASE = timedelta(minutes=10)
-_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
+_FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
 _LONGEST_FAILURE = 255
 #: More waiting removals of one repository are refused.
 _MOST_WAITING = 20
@@ -152,7 +152,7 @@ def claim_removal(*, session: Session, now: datetime) -> Removal | None:
 
 def record_failure(removal: Removal, reason: str, *, session: Session, now: datetime) -> None:
     """Store why a removal failed, and when it is tried again."""
-    pause = min(_FIRST_PAUSE * 2 ** min(removal.failures, 10), _LONGEST_PAUSE)
+    pause = min(_FIRST_PAUSE * 2 ** min(removal.failures, 10), LONGEST_PAUSE)
     session.execute(
         update(RegistryRemoval)
         .where(RegistryRemoval.id == removal.id)

@@ -26,6 +26,7 @@ from web.instance_files import make_private_file
 from web.jobs.alert_batches import AlertBatches
 from web.jobs.alert_changes import loops_of
 from web.jobs.audit_streams import AuditStreaming
+from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.deletion import run_deletions
 from web.jobs.escalations import Escalations
 from web.jobs.heartbeat import start_heartbeat
@@ -52,7 +53,7 @@ _LONGEST_PAUSE_SECONDS = 1.0
 _OUTAGES = (PeeweeException, InterfaceError, OperationalError, PoolTimeoutError)
 #: What looks for work every second or so.
 _LOOPS: tuple[type[Loop], ...] = (
-    *(AlertBatches, AuditStreaming, Escalations, Heartbeats),
+    *(AlertBatches, AuditStreaming, ClockCorrections, Escalations, Heartbeats),
     *(Paging, SelfMonitor, WebhookDeliveries),
 )
 

@@ -9,8 +9,10 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
+from domain.notifications.overdue import count_overdue
 from domain.notifications.queue_state import TypeState, states_by_type
 from domain.notifications.states import ENDED
+from domain.upkeep.clock_corrections import times_ahead
 from web.extensions import db
 from web.services import now
 
@@ -21,7 +23,15 @@ _LABEL = "channel"
 def page_metrics() -> Sequence[Collector]:
     """Return the collector of what waits and how messages ended; none if it is unknown."""
     try:
-        return [_Pages(states_by_type(session=db.session()), now())]
+        session, moment = db.session(), now()
+        return [
+            _Pages(
+                states_by_type(session=session),
+                moment,
+                overdue=count_overdue(session=session, now=moment),
+                ahead=sum(times_ahead(session=session, now=moment).values()),
+            )
+        ]
     except SQLAlchemyError as error:
         db.session.rollback()
         _log.warning("the state of pages is unknown", extra={"reason": type(error).__name__})
@@ -34,6 +44,9 @@ class _Pages(Collector):
 
     states: Sequence[TypeState]
     moment: datetime
+    overdue: int
+    #: Stored times that lie ahead of the clock.
+    ahead: int
 
     def collect(self) -> Iterator[Metric]:
         """Return gauges of what waits, and counters of how messages ended."""
@@ -64,4 +77,14 @@ class _Pages(Collector):
             failing.add_metric([each.type.value], each.failing)
             for outcome in ENDED:
                 ended.add_metric([each.type.value, outcome.value], each.ended[outcome])
-        yield from (depth, age, failing, ended, failed)
+        overdue = GaugeMetricFamily(
+            "gatebell_pages_overdue",
+            "Pages that should have been sent more than a minute ago.",
+            value=self.overdue,
+        )
+        ahead = GaugeMetricFamily(
+            "gatebell_times_ahead_of_clock",
+            "Stored times that something waits for and that a clock which ran ahead has stored.",
+            value=self.ahead,
+        )
+        yield from (depth, age, failing, ended, failed, overdue, ahead)

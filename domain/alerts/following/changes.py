@@ -34,7 +34,7 @@ from models import AlertChange
 
 #: The pause after the first failure; each further one is twice as long, up to the longest.
 _FIRST_PAUSE = timedelta(seconds=2)
-_LONGEST_PAUSE = timedelta(minutes=5)
+LONGEST_PAUSE = timedelta(minutes=5)
 _LONGEST_ERROR = 500
 #: So many projects have a share of a transaction, each of at least so many changes.
 _LEAST_SHARE = 10
@@ -208,7 +208,7 @@ def finish(changes: Sequence[Change], *, session: Session) -> None:
 
 def postpone(change: Change, reason: str, *, session: Session, now: datetime) -> datetime:
     """Note that a change could not be handled; return when it is tried again."""
-    next_try_at: datetime = now + min(_FIRST_PAUSE * 2 ** min(change.tries, 10), _LONGEST_PAUSE)
+    next_try_at: datetime = now + min(_FIRST_PAUSE * 2 ** min(change.tries, 10), LONGEST_PAUSE)
     session.execute(
         update(AlertChange)
         .where(AlertChange.id == change.id)

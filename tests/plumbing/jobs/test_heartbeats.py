@@ -21,6 +21,7 @@ from models import Alert, Delivery, Heartbeat, HeartbeatPing, Project
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.extensions import db
+from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.deletion import remove_from_database
 from web.jobs.heartbeats import run_due
 from web.jobs.maintenance import prune_database
@@ -364,3 +365,21 @@ def test_what_a_ping_left_undone_the_worker_does(
 
 def _away(*_: object, **__: object) -> None:
     raise OperationalError("", None, Exception())
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("schedule", [("--every", "1h"), ("--cron", "0 * * * *")])
+def test_a_clock_that_ran_ahead_delays_no_alert(night: Night, schedule: tuple[str, str]) -> None:
+    night.create(*schedule, "--grace", "5m")
+    night.now = NOON + timedelta(hours=6)
+    night.ping()
+    night.work()
+    night.now = NOON
+    with ClockCorrections(night.settings, clock=night.clock) as loop:
+        loop.run_due()
+    assert night.at(3_600 + 299) == []
+    assert night.at(3_600 + 301) == [f"{MISSED}: triggered"]
+    # From here on it is as ever.
+    with ClockCorrections(night.settings, clock=night.clock) as loop:
+        loop.run_due()
+    assert night.at(3_600 + 400) == [f"{MISSED}: triggered"]

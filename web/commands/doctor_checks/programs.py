@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from domain.mail.queue_state import queue_state
 from domain.mail.smtp import Mailer, MailError
+from domain.notifications.overdue import count_overdue
 from domain.notifications.queue_state import states_by_type
 from domain.programs.hosts import SILENCE, list_present
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
@@ -63,6 +64,9 @@ def check_queue(settings: Settings) -> Iterator[Finding]:
             yield warning(f"Pages by {each.type.value} have waited for {_words(waited)}.")
         if each.failing:
             yield warning(f"{each.failing} contacts of type {each.type.value} currently fail.")
+    overdue = count_overdue(session=db.session(), now=moment)
+    if overdue:
+        yield warning(f"{overdue} pages should have been sent more than a minute ago.")
     yield ok("No page has been waiting too long.")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, text
 
+from domain.upkeep.clock_corrections import ahead_remark, correction_remark
 from web.commands.backups.postgres_dumps import version_of
 from web.commands.doctor_checks.findings import Finding, failed, ok, warning
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
@@ -47,7 +48,11 @@ def check_migrations(settings: Settings) -> Iterator[Finding]:
 
 
 def check_clock(settings: Settings) -> Iterator[Finding]:
-    """Compare the clock of this host with the database's."""
+    """Compare the clock of this host with the database's, and with the times that are stored."""
+    session, moment = db.session(), now()
+    for remark in (ahead_remark, correction_remark):
+        if said := remark(session=session, now=moment):
+            yield warning(said)
     if settings.uses_sqlite:
         yield ok("SQLite uses the clock of this host.")
         return

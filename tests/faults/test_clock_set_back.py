@@ -1,0 +1,79 @@
+"""The clock of a running service is an hour ahead, and is set back: pages go on."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import Start
+from tests.faults.processes import wait_until
+from tests.support.accounts.people import alice
+from tests.support.alerts.senders import connect
+from tests.support.database.stored import alerts_of
+from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.service.live import ROOT
+
+#: Python runs it before the program: the only reader of the system's clock adds what a file says.
+_MOVED_CLOCK = """
+import os, sys
+from datetime import timedelta
+
+sys.path.insert(0, os.environ["CODE"])
+from domain import clock
+
+_right = clock.system_clock
+
+
+def system_clock():
+    with open(os.environ["MOVED_BY"]) as file:
+        return _right() + timedelta(seconds=float(file.read() or 0))
+
+
+clock.system_clock = system_clock
+"""
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("J1")
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_after_the_clock_was_set_back_critical_alerts_page_at_once(
+    start: Start, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_MOVED_CLOCK)
+    moved = tmp_path / "moved"
+    moved.write_text("3600")
+    mailbox = Mailbox()
+    with running_mail_server(mailbox) as port:
+        live = start(
+            kind,
+            MAIL_URL=f"smtp://127.0.0.1:{port}",
+            PYTHONPATH=str(tmp_path),
+            CODE=str(ROOT),
+            MOVED_BY=str(moved),
+        )
+        endpoint, username = connect(live), alice(live).username
+        live.cli(
+            *("escalations", "create", endpoint.project, "--name", "Night", "--default"),
+            *("--step", f"0s user:{username}"),
+        )
+        for number in range(2):
+            endpoint.accepted(title=f"Before {number}", severity="critical")
+        wait_until(lambda: len(mailbox.messages) == 1)
+        # What waits now waits until after it was set back.
+        moved.write_text("0")
+        for number in range(3):
+            endpoint.accepted(title=f"After {number}", severity="critical")
+        wait_until(lambda: "After 2" in _told(mailbox), seconds=50)
+        assert all(f"After {number}" in _told(mailbox) for number in range(3))
+        assert {alert.status for alert in alerts_of(live, endpoint.project)} == {"triggered"}
+        http = live.http()
+        wait_until(
+            lambda: "A clock was set back" in http.get(f"{live.url}/readyz", timeout=20).text
+        )
+        assert '"set_back_seconds":3600.0' in live.log_text()
+        metrics = http.get(f"{live.url}/metrics", timeout=20).text
+        assert "gatebell_pages_overdue 0.0" in metrics
+        assert "gatebell_times_ahead_of_clock 0.0" in metrics
+
+
+def _told(mailbox: Mailbox) -> str:
+    return "\n".join(f"{each['Subject']}\n{each.get_content()}" for each in mailbox.messages)

@@ -1,0 +1,148 @@
+"""A clock ran ahead and was set back: nothing waits for the time that it showed."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from domain.notifications.quiet_hours import QuietHours
+from domain.notifications.recipients import PagingPreferences, change_preferences
+from domain.upkeep.clock_corrections import bring_back, correction_remark, times_ahead
+from models import Contact, Escalation, Page, PageRecipient
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.escalations import Escalated
+from tests.support.notifications.paging import subjects
+from web.jobs.clock_corrections import ClockCorrections
+
+pytestmark = pytest.mark.both_databases
+
+
+def look(shop: Escalated) -> None:
+    with ClockCorrections(shop.settings, clock=lambda: shop.now) as loop:
+        assert loop.run_due() == 0
+
+
+def ahead(shop: Escalated) -> dict[str, int]:
+    with shop.session() as session:
+        return dict(times_ahead(session=session, now=shop.now))
+
+
+def test_pages_that_were_queued_by_a_clock_ahead_leave_when_it_is_right(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    shop.wait(hours=1)
+    shop.page([shop.alert()], shop.alice)
+    shop.wait(hours=-1)
+    shop.run_for(2)
+    assert mailbox.messages == []
+    assert ahead(shop) == {"pages.due_at": 1}
+    look(shop)
+    shop.run_for(3)
+    assert len(mailbox.messages) == 1
+    assert ahead(shop) == {}
+    with shop.session() as session:
+        said = correction_remark(session=session, now=shop.now)
+        assert said is not None
+        assert "until 2026-03-01 20:00 UTC" in said
+        assert correction_remark(session=session, now=shop.now + timedelta(hours=2)) is None
+
+
+def test_the_next_steps_of_an_escalation_are_taken_by_the_right_clock(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    shop.wait(hours=1)
+    first = shop.alert()
+    shop.pass_time()
+    shop.wait(hours=-1)
+    second = shop.alert()
+    look(shop)
+    shop.pass_time(seconds=2)
+    shop.pass_time(minutes=6)
+    assert shop.paged(first) == [("alice", 1, 1), ("bob", 1, 2)]
+    assert shop.paged(second) == [("alice", 1, 1), ("bob", 1, 2)]
+    assert sorted({each[0] for each in mailbox.recipients}) == [
+        "alice@pager.example",
+        "bob@pager.example",
+    ]
+    assert ahead(shop) == {}
+
+
+def test_a_step_that_a_clock_ahead_took_does_not_hold_back_the_one_after_it(
+    shop: Escalated,
+) -> None:
+    shop.policy("0s user:alice", "10m user:bob", "20m user:alice")
+    alert = shop.alert()
+    shop.pass_time()
+    shop.wait(hours=1)
+    shop.pass_time()
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+    shop.wait(hours=-1)
+    look(shop)
+    shop.pass_time(seconds=1)
+    shop.pass_time(minutes=9)
+    assert shop.paged(alert)[2:] == []
+    shop.pass_time(minutes=2)
+    assert shop.paged(alert)[2:] == [("alice", 1, 3)]
+    # The corrected times hold nothing back, and hurry nothing, any more.
+    assert ahead(shop) == {}
+
+
+def test_a_contact_that_failed_by_a_clock_ahead_is_tried_again(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
+    shop.wait(hours=1)
+    shop.page([shop.alert()], shop.alice)
+    shop.run_for(3, mail_url="smtp://127.0.0.1:1")
+    shop.wait(hours=-1)
+    assert "contacts.next_try_at" in ahead(shop)
+    look(shop)
+    shop.run_for(2)
+    assert len(mailbox.messages) == 1
+
+
+def test_a_claim_of_a_clock_ahead_ends(shop: Escalated, mailbox: Mailbox) -> None:
+    with shop.session() as session:
+        until = shop.now + timedelta(minutes=4)
+        session.execute(update(Contact).values(claimed_until=until))
+    shop.page([shop.alert()], shop.alice)
+    shop.run_for(3)
+    assert mailbox.messages == []
+    look(shop)
+    shop.run_for(2)
+    assert len(mailbox.messages) == 1
+
+
+def test_quiet_hours_still_hold_pages_back(shop: Escalated, mailbox: Mailbox) -> None:
+    quiet = QuietHours(time_zone="UTC", starts=19 * 60, ends=23 * 60, lets_critical_through=True)
+    with shop.session() as session:
+        wanted = PagingPreferences(quiet_hours=quiet)
+        change_preferences(shop.alice.id, wanted, session=session, now=shop.now)
+    shop.wait(hours=1)
+    shop.page([shop.alert("Backup old", severity=4)], shop.alice)
+    shop.wait(hours=-1)
+    look(shop)
+    shop.run_for(60)
+    assert mailbox.messages == []
+    assert ahead(shop) == {}
+    shop.now = shop.now.replace(hour=23, minute=0)
+    shop.run_for(3)
+    assert subjects(mailbox) == ["[info] Backup old (acme/shop #1)"]
+
+
+def test_times_of_a_right_clock_are_left_alone(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "30m user:bob", repeats=2, pause="1d")
+    shop.silence('severity="info"', hours=2)
+    shop.alert(severity=4)
+    shop.alert()
+    tables = (Escalation, Page, PageRecipient, Contact)
+    for _ in range(40):
+        shop.pass_time(minutes=1)
+        before = [[vars(row) for row in shop.rows(table)] for table in tables]
+        with shop.session() as session:
+            assert bring_back(session=session, now=shop.now) == {}
+        after = [[vars(row) for row in shop.rows(table)] for table in tables]
+        for old, new in zip(before, after, strict=True):
+            assert [{**row, "_sa_instance_state": 0} for row in old] == [
+                {**row, "_sa_instance_state": 0} for row in new
+            ]

@@ -1,0 +1,54 @@
+"""Looks every few seconds whether the clock was set back, and for stored times ahead of it."""
+
+import logging
+from datetime import datetime, timedelta
+from time import monotonic
+
+from sqlalchemy.orm import Session
+
+from domain.clock import CLOCK_TOLERANCE, Clock, system_clock
+from domain.upkeep.clock_corrections import bring_back, note_wrong_clock, times_ahead
+from web.jobs.loops import Loop
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.clock")
+
+
+class ClockCorrections(Loop):
+    """What a clock that ran ahead has stored withholds nothing for longer than a look."""
+
+    name = "clock"
+    pause_seconds = 15.0
+    connections = 1
+
+    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+        """Open the database, and read the clock."""
+        super().__init__(settings, clock=clock)
+        self._last = self.clock() - _since_boot()
+
+    def run_due(self) -> int:
+        """Tell of a clock that was set back, and bring back times ahead; return 0 for a pause."""
+        now = self.clock()
+        set_back = self._set_back_by(now)
+        with Session(self.reading) as session:
+            if not set_back and not times_ahead(session=session, now=now):
+                return 0
+        with Session(self.engine) as session, session.begin():
+            found = bring_back(session=session, now=now)
+            note_wrong_clock(session=session, now=now)
+        seconds = {"set_back_seconds": round(set_back.total_seconds(), 1)} if set_back else {}
+        _log.warning(
+            "the clock was set back, or ran ahead: what waited for such times is due now",
+            extra={**seconds, **found},
+        )
+        return 0
+
+    def _set_back_by(self, now: datetime) -> timedelta:
+        """Return by how much the clock was set back since the last look; zero if it was not."""
+        before, self._last = self._last, now - _since_boot()
+        return before - self._last if before - self._last > CLOCK_TOLERANCE else timedelta(0)
+
+
+def _since_boot() -> timedelta:
+    """Return a time that no change of the clock disturbs."""
+    return timedelta(seconds=monotonic())
