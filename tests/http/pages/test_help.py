@@ -138,7 +138,7 @@ def test_the_tables_of_scopes_and_claims_are_true() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
     scopes = {name: kind for name, _, kind in rows[: len(SCOPES)]}
     assert list(scopes) == [scope.name for scope in SCOPES if scope.is_offered]
-    of_tokens = {name for name, kind in scopes.items() if kind == "access tokens"}
+    of_tokens = {name for name, kind in scopes.items() if "applications" not in kind}
     assert of_tokens == NOT_FOR_APPLICATIONS
     assert tuple(name for name, kind in scopes.items() if "tokens" in kind) == PERSONAL_SCOPES
     assert {name for name, kind in scopes.items() if "without registering" in kind} == FREE
