@@ -1,7 +1,6 @@
 """Where Flask-Limiter counts: on this host, or in the shared store of RATELIMIT_STORAGE_URI."""
 
 import os
-import sys
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
 from functools import cache
 from mmap import mmap
@@ -42,7 +41,7 @@ def _seconds() -> float:
 @cache
 def _lock_file() -> int:
     """Return an open file that is locked while a counter changes; processes inherit it."""
-    if sys.platform == "linux":
+    if hasattr(os, "memfd_create"):  # on Linux, where no directory is needed for it
         return os.memfd_create("gatebell-limits")
     descriptor, name = mkstemp(prefix="gatebell-limits-")
     Path(name).unlink()  # the open file is all that is needed
@@ -141,7 +140,7 @@ class HostStorage(Storage):
         """Remove all counters and return the number of those that had not ended."""
         moment = _seconds()
         with self._thread_lock:
-            removed = sum(ends > moment for _, ends, _ in _SLOT.iter_unpack(self._table))
+            removed = sum(1 for _, ends, _ in _SLOT.iter_unpack(self._table) if ends > moment)
             self._table[:] = bytes(len(self._table))
         return removed
 
