@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
@@ -96,6 +96,24 @@ def test_clients_that_do_not_read_are_cut_off_and_keep_nobody_from_tokens(
         assert script.send("GET", "/user").status_code == 200
         wait_until(lambda: is_at_rest(live))
     git.clone(project, into=str(tmp_path / "later"))
+
+
+@pytest.mark.parametrize("body", [b"", b"0011want "], ids=["nothing", "a part"])
+def test_requests_that_do_not_come_keep_nobody_from_git(
+    live: LiveGatebell, git: GitClient, owner: Person, tmp_path: Path, body: bytes
+) -> None:
+    project = make_project(live, owner, visibility="public")
+    work = git.new_work({"readme": b"x"}, name=f"idle-{len(body)}")
+    assert git.push(work, project).status == 0
+    with ExitStack() as opened:
+        for token in ("", git.token):
+            idle = head("git-upload-pack", project, token, "Content-Length: 500") + body
+            for _ in range(_PROCESSES):
+                opened.enter_context(not_reading(live, idle))
+        sleep(1)
+        assert is_at_rest(live)
+        other_caller(live, project, tmp_path / "other").clone(project)
+        git.clone(project, into=str(tmp_path / "own"))
 
 
 def test_the_children_of_a_client_that_vanishes_end(

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from errno import ECONNRESET
 from functools import partial
@@ -25,17 +25,19 @@ from domain.repositories.storage import (
     repository_path,
 )
 from web.access.git_marks import GitAccess
-from web.extensions import client_or_user
+from web.extensions import client_address
 from web.http.afterwards import prepared
 from web.http.audit_events import prepare_event
-from web.repositories.process_slots import ProcessSlots
-from web.repositories.request_stream import is_compressed, pieces_of
+from web.repositories.process_slots import Caller, ProcessSlots
+from web.repositories.request_stream import is_compressed, leave_body, pieces_of, read_ahead
 from web.repositories.transfer import Transfer, TransferPlan
 from web.services import git, now, settings
 
 _log = logging.getLogger("gatebell.git")
 #: Bytes of a request to read, decompressed: names of objects alone.
 _READ_REQUEST_LIMIT = 64 * 1024 * 1024
+#: So much of them is waited for before Git begins: some thousand names.
+_READ_AHEAD = 256 * 1024
 #: Beside the pack, a push has one line for each branch.
 _BESIDE_PACK = 64 * 1024 * 1024
 _MOST_HEAD = 8_192
@@ -50,16 +52,21 @@ def serve(wanted: GitAccess, url_path: str) -> Response:
     Raises the errors of `domain.repositories.errors` before anything is transferred.
     """
     path = _prepare(wanted)
-    is_first_taken = request.method == "POST" and _is_taken_first(wanted)
+    is_call = request.method == "POST"
+    is_first_taken = is_call and _is_taken_first(wanted)
     with ExitStack() as undone:
-        slot = _slots().take(client_or_user())
+        if is_call:
+            undone.callback(leave_body, request.environ, has_ended=False)
+        # Nobody holds a slot whose request does not come.
+        pieces = _pieces(wanted) if is_call else iter(())
+        slot = _slots().take(Caller(address=client_address(), user_id=wanted.user_id))
         undone.callback(slot.release)
         child = git().start(
             ["http-backend"], _environment(wanted, path, url_path), answer=wanted.answer
         )
         undone.callback(child.end)
         head, begun = _read_head(child)
-        transfer = Transfer(_plan(wanted, path), child, slot, begun=begun)
+        transfer = Transfer(_plan(wanted, path, pieces), child, slot, begun=begun)
         undone.callback(transfer.close)
         if is_first_taken:
             transfer.take_body()
@@ -171,19 +178,25 @@ def _respond(transfer: Transfer, head: bytes) -> Response:
     return response
 
 
-def _plan(wanted: GitAccess, path: Path) -> TransferPlan:
-    current = settings()
+def _pieces(wanted: GitAccess) -> Iterator[bytes]:
+    """Return the pieces of the body; names of objects are waited for, unless they are many."""
+    patience, limit = settings().request_timeout_seconds, _most_of_body(wanted)
+    pieces = pieces_of(request.environ, seconds=patience, limit=limit)
+    if wanted.service is GitService.UPLOAD_PACK:
+        return read_ahead(pieces, most=_READ_AHEAD)
+    return pieces
+
+
+def _plan(wanted: GitAccess, path: Path, pieces: Iterator[bytes]) -> TransferPlan:
     is_push = wanted.service is GitService.RECEIVE_PACK
-    limit = _most_of_body(wanted)
     is_call = request.method == "POST"
-    patience = current.request_timeout_seconds
     return TransferPlan(
         service=wanted.service,
         project_id=wanted.project.id,
         user_id=wanted.user_id,
-        pieces=pieces_of(request.environ, seconds=patience, limit=limit) if is_call else iter(()),
+        pieces=pieces,
         environ=request.environ,
-        seconds=current.git_transfer_timeout_seconds,
+        seconds=settings().git_transfer_timeout_seconds,
         when_done=_noting_push(wanted, path) if is_call and is_push else None,
         when_pack_begins=_recording(wanted) if is_call and not is_push else None,
     )

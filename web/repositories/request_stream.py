@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from domain.repositories.errors import GitBodyError, GitBodyTooLargeError, GitEncodingError
@@ -34,6 +35,22 @@ def pieces_of(environ: dict[str, Any], *, seconds: float, limit: int) -> Iterato
         body.stream(seconds=seconds)
     raw = _raw(body)
     return _limited(_gunzipped(raw) if is_compressed(environ) else raw, limit)
+
+
+def read_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
+    """Wait for a body, or for the first `most` bytes of it, and return all its pieces.
+
+    Raises GitBodyError, and the errors of a body that does not come.
+    """
+    begun: list[bytes] = []
+    try:
+        for piece in pieces:
+            begun.append(piece)
+            if sum(map(len, begun)) >= most:
+                break
+    except OSError as error:
+        raise GitBodyError("The body is incomplete.") from error
+    return chain(begun, pieces)
 
 
 def leave_body(environ: dict[str, Any], *, has_ended: bool) -> None:

@@ -99,7 +99,8 @@ class ServerSettings:
     git_processes: int = fixed(
         32,
         kinds.whole_number(1, 1_000),
-        "Concurrent Git transfers of a host; one user or IP address can use half of them.",
+        "Concurrent Git transfers of a host. One person can use half of them; without a valid "
+        "token, an IP address can use a quarter, and all of these together half.",
     )
     git_wait_seconds: int = fixed(
         15,

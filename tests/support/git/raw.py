@@ -14,9 +14,10 @@ _BUFFER = 4096
 
 
 def head(service: str, project: str, token: str, *lines: str) -> bytes:
-    """Return the head of a request for a service."""
+    """Return the head of a request for a service; without a token it is anonymous."""
     basic = b64encode(f"x:{token}".encode()).decode()
-    given = (f"Authorization: Basic {basic}", f"Content-Type: application/x-{service}-request")
+    given = [f"Content-Type: application/x-{service}-request"]
+    given += [f"Authorization: Basic {basic}"] if token else []
     return asked(f"/{project}.git/{service}", *given, *lines, method="POST")
 
 

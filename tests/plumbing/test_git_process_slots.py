@@ -1,0 +1,57 @@
+"""Shares of the Git transfers of a host."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from domain.repositories.errors import RepositoryBusyError
+from web.repositories.process_slots import Caller, ProcessSlots
+
+HOME, WORK, ELSEWHERE = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+
+
+def anonymous(address: str) -> Caller:
+    return Caller(address=address, user_id=None)
+
+
+def user(number: int, address: str = HOME) -> Caller:
+    return Caller(address=address, user_id=number)
+
+
+def served(directory: Path, callers: Sequence[Caller]) -> list[bool]:
+    """Let callers come one after the other and stay; return who got a slot of eight."""
+    slots = ProcessSlots(directory, count=8, wait_seconds=0)
+    got = []
+    with ExitStack() as held:
+        for caller in callers:
+            try:
+                held.callback(slots.take(caller).release)
+                got.append(True)
+            except RepositoryBusyError:
+                got.append(False)
+    return got
+
+
+@pytest.mark.parametrize(
+    ("callers", "most"),
+    [
+        ([user(1)] * 8, 4),
+        ([user(1), user(1, WORK)] * 4, 4),
+        ([anonymous(HOME)] * 8, 2),
+        ([user(1)] * 4 + [anonymous(HOME)] * 4, 4),
+        ([anonymous(HOME)] * 2 + [user(1)] * 8, 4),
+        ([anonymous(f"198.51.100.{number}") for number in range(8)], 4),
+    ],
+    ids=["user", "roaming", "anonymous", "both", "both the other way", "many anonymous"],
+)
+def test_nobody_gets_more_than_a_share(
+    tmp_path: Path, callers: Sequence[Caller], most: int
+) -> None:
+    assert sum(served(tmp_path, callers)) == most
+
+
+def test_whoever_comes_next_is_served(tmp_path: Path) -> None:
+    crowd = [anonymous(HOME)] * 2 + [anonymous(WORK)] * 2 + [user(1, ELSEWHERE)] * 3
+    assert served(tmp_path, [*crowd, user(2, HOME)]) == [True] * 8
