@@ -20,6 +20,8 @@ All operations of this service for programs. What a request can do depends on th
 of its token and on the role of the token's user; each operation lists what it requires.
 
 - **Tokens** go into `Authorization: Bearer …` or `PRIVATE-TOKEN: …`, never into two places.
+- **Administrators** need the scope `admin_mode` for what only they can do. With a personal access
+token that has the scope `sudo`, the header `Sudo` or the parameter `sudo` names the user to act as.
 - **Lists** have pages: `page` and `per_page` (at most 100) with `X-Total` and its kin, or a `Link`
 to the next page. Lists of what GitLab has as well take the parameters that GitLab documents, and
 name those that they do not know in `Gatebell-Ignored-Parameters`; for all other lists, such as
