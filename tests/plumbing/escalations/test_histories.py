@@ -177,9 +177,9 @@ class Night(RuleBasedStateMachine):
 
     @rule()
     def the_clock_runs_ahead_and_is_set_back(self) -> None:
-        self.shop.now += timedelta(hours=1)
+        self.shop.now += timedelta(hours=3)
         self.shop.pass_time()
-        self.shop.now -= timedelta(hours=1)
+        self.shop.now -= timedelta(hours=3)
         self.shop.pass_time(seconds=1)
         self.check()
 
