@@ -120,7 +120,7 @@ def check_text(name: str, text: str, release: Release = NEWEST, *, seconds: floa
     reading it takes more than so many seconds of the thread's processor time.
     """
     # What no encoding has, such as half a pair of UTF-16, is replaced.
-    text = text.encode("utf-8", errors="replace").decode()
+    text = text.encode("utf-8", errors="replace").decode().removeprefix("\ufeff")
     with deadline(seconds):
         kind = _recognise(name[-_LONGEST_NAME:], text)
         return report(kind.label, kind.read(text), release)
@@ -135,7 +135,7 @@ def decoded(content: bytes) -> str:
         return content.decode("utf-16", errors="replace")
     if b"\x00" in content:
         raise UnreadableContentError("The content is binary, not text")
-    return content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
+    return content.decode("utf-8", errors="replace")
 
 
 def _recognise(name: str, text: str) -> _Kind:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.releases.checker.checker import check
+from domain.releases.checker.checker import check, check_text
 from domain.releases.checker.findings import UnreadableContentError
 
 
@@ -24,6 +24,13 @@ from domain.releases.checker.findings import UnreadableContentError
 def test_what_does_not_parse_is_refused_with_its_line(name: str, text: str, line: int) -> None:
     with pytest.raises(UnreadableContentError, match=rf"\(line {line}\)"):
         check(name, text.encode())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_no_content(encoding: str) -> None:
+    text = '\ufeff{"query": "{ runnerPlatforms { id } }"}' if encoding == "utf-8" else '{"a": 1}'
+    assert check("a.json", text.encode(encoding)).kind == "JSON"
+    assert check_text("a.json", text).kind == "JSON"
 
 
 @pytest.mark.parametrize(
