@@ -10,7 +10,6 @@ depends_on = None
 
 TIME = sa.DateTime(timezone=True)
 ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-_UNDER_WAY = sa.text("next_at IS NOT NULL")
 
 
 def _columns() -> dict[str, tuple[sa.Column[object], ...]]:
@@ -47,34 +46,10 @@ def upgrade() -> None:
     for table, columns in _columns().items():
         for column in columns:
             op.add_column(table, column)
-    op.create_index(
-        "ix_escalations_decided_at",
-        "escalations",
-        ["decided_at"],
-        postgresql_where=_UNDER_WAY,
-        sqlite_where=_UNDER_WAY,
-    )
-    op.create_index("ix_escalation_pages_escalation_id", "escalation_pages", ["escalation_id"])
-    op.create_index("uq_escalation_pages_page_key", "escalation_pages", ["page_key"], unique=True)
-    op.create_index(
-        "uq_page_messages_contact_id_key", "page_messages", ["contact_id", "key"], unique=True
-    )
-    op.create_index(
-        "ix_pages_news",
-        "pages",
-        ["id"],
-        postgresql_where=sa.text("has_news"),
-        sqlite_where=sa.text("has_news"),
-    )
 
 
 def downgrade() -> None:
     """Go back."""
-    op.drop_index("ix_pages_news", table_name="pages")
-    op.drop_index("uq_page_messages_contact_id_key", table_name="page_messages")
-    op.drop_index("uq_escalation_pages_page_key", table_name="escalation_pages")
-    op.drop_index("ix_escalation_pages_escalation_id", table_name="escalation_pages")
-    op.drop_index("ix_escalations_decided_at", table_name="escalations")
     for table, columns in _columns().items():
         for column in columns:
             op.drop_column(table, column.name)
