@@ -53,6 +53,7 @@ class Night(RuleBasedStateMachine):
 
     shop: Escalated
     mail_url: str
+    log: pytest.LogCaptureFixture
 
     def __init__(self) -> None:
         super().__init__()
@@ -186,6 +187,7 @@ class Night(RuleBasedStateMachine):
     # What holds
 
     def check(self) -> None:
+        assert [each for each in self.log.records if each.levelname == "ERROR"] == []
         self._somebody_is_due()
         self._nobody_twice()
         self._silences_are_explained()
@@ -249,12 +251,12 @@ def a_shop(given: Settings) -> Iterator[Escalated]:
 
 
 def test_whatever_happens_somebody_is_due_and_nobody_is_paged_twice(
-    settings: Settings, request: pytest.FixtureRequest
+    settings: Settings, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The number of histories is that of hypothesis' profile: more of them in `make fuzz`."""
     with ExitStack() as stack:
         shop = stack.enter_context(a_shop(settings))
-        given = {"shop": shop, "mail_url": shop.settings.mail_url}
+        given = {"shop": shop, "mail_url": shop.settings.mail_url, "log": caplog}
         histories = type("Histories", (Night,), given)
         run_histories(histories, settings=_profile(request))
 
