@@ -105,6 +105,18 @@ _FAULTS: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
         {"severity": "high", "instance": "one"},
         "Requests to one found no connection to the database",
     ),
+    "pages wait past their time": (
+        {'gatebell_pages_overdue{instance="one"}': "3x20"},
+        "GatebellPagesOverdue",
+        {"severity": "critical"},
+        "3 pages have waited for more than a minute past their time",
+    ),
+    "a clock ran ahead": (
+        {'gatebell_times_ahead_of_clock{instance="one"}': "5x20"},
+        "GatebellClockWasAhead",
+        {"severity": "high"},
+        "A clock ran ahead, and 5 stored times have not been brought back",
+    ),
     "nobody reads the log": (
         {'gatebell_dropped_log_lines_total{reason="unread", instance="one"}': "0x8 7 7 7"},
         "GatebellLogUnread",
@@ -124,6 +136,8 @@ _WELL = {
     'gatebell_ready{reason="ok", instance="one"}': "1x120",
     "gatebell_worker_last_seen_timestamp_seconds": "0+60x120",
     "gatebell_prune_last_started_timestamp_seconds": "0+60x120",
+    "gatebell_pages_overdue": "0x120",
+    "gatebell_times_ahead_of_clock": "0x120",
     'gatebell_dropped_log_lines_total{reason="unread", instance="one"}': "0x120",
     'process_start_time_seconds{job="gatebell", instance="one"}': "1x120",
     'gatebell_build_info{version="1", instance="one"}': "1x120",
