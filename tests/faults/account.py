@@ -48,7 +48,7 @@ def assert_each_was_sent(mailbox: Mailbox, pages: int, *, kills: int) -> None:
     """
     first = {str(each["Message-ID"]): str(each["Subject"]) for each in mailbox.messages}
     counts = [
-        int(subject.split()[1]) if " alerts: " in subject else 1 for subject in first.values()
+        int(subject.split()[1]) if " alerts in " in subject else 1 for subject in first.values()
     ]
     assert sum(counts) == pages
     assert len(mailbox.messages) - len(first) <= kills

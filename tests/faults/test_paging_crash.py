@@ -92,7 +92,7 @@ def check(pages: Pages, mailbox: Mailbox, *, people: int, alerts: int, kills: in
     doubled = sum(came.values()) - len(came)
     assert set(came) == {f"person{number}@pager.example" for number in range(people)}
     assert {str(each["Subject"]).partition(":")[0] for each in mailbox.messages} == {
-        f"[critical] {alerts} alerts"
+        f"[critical] {alerts} alerts in acme/shop"
     }
     # Twice only what was sent and not yet noted when a worker was killed.
     assert max(came.values()) <= 1 + kills
