@@ -185,7 +185,7 @@ def _guest_who_sees_alerts(project: IncidentProject) -> str:
     operate(project.app, "users", "create", "root", "--email", "r@people.example", "--admin")
     made = project.app.test_client().post(
         "/api/v4/member_roles",
-        headers={"PRIVATE-TOKEN": project.token_of("root")},
+        headers={"PRIVATE-TOKEN": project.token_of("root", "api admin_mode")},
         json={"name": "watcher", "base_access_level": 10, "read_alerts": True},
     )
     assert made.json is not None
@@ -215,7 +215,8 @@ def test_every_change_is_in_the_audit_log(project: IncidentProject) -> None:
     project.api("DELETE", f"/incident_rules/{rule['id']}", code=204)
     operate(project.app, "users", "create", "root", "--email", "r@people.example", "--admin")
     answer = project.app.test_client().get(
-        "/api/v4/audit_events?per_page=100", headers={"PRIVATE-TOKEN": project.token_of("root")}
+        "/api/v4/audit_events?per_page=100",
+        headers={"PRIVATE-TOKEN": project.token_of("root", "api admin_mode")},
     )
     found = [
         (event["details"]["kind"] if "kind" in event["details"] else event["event_name"])
