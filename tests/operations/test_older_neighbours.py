@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
 from flask import Flask
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
@@ -17,7 +15,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import SECRET_KEY, close_app
 from web.database.engine import open_engine
-from web.database.schema import MIGRATIONS
+from web.database.schema import migrate, move_to
 from web.settings.reader import Settings, read_settings
 
 _ROLES_APART = "0014"
@@ -62,13 +60,6 @@ def host(settings: Settings) -> Iterator[Flask]:
         close_app(app)
 
 
-def alembic(connection: Connection) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    return config
-
-
 def integration(app: Flask) -> dict[str, str]:
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
     operate(app, "groups", "create", "acme", "--owner", "alice")
@@ -99,9 +90,9 @@ def test_what_it_numbered_before_is_passed_over(settings: Settings) -> None:
     with host(settings) as app:
         endpoint = integration(app)
         assert number_of(app, endpoint, "one") == 1
+    move_to(settings, f"{int(_ROLES_APART) - 1:04}")
     with database(settings) as connection:
-        command.downgrade(alembic(connection), f"{int(_ROLES_APART) - 1:04}")
         connection.execute(text(_NUMBER))
-        command.upgrade(alembic(connection), "head")
+    migrate(settings)
     with host(settings) as app:
         assert number_of(app, endpoint, "two") == 3

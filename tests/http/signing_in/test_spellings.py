@@ -7,8 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, select, text, update
@@ -32,7 +30,7 @@ from tests.support.service.commands import operate
 from tests.support.service.live import SECRET_KEY
 from tests.support.wire.html_forms import forms_in
 from web.database.engine import open_engine
-from web.database.schema import MIGRATIONS, migrate
+from web.database.schema import migrate, move_to
 from web.extensions import db
 from web.jobs.maintenance import add_up_days, prune_database
 from web.services import services
@@ -188,14 +186,6 @@ def test_environments_are_found_in_every_spelling_whoever_made_them(
 # -- What was there before.
 
 
-def step(engine: Engine, revision: str) -> None:
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-
-
 INSERT = text(
     "INSERT INTO users (username, email, name, password_hash, is_admin, state, kind, "
     "must_change_password, created_at) "
@@ -212,14 +202,14 @@ def insert(engine: Engine, username: str, email: str) -> None:
 def test_of_two_who_shared_an_address_the_older_keeps_it_and_nobody_loses_anything(
     settings: Settings, make_app: Callable[[Settings], Flask], caplog: pytest.LogCaptureFixture
 ) -> None:
+    move_to(settings, "0012")
     engine = open_engine(settings)
-    step(engine, "0012")
     insert(engine, "joerg", "JÖRG@people.example")
     insert(engine, "bob", "jörg@people.example")
     insert(engine, "carol", "carol@people.example")
-    with caplog.at_level(logging.WARNING):
-        step(engine, "head")
     engine.dispose()
+    with caplog.at_level(logging.WARNING):
+        migrate(settings)
     (said,) = [record.getMessage() for record in caplog.records if "older account" in record.msg]
     assert "User 2" in said
     assert "@" not in said

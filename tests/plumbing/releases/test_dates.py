@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from alembic import command
-from alembic.config import Config
 from flask import Flask
 from sqlalchemy import text
 
@@ -14,7 +12,7 @@ from domain.clock import system_clock
 from domain.releases.version import Release
 from tests.support.service.commands import operate
 from web.database.engine import open_engine
-from web.database.schema import MIGRATIONS
+from web.database.schema import migrate, move_to
 from web.releases.dates import date_of, installed_at
 from web.settings.reader import Settings
 
@@ -24,14 +22,8 @@ _FIRST_ACCOUNT = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 
 def migrate_anew(settings: Settings) -> None:
     """Let the migration that stores the time run once more."""
-    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.downgrade(config, f"{int(_MIGRATION) - 1:04}")
-        command.upgrade(config, "head")
-    engine.dispose()
+    move_to(settings, f"{int(_MIGRATION) - 1:04}")
+    migrate(settings)
 
 
 def test_every_host_says_the_same_time_of_the_installation(
