@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from domain.alerts.handling.silent_alerts import resolve_silent
 from domain.alerts.reading.times import END_BEFORE_START
 from domain.alerts.storing.lifecycle import ARRIVED_LATE
-from models import Alert, Integration
+from models import Alert
 from tests.support.accounts.people import alice, database_of, signed_in
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of, newest_delivery
+from tests.support.database.stored import alerts_of, newest_delivery, resolve_for_silence
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_to, submit
@@ -163,11 +162,7 @@ def test_what_was_resolved_for_want_of_reports_and_fires_again_is_a_new_alert(
 ) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(fingerprint="x", start_time=NINE)
-    with database_of(gatebell) as session:
-        integration = session.get_one(Integration, endpoint.id)
-        integration.resolve_after_minutes = 1
-        after = datetime.now(UTC) + timedelta(minutes=2)
-        resolve_silent(session=session, now=after, between=lambda: None)
+    resolve_for_silence(gatebell, endpoint.id, minutes=1)
     assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
     assert endpoint.accepted(fingerprint="x", start_time=NINE)["iid"] == 2
 

@@ -2,23 +2,21 @@
 
 import json
 import re
-from datetime import timedelta
 
 import pytest
 import requests
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from domain.accounts.roles import Role
 from domain.accounts.users import get_user
 from domain.alerts.handling.notes import add_note
-from domain.alerts.handling.silent_alerts import resolve_silent
 from domain.audit.events import Actor
-from models import AuditEvent, Integration
+from models import AuditEvent
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.integration_pages import words
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of, change
+from tests.support.database.stored import alerts_of, resolve_for_silence
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -274,13 +272,7 @@ def test_what_was_resolved_by_itself_opens_again_with_the_same_start(
     endpoint = connect(gatebell)
     report = {"title": "Disk", "fingerprint": "disk", "start_time": "2026-11-21T07:52:39Z"}
     endpoint.accepted(**report)
-    change(
-        gatebell,
-        update(Integration).where(Integration.id == endpoint.id).values(resolve_after_minutes=5),
-    )
-    with database_of(gatebell) as session:
-        later = now() + timedelta(hours=1)
-        assert resolve_silent(session=session, now=later, between=session.flush) == 1
+    resolve_for_silence(gatebell, endpoint.id, minutes=5)
     page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     assert "It was resolved by itself after 5 minutes without a report" in words(page.text)
     assert endpoint.accepted(**report)["iid"] == 2

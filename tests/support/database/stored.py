@@ -1,13 +1,15 @@
 """What the database of a running service really holds."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TypeVar
 
-from sqlalchemy import Select, Update, func, select
+from sqlalchemy import Select, Update, func, select, update
 
+from domain.alerts.handling.silent_alerts import resolve_silent
 from domain.alerts.storing.lifecycle import Action
 from models import Alert, Delivery, Integration, Occurrence, Project
-from tests.support.accounts.people import database_of
+from tests.support.accounts.people import database_of, now
 from tests.support.service.live import LiveGatebell
 
 Row = TypeVar("Row")
@@ -87,6 +89,24 @@ def change(gatebell: LiveGatebell, statement: Update) -> None:
     """Write into the database as no page would."""
     with database_of(gatebell) as session:
         session.execute(statement)
+
+
+def resolve_for_silence(gatebell: LiveGatebell, integration_id: int, *, minutes: int) -> None:
+    """Resolve an integration's alerts for want of reports.
+
+    Their last report is moved back rather than the clock forward: no web server has marked that it
+    receives requests in the future, and time in which none does is held against no sender. The
+    worker of the service sees the alerts only when they are resolved.
+    """
+    last_event_at = now() - timedelta(minutes=minutes + 1)
+    with database_of(gatebell) as session:
+        session.get_one(Integration, integration_id).resolve_after_minutes = minutes
+        session.execute(
+            update(Alert)
+            .where(Alert.integration_id == integration_id)
+            .values(last_event_at=last_event_at)
+        )
+        resolve_silent(session=session, now=now(), between=session.flush)
 
 
 def _detached(gatebell: LiveGatebell, statement: Select[Row]) -> Sequence[Row]:
