@@ -138,16 +138,17 @@ def test_projects_are_not_made_in_groups_of_others(gatebell: LiveGatebell) -> No
         assert status(owner, gatebell, f"{group}/mine") == 404
 
 
-def test_a_maintainer_changes_who_may_see_it(gatebell: LiveGatebell) -> None:
+def test_an_owner_changes_who_may_see_it(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
-    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    browser = browser_of(gatebell, project, Role.OWNER)
     page = browser.get(f"{gatebell.url}/{project}/-/settings/general")
     form = form_with(page, "visibility")
     assert submit(browser, page, form, visibility="secret").status_code == 422
     assert submit(browser, page, form, visibility="public").status_code == 302
     assert status(gatebell.http(), gatebell, project) == 200
-    developer = browser_of(gatebell, project, Role.DEVELOPER)
-    assert status(developer, gatebell, f"{project}/-/settings/general") == 403
+    settings = f"{project}/-/settings/general"
+    for role, expected in ((Role.MAINTAINER, 200), (Role.DEVELOPER, 403)):
+        assert status(browser_of(gatebell, project, role), gatebell, settings) == expected, role
 
 
 def test_a_member_is_added_changed_and_removed(gatebell: LiveGatebell) -> None:
