@@ -22,7 +22,10 @@ from tests.support.service.live import LiveGatebell
 pytestmark = pytest.mark.one_database("postgres")
 
 ADDRESS = "/api/v4/applications"
-FIELDS = {"id", "application_id", "application_name", "callback_url", "confidential", "scopes"}
+FIELDS = {
+    *("id", "application_id", "application_name", "callback_url", "confidential", "scopes"),
+    "omit_iss",
+}
 
 
 def call(
