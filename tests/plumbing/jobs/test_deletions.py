@@ -17,6 +17,7 @@ from domain.upkeep.deletion import remove_deleted
 from models import (
     Alert,
     AlertNote,
+    AuditEvent,
     CommitStatus,
     Deployment,
     Environment,
@@ -133,6 +134,40 @@ def test_nothing_is_left_of_a_deleted_project_and_all_of_others(session: Session
         assert count(table, session) == 0
     assert count(Occurrence, session) == OTHERS
     assert not folder.exists()
+
+
+def kinds_of(project_id: int, session: Session) -> list[str]:
+    events = select(AuditEvent.kind).where(AuditEvent.project_id == project_id)
+    return list(session.scalars(events.order_by(AuditEvent.id)))
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("name", ["shop", "newest"])
+def test_its_audit_events_stay_and_are_not_those_of_a_later_project(
+    app: Flask, session: Session, name: str
+) -> None:
+    path = f"acme/{name}"
+    project_id = get_namespace(path, session=session).project_id or 0
+    operate(app, "projects", "delete", path, "--yes")
+    session.execute(delete(RegistryRemoval))
+    session.commit()
+    before = kinds_of(project_id, session)
+    assert before == ["project.created", "project.deleted"]
+    session.rollback()
+    # The newest is kept until there is a newer one, or SQLite would give its id to the next.
+    for _ in range(2):
+        remove_from_database(settings())
+        operate(app, "projects", "create", path)
+        operate(app, "projects", "delete", path, "--yes")
+        session.execute(delete(RegistryRemoval))
+        session.commit()
+    remove_from_database(settings())
+    operate(app, "projects", "create", path)
+    later = get_namespace(path, session=session).project_id or 0
+    assert later > project_id
+    assert session.get(Project, project_id) is None
+    assert kinds_of(project_id, session) == before
+    assert kinds_of(later, session) == ["project.created"]
 
 
 def test_a_worker_that_is_killed_at_any_moment_is_followed_by_one_that_goes_on(
