@@ -47,6 +47,7 @@ lint: $(VENV)/development ## Check style, types and the direction of imports
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
+	@$(PY) -m mypy --platform darwin --cache-dir .mypy_cache/darwin app.py gatebell.py wsgi.py blueprints demo forms web domain models
 	@$(BIN)/lint-imports
 
 fmt: $(VENV)/development ## Format the code and fix what ruff can fix

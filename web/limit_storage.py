@@ -42,7 +42,8 @@ def _seconds() -> float:
 def _lock_file() -> int:
     """Return an open file that is locked while a counter changes; processes inherit it."""
     if hasattr(os, "memfd_create"):  # on Linux, where no directory is needed for it
-        return os.memfd_create("gatebell-limits")
+        in_memory: int = os.memfd_create("gatebell-limits")
+        return in_memory
     descriptor, name = mkstemp(prefix="gatebell-limits-")
     Path(name).unlink()  # the open file is all that is needed
     return descriptor

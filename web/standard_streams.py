@@ -42,7 +42,8 @@ class UnblockedStream(io.TextIOBase):
         #: Says how many lines were dropped; logs are set up later than streams.
         self.describe_dropped: Callable[[int], str] = "{} lines were dropped".format
         self._begin()
-        os.register_at_fork(after_in_child=self._begin_again)
+        # A child forgets what its parent has yet to write.
+        os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
         #: Lines with the number of those that had been dropped before.
@@ -52,12 +53,9 @@ class UnblockedStream(io.TextIOBase):
         self._has_thread = False
         # Reentrant: a signal handler may write while we do.
         self._taking = _native("_thread", "RLock")()
-        self._bell = os.eventfd(0)
-
-    def _begin_again(self) -> None:
-        """Forget what the parent process has yet to write."""
-        os.close(self._bell)
-        self._begin()
+        #: Held while nothing waits: who ends the rest releases it, the thread takes it again.
+        self._rest = _native("_thread", "allocate_lock")()
+        self._rest.acquire()
 
     @property
     def dropped(self) -> int:
@@ -75,7 +73,7 @@ class UnblockedStream(io.TextIOBase):
                 self._waiting.append((line, self._dropped))
             if self._is_idle:
                 self._is_idle = False
-                os.eventfd_write(self._bell, 1)
+                self._rest.release()
             if not self._has_thread:
                 self._start_thread()
         return len(text)
@@ -110,12 +108,12 @@ class UnblockedStream(io.TextIOBase):
 
     def _write_on(self) -> None:
         while True:
-            os.eventfd_read(self._bell)
+            self._rest.acquire()
             while not self._has_come_to_rest():
                 self._write_next()
 
     def _has_come_to_rest(self) -> bool:
-        """Return whether nothing waits; the next who writes rings the bell then."""
+        """Return whether nothing waits; the next who writes ends the rest then."""
         with self._taking:
             if self._waiting:
                 return False

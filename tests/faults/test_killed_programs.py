@@ -40,7 +40,7 @@ def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}
     assert account.reset == 0
-    assert "a process ended by itself and is started again after a pause" in live.log_text()
+    assert live.logged_line("a process ended by itself and is started again after a pause")
     seen = "gatebell_worker_last_seen_timestamp_seconds "
     wait_until(lambda: seen in requests.get(f"{live.url}/metrics", timeout=10).text)
 
@@ -58,7 +58,7 @@ def test_a_worker_that_hangs_is_started_again_and_nobody_is_kept_waiting(
         answers.wait_for(20)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}
-    assert '"message":"a process shows no sign of life: it is killed"' in live.log_text()
+    assert live.logged_line('"message":"a process shows no sign of life: it is killed"')
 
 
 def has_started(live: LiveGatebell) -> bool:
@@ -75,7 +75,7 @@ def test_a_web_server_that_was_killed_comes_back_and_the_worker_goes_on(live: Li
     wait_until(lambda: pids_of(live, "-m gunicorn") not in ([], [server]))
     wait_until(lambda: answers_again(live))
     assert pids_of(live, "web.jobs.worker") == [worker]
-    assert '"program":"web"' in live.log_text()
+    assert live.logged_line('"program":"web"')
 
 
 def answers_again(live: LiveGatebell) -> bool:

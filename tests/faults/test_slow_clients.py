@@ -191,7 +191,7 @@ def test_where_all_places_are_taken_whoever_is_silent_makes_room(
         bystander(live) as other,
     ):
         other.is_served()
-        assert "connections are taken: those that wait longest are closed" in live.log_text()
+        assert live.logged_line("connections are taken: those that wait longest are closed")
 
 
 @pytest.mark.parametrize(

@@ -60,17 +60,18 @@ class _Run:
         self.process: subprocess.Popen[bytes] | None = None
         self.starts_at = self._started_at = monotonic()
         self._pause = _FIRST_PAUSE_SECONDS
+        self._signs = None if program.watchdog_seconds is None else NotifySocket()
         #: When the next sign of life is due.
         self._due_at = float("inf")
 
-    def start(self, notify_address: str) -> int:
+    def start(self) -> int:
         """Start the program in a session of its own and return the process id."""
-        is_watched = self.program.watchdog_seconds is not None
-        self._due_at = monotonic() + _START_SECONDS if is_watched else float("inf")
+        environment = None
+        if self._signs is not None:
+            self._due_at = monotonic() + _START_SECONDS
+            environment = environment_with("NOTIFY_SOCKET", self._signs.address)
         self.process = subprocess.Popen(  # noqa: S603 - our own words
-            self.program.command,
-            start_new_session=True,
-            env=environment_with("NOTIFY_SOCKET", notify_address) if is_watched else None,
+            self.program.command, start_new_session=True, env=environment
         )
         self._started_at = monotonic()
         return self.process.pid
@@ -82,10 +83,10 @@ class _Run:
             return self.process.returncode < 0 or self._has_run_for_long()
         return self.program.when_ended is WhenEnded.RESTART
 
-    def note_signs(self, senders: set[int]) -> None:
+    def note_signs(self) -> None:
         """Note whether it has shown a sign of life."""
         limit = self.program.watchdog_seconds
-        if limit is not None and self.process is not None and self.process.pid in senders:
+        if limit is not None and self._signs is not None and self._signs.has_received():
             self._due_at = monotonic() + limit
 
     def end_if_it_hangs(self) -> None:
@@ -97,6 +98,11 @@ class _Run:
             self._due_at = float("inf")
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Give up what waits for signs of life."""
+        if self._signs is not None:
+            self._signs.close()
 
     def _has_run_for_long(self) -> bool:
         return monotonic() - self._started_at >= _LONG_LIFE_SECONDS
@@ -125,7 +131,6 @@ class Supervisor:
         self._runs = [_Run(name, program) for name, program in programs.items()]
         self._patience = patience
         self._watchdog = Watchdog(patience=patience)
-        self._signs = NotifySocket()
         self._told_to_stop = Event()
         self._told_twice = Event()
 
@@ -141,7 +146,8 @@ class Supervisor:
             _log.critical("a process ended by itself: all are stopped", extra={"program": ended})
         statuses = self._stop()
         self._watchdog.close()
-        self._signs.close()
+        for run in self._runs:
+            run.close()
         return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
 
     def _remember_signal(self, _number: int, _frame: FrameType | None) -> None:
@@ -152,9 +158,8 @@ class Supervisor:
     def _wait_for_an_end(self) -> str | None:
         while True:
             self._watchdog.ensure_running()
-            senders = self._signs.senders()
             for run in self._runs:
-                run.note_signs(senders)
+                run.note_signs()
                 run.end_if_it_hangs()
                 if not self._goes_on(run):
                     return run.name
@@ -165,7 +170,7 @@ class Supervisor:
         """Start a program if it is due; return whether the others may continue."""
         if run.process is None:
             if monotonic() >= run.starts_at:
-                self._watchdog.add(run.start(self._signs.address))
+                self._watchdog.add(run.start())
             return True
         if run.process.poll() is None:
             return True

@@ -241,6 +241,17 @@ class LiveGatebell:
         """Return everything that was logged so far."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
+    def logged_line(self, words: str) -> str:
+        """Return the first line of the log with these words, once it is written.
+
+        Lines are written after the answer, by a thread.
+        """
+        deadline = monotonic() + 10
+        while not (found := [each for each in self.log_text().splitlines() if words in each]):
+            assert monotonic() < deadline, f"Nothing was logged with {words}."
+            sleep(0.02)
+        return found[0]
+
     def _answers(self) -> bool:
         # Without `requests`: asking it a hundred times takes as long as half of the start.
         place = urlsplit(self.url)
