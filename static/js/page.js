@@ -117,7 +117,7 @@ const UNITS = [
 
 function relative(seconds) {
   const length = Math.abs(seconds);
-  if (length < 10) return "just now";
+  if (length < 10) return seconds < -1 ? "in a moment" : "just now";
   const [size, word] = UNITS.find(([unit]) => length >= unit);
   const number = Math.floor(length / size);
   const words = `${number} ${word}${number === 1 ? "" : "s"}`;

@@ -1,6 +1,7 @@
 """What every page has: exact times, results that stay in view, questions with a way out."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -9,6 +10,7 @@ from tests.browser.doors import have_signed_in
 from tests.support.accounts.people import alice, make_user
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
+from web.pages.filters import relative_time
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -40,6 +42,30 @@ def test_exact_times_need_no_mouse(gatebell: LiveGatebell, page: Page, endpoint:
     expect(second).to_have_text(second.get_attribute("title") or "")
     page.get_by_role("button", name="Relative").click()
     expect(second).to_have_text(RELATIVE)
+
+
+#: Adds a time to the page, so many seconds before the page was made; its script writes the words.
+_ADD_TIME = """
+seconds => {
+  const time = document.createElement("time");
+  const madeAt = Date.parse(document.documentElement.dataset.now);
+  time.dateTime = new Date(madeAt - seconds * 1000).toISOString();
+  time.dataset.relative = "";
+  time.id = `added-${seconds}`;
+  document.getElementById("main").append(time);
+}
+"""
+
+
+def test_a_script_words_times_as_the_server_does(gatebell: LiveGatebell, page: Page) -> None:
+    page.goto(f"{gatebell.url}/users/sign_in")
+    now = datetime.now(UTC)
+    lengths = (-90_000, -150, -6, 3, 150, 4_000, 90_000, 3_000_000, 70_000_000)
+    words = {length: relative_time(now - timedelta(seconds=length), now) for length in lengths}
+    assert (words[-6], words[3]) == ("in a moment", "just now")
+    for length, said in words.items():
+        page.evaluate(_ADD_TIME, length)
+        expect(page.locator(f"#added-{length}")).to_have_text(said)
 
 
 def test_without_scripts_the_exact_time_is_in_the_text(

@@ -34,8 +34,10 @@ _UNITS = (
     (30 * _DAY, "month"),
     (365 * _DAY, "year"),
 )
-#: Below it, clock differences would show "in 2 seconds" for past times.
+#: Below it, seconds are not counted.
 _JUST_NOW = 10
+#: A time that is ahead by less may be past: clocks of hosts differ.
+_CLOCKS_DIFFER = 1
 _KIBI = 1024
 
 #: LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE reverse the order of characters.
@@ -62,10 +64,10 @@ def duration(seconds: float) -> str:
 
 
 def relative_time(moment: datetime, now: datetime) -> str:
-    """Return `3 minutes ago`, `in 2 days` or `just now`; both times are aware."""
+    """Return `3 minutes ago`, `in 2 days`, `just now` or `in a moment`; both times are aware."""
     seconds = (now - moment).total_seconds()
     if abs(seconds) < _JUST_NOW:
-        return "just now"
+        return "in a moment" if seconds < -_CLOCKS_DIFFER else "just now"
     return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
 
 
