@@ -8,7 +8,8 @@ from time import perf_counter_ns
 Clock = Callable[[], datetime]
 #: Gives the microseconds since it was started; no change of the clock disturbs it.
 Stopwatch = Callable[[], int]
-#: The clocks of hosts differ by less.
+#: What was written further ahead of now than this was written by a clock that was wrong. Hosts
+#: agree within two seconds, and a transaction may wait a moment with the time of its beginning.
 CLOCK_TOLERANCE = timedelta(seconds=5)
 
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from domain.alerts.handling.activity import NewEntry, NoteKind
-from domain.clock import date_and_time
+from domain.clock import CLOCK_TOLERANCE, date_and_time
 from domain.durations import duration_text
 from domain.escalations.alerts import AlertInBrief
 from domain.escalations.progress import (
@@ -34,8 +34,6 @@ from domain.notifications.states import PageState
 from domain.silences.muting import Mute, MuteKind
 from models import Escalation, EscalationPage
 
-#: The clocks of two hosts may differ by so much.
-CLOCKS_DIFFER = timedelta(seconds=30)
 #: Pages of which nothing was heard for so long count as failed. It is longer than pages of one
 #: person wait for each other, and an attempt to send one.
 _JUDGE_AFTER = timedelta(seconds=90)
@@ -163,7 +161,7 @@ class Decision:
         """Move all times back if they were written by a clock that was ahead."""
         row = self._row
         ahead = row.decided_at - self._now if row.decided_at else timedelta()
-        if ahead <= CLOCKS_DIFFER:
+        if ahead <= CLOCK_TOLERANCE:
             return
         self._move(Event.CLOCK_BACK)
         place(row, shifted(self._progress, -ahead))

@@ -14,9 +14,10 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import Change, ChangeKind
 from domain.alerts.matching.labels import labels_of
+from domain.clock import CLOCK_TOLERANCE
 from domain.escalations.alerts import AlertInBrief, Surroundings, alerts_in_brief
 from domain.escalations.choosing import Choice, read_routing
-from domain.escalations.decision import CLOCKS_DIFFER, Beginnings
+from domain.escalations.decision import Beginnings
 from domain.escalations.progress import beginning
 from domain.escalations.state import Event, State, after, moved_by
 from domain.escalations.stepping import Work, take_steps
@@ -250,7 +251,7 @@ def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> S
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:
-    is_ahead = Escalation.decided_at > now + CLOCKS_DIFFER, Escalation.next_at.is_not(None)
+    is_ahead = Escalation.decided_at > now + CLOCK_TOLERANCE, Escalation.next_at.is_not(None)
     return or_(Escalation.next_at <= now, and_(*is_ahead))
 
 

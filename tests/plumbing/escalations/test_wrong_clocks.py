@@ -88,6 +88,17 @@ def test_a_step_that_a_clock_ahead_took_does_not_hold_back_the_one_after_it(
     assert ahead(shop) == {}
 
 
+def test_a_clock_that_was_a_few_seconds_ahead_delays_no_step(shop: Escalated) -> None:
+    shop.policy("0s user:alice", "10m user:bob")
+    shop.wait(seconds=20)
+    alert = shop.alert()
+    shop.pass_time()
+    shop.wait(seconds=-20)
+    shop.pass_time(seconds=1)
+    shop.pass_time(minutes=10)
+    assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
 def test_a_contact_that_failed_by_a_clock_ahead_is_tried_again(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
