@@ -23,7 +23,7 @@ from domain.escalations.state import Event, State, after, moved_by
 from domain.escalations.stepping import Work, take_steps
 from domain.escalations.stories import find_stories
 from domain.notifications.paging import pages_became_critical, withdraw_pages
-from models import Escalation, EscalationPage, Page
+from models import Alert, Escalation, EscalationPage, Page
 
 _OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
 _AFTER_FAILURE = timedelta(minutes=1)
@@ -242,11 +242,16 @@ def _go_on(
 def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> Sequence[int]:
     """Return the ids of escalations with something to decide: a step, a mute, an answer.
 
-    It writes nothing. Those that have waited longest come first.
+    It writes nothing. Those of more severe alerts come first, of these those that have waited
+    longest: after an absence, or in a storm, many are due at once.
     """
-    first = Escalation.next_at, Escalation.id
+    first = Alert.severity, Escalation.next_at, Escalation.id
     return session.scalars(
-        select(Escalation.id).where(_is_due(now)).order_by(*first).limit(limit)
+        select(Escalation.id)
+        .join(Alert, Alert.id == Escalation.alert_id)
+        .where(_is_due(now))
+        .order_by(*first)
+        .limit(limit)
     ).all()
 
 
