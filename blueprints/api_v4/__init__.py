@@ -50,27 +50,30 @@ from blueprints.api_v4.silences.maintenance_windows import maintenance_windows
 from blueprints.api_v4.silences.silences import silences
 from blueprints.api_v4.webhooks.webhook_deliveries import webhook_deliveries
 from blueprints.api_v4.webhooks.webhooks import webhooks
-from web.api.ignored_parameters import HEADER
+from web.access.bearer_token import PRIVATE_TOKEN
+from web.api import idempotency, ignored_parameters, sudo
 from web.http.cors import LIMIT_HEADERS, SIMPLE_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.releases import requested
 
 api_v4 = MachineBlueprint(
     "api_v4",
     __name__,
     url_prefix="/api/v4",
     errors=ErrorFormat.API,
-    # The API accepts no cookies, so a script can do no more than the owner of its token.
+    # The API accepts no cookies, so a script can do no more than the owner of its token. It can
+    # send all headers that the API reads, except DPoP: no script elsewhere gets such tokens.
     cross_origin=CorsPolicy(
         methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
         headers=(
             *SIMPLE_HEADERS,
-            *("PRIVATE-TOKEN", "Idempotency-Key", "If-None-Match", "Platform-Release"),
+            *(PRIVATE_TOKEN, sudo.HEADER, idempotency.HEADER, "If-None-Match", requested.HEADER),
         ),
         exposed=(
             *("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page"),
             *("X-Prev-Page", "ETag", "Deprecation", "Sunset"),
             *LIMIT_HEADERS,
-            HEADER,
+            ignored_parameters.HEADER,
         ),
     ),
 )

@@ -5,6 +5,9 @@ from enum import Enum
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from flask import request
 
+#: The header that clients of the API use for personal access tokens.
+PRIVATE_TOKEN = "PRIVATE-TOKEN"  # noqa: S105 - its name
+
 
 class TokenLocation(Enum):
     """A part of a request that can carry a token."""
@@ -15,7 +18,7 @@ class TokenLocation(Enum):
     FORM = "form"
     #: `?access_token=…`
     QUERY = "query"
-    #: `PRIVATE-TOKEN: …`, which clients of the API use for personal access tokens …
+    #: `PRIVATE-TOKEN: …` …
     PRIVATE_HEADER = "private header"
     #: … and `?private_token=…`
     PRIVATE_QUERY = "private query"
@@ -52,7 +55,7 @@ def _tokens_in(location: TokenLocation) -> list[str]:
         is_form = request.method == "POST" and request.mimetype == _FORM
         return request.form.getlist("access_token") if is_form else []
     if location is TokenLocation.PRIVATE_HEADER:
-        return [request.headers.get("PRIVATE-TOKEN", "")]
+        return [request.headers.get(PRIVATE_TOKEN, "")]
     scheme, _, rest = request.headers.get("Authorization", "").partition(" ")
     return [rest.strip()] if scheme.lower() in {"bearer", "dpop"} else []
 

@@ -194,7 +194,8 @@ def test_no_other_answer_can_be_read(gatebell: LiveGatebell, path: str) -> None:
 
 
 API_HEADERS = (
-    "Authorization, PRIVATE-TOKEN, Content-Type, Idempotency-Key, If-None-Match, Platform-Release"
+    "Authorization, PRIVATE-TOKEN, Sudo, Content-Type, Idempotency-Key, If-None-Match, "
+    "Platform-Release"
 )
 LIMIT_HEADERS = (
     *("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"),

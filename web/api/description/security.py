@@ -3,6 +3,7 @@
 from typing import Any
 
 from domain.oauth.scopes import SCOPES
+from web.access.bearer_token import PRIVATE_TOKEN
 
 
 def security_schemes(base_url: str) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def security_schemes(base_url: str) -> dict[str, Any]:
         "private_token": {
             "type": "apiKey",
             "in": "header",
-            "name": "PRIVATE-TOKEN",
+            "name": PRIVATE_TOKEN,
             "description": "The same in the header that clients of GitLab's API send.",
         },
         "client_credentials": _basic("The client_id and the client secret of an application."),
