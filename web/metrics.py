@@ -90,6 +90,7 @@ class AuditStreamMetrics:
     failures: int
     is_failing: bool
     dropped: int
+    set_aside: int
 
 
 class _Counting:
@@ -292,6 +293,11 @@ _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ..
         "gatebell_audit_stream_failing",
         "Whether a destination has accepted no audit event for a day.",
         lambda each: int(each.is_failing),
+    ),
+    (
+        "gatebell_audit_stream_set_aside_events",
+        "Audit events that a destination refused so often that later ones go before them.",
+        lambda each: each.set_aside,
     ),
 )
 

@@ -123,6 +123,12 @@ _FAULTS: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
         {"severity": "high", "instance": "one"},
         "Nobody reads the log of one, and lines are missing",
     ),
+    "a destination refuses audit events": (
+        {'gatebell_audit_stream_set_aside_events{stream="3", instance="one"}': "2x20"},
+        "GatebellAuditEventsSetAside",
+        {"severity": "medium", "stream": "3"},
+        "Audit stream 3 has refused 2 events again and again",
+    ),
     "a host starts again and again": (
         {'process_start_time_seconds{job="gatebell", instance="one"}': "0 1 2 3 4 4 4 4 4 4 4 4"},
         "GatebellRestarts",
@@ -138,6 +144,7 @@ _WELL = {
     "gatebell_prune_last_started_timestamp_seconds": "0+60x120",
     "gatebell_pages_overdue": "0x120",
     "gatebell_times_ahead_of_clock": "0x120",
+    'gatebell_audit_stream_set_aside_events{stream="3"}': "0x120",
     'gatebell_dropped_log_lines_total{reason="unread", instance="one"}': "0x120",
     'process_start_time_seconds{job="gatebell", instance="one"}': "1x120",
     'gatebell_build_info{version="1", instance="one"}': "1x120",

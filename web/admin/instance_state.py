@@ -161,6 +161,7 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
             failures=each.failures,
             is_failing=each.state is DestinationState.FAILING,
             dropped=each.dropped,
+            set_aside=each.set_aside,
         )
         for each in found
     ]

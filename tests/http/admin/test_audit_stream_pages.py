@@ -77,8 +77,9 @@ def test_an_event_that_is_refused_is_shown_until_it_is_sent_again(
 ) -> None:
     browser = signed_in(gatebell, admin)
     page = add(gatebell, browser, receiver.url)
+    stream_id = int(page.url.rpartition("/")[2])
     entry = AuditStreamEntry(
-        stream_id=int(page.url.rpartition("/")[2]),
+        stream_id=stream_id,
         payload={"event_name": "token.revoked", "created_at": "2026-12-01T00:00:00.000Z"},
         message_id=unique("refused"),
         created_at=now(),
@@ -89,9 +90,13 @@ def test_an_event_that_is_refused_is_shown_until_it_is_sent_again(
         session.add(entry)
     page = browser.get(page.url)
     assert "1 event not delivered: the receiver refuses it." in page.text
+    counted = f'gatebell_audit_stream_set_aside_events{{stream="{stream_id}"}}'
+    metrics = f"{gatebell.url}/metrics"
+    assert f"{counted} 1.0\n" in browser.get(metrics).text
     page = press(browser, page, "/resume")
     assert "Waiting events are being sent." in page.text
     assert "not delivered" not in page.text
+    assert f"{counted} 0.0\n" in browser.get(metrics).text
 
 
 def secret_on(page: requests.Response) -> str:
