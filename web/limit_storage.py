@@ -158,9 +158,14 @@ def _mark(key: str) -> int:
     return hash(key) & _MOST
 
 
+def counts_on_host(storage_uri: str) -> bool:
+    """Return whether each host counts for itself, and no store for all of them."""
+    return storage_uri == _IN_MEMORY
+
+
 def storage_configuration(storage_uri: str, trusted_ca_file: Path | None = None) -> dict[str, Any]:
     """Return Flask-Limiter's configuration of the store at RATELIMIT_STORAGE_URI."""
-    if storage_uri == _IN_MEMORY:
+    if counts_on_host(storage_uri):
         return {"RATELIMIT_STORAGE_URI": f"{HostStorage.STORAGE_SCHEME[0]}://"}
     return {
         "RATELIMIT_STORAGE_URI": storage_uri,

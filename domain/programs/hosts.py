@@ -34,6 +34,16 @@ class HostReport:
     clock_lead_ms: int | None
     seen_at: datetime
 
+    @property
+    def place(self) -> str:
+        """Machine and port."""
+        return self.name.rpartition(" ")[0]
+
+    @property
+    def program(self) -> str:
+        """What runs there: `web` or `worker`."""
+        return self.name.rpartition(" ")[2]
+
     def as_json(self) -> dict[str, object]:
         """Return the report as commands print it."""
         return {

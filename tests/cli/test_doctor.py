@@ -10,6 +10,7 @@ import pytest
 from flask import Flask
 
 from domain.mail.outbox import NewMessage, queue_messages
+from domain.programs.hosts import HostReport, record_host_report
 from tests.support.accounts.people import now
 from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
 from tests.support.service.commands import operate
@@ -17,6 +18,7 @@ from tests.support.service.live import LiveGatebell
 from web.commands.doctor_checks.proxies import FORGED, judge_headers
 from web.extensions import db
 from web.sealing.proxy_probes import HEADER, new_probe
+from web.services import services
 from web.settings.reader import Settings
 
 States = dict[str, tuple[str, str]]
@@ -79,6 +81,49 @@ def test_a_pg_dump_that_cannot_make_a_backup_is_told(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     _, found = diagnosis(app)
     assert said in found["backups"][1]
+
+
+def report(app: Flask, name: str) -> None:
+    with app.app_context():
+        told = HostReport(
+            name=name,
+            key_fingerprints=services().keyring.fingerprints,
+            revision="0001",
+            clock_lead_ms=None,
+            seen_at=now(),
+        )
+        record_host_report(told, session=db.session())
+        db.session.commit()
+
+
+def test_web_servers_that_count_rate_limits_separately_are_told(app: Flask) -> None:
+    report(app, "one:8000 web")
+    report(app, "one:8000 worker")
+    report(app, "two:8000 worker")
+    _, found = diagnosis(app)
+    assert found["rate limits"] == (
+        "ok",
+        "Rate limits are counted on this host, and no other one reports.",
+    )
+    report(app, "two:8000 web")
+    _, found = diagnosis(app)
+    state, said = found["rate limits"]
+    assert state == "warning"
+    assert said.startswith("one:8000, two:8000 count rate limits separately, so clients may do 2 ")
+
+
+def test_a_store_of_all_hosts_counts_for_all(
+    settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    store = f"redis://127.0.0.1:{closed_port()}"
+    app = make_app(replace(settings, ratelimit_storage_uri=store))
+    report(app, "one:8000 web")
+    report(app, "two:8000 web")
+    _, found = diagnosis(app)
+    assert found["rate limits"] == (
+        "failed",
+        "RATELIMIT_STORAGE_URI does not answer: each web process counts separately.",
+    )
 
 
 @pytest.mark.one_database("sqlite")

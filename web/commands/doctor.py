@@ -45,6 +45,7 @@ def _checks() -> tuple[Check, ...]:
         Check("proxy", proxies.check_proxy, needs_database=False),
         Check("certificate", keys.check_certificate, needs_database=False),
         Check("rate limits", keys.check_counters, needs_database=False),
+        Check("rate limits", programs.check_separate_counts),
         Check("backups", storage.check_backups),
         Check("git", storage.check_git, needs_database=False),
     )

@@ -12,7 +12,7 @@ from web.admin.security_warnings import security_warnings
 from web.admin.setting_changes import settings_now
 from web.commands.doctor_checks.findings import Finding, failed, ok, warning
 from web.extensions import db
-from web.limit_storage import storage_configuration
+from web.limit_storage import counts_on_host, storage_configuration
 from web.server.bootstrap import FIRST_USERNAME, has_first_password
 from web.server.tls import CertificateFilesError, open_certificate
 from web.services import now, services
@@ -76,8 +76,7 @@ def check_certificate(settings: Settings) -> Iterator[Finding]:
 def check_counters(settings: Settings) -> Iterator[Finding]:
     """Ask the store that rate limits are counted in."""
     url = settings.ratelimit_storage_uri
-    if url.startswith("memory:"):
-        yield ok("Rate limits are counted on this host; other hosts count separately.")
+    if counts_on_host(url):
         return
     made = storage_configuration(url, settings.trusted_ca_file)
     storage = storage_from_string(

@@ -15,6 +15,7 @@ from web.build import running_build
 from web.commands.doctor_checks.findings import Finding, failed, ok, warning
 from web.extensions import db
 from web.jobs.mail import mail_server, sender_of
+from web.limit_storage import counts_on_host
 from web.pages.filters import duration
 from web.services import now
 from web.settings.reader import Settings
@@ -104,6 +105,21 @@ def check_hosts(settings: Settings) -> Iterator[Finding]:
         yield warning(f"Hosts run different releases: {', '.join(sorted(revisions))}.")
     else:
         yield ok(f"Programs that report: {', '.join(each.name for each in present)}.")
+
+
+def check_separate_counts(settings: Settings) -> Iterator[Finding]:
+    """Look whether several hosts count rate limits, each for itself."""
+    if not counts_on_host(settings.ratelimit_storage_uri):
+        return
+    present = list_present(session=db.session(), now=now())
+    places = [each.place for each in present if each.program == "web"]
+    if len(places) > 1:
+        yield warning(
+            f"{', '.join(places)} count rate limits separately, so clients may do {len(places)} "
+            "times as much: set RATELIMIT_STORAGE_URI."
+        )
+    else:
+        yield ok("Rate limits are counted on this host, and no other one reports.")
 
 
 def _words(length: timedelta) -> str:
