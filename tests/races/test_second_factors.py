@@ -2,13 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import pytest
 import requests
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
 
+from models import RecoveryCode
 from tests.http.account.test_sessions import COOKIE, with_cookie
 from tests.races.test_devices import together
-from tests.support.accounts.people import Person, make_user
+from tests.support.accounts.people import Person, database_of, make_user
+from tests.support.alerts.monitoring import wait_until
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import (
     SECURITY,
@@ -127,6 +133,34 @@ def test_of_many_who_renew_their_codes_at_once_one_is_told_those_that_work(
     renew(gatebell, charlie, browsers)
     codes = [told_codes(gatebell, browser)[0] for browser in browsers]
     assert sum(is_let_in(gatebell, charlie, code) for code in codes) == 1
+
+
+@pytest.mark.one_database("postgres")
+def test_of_those_who_replace_the_same_codes_one_is_told_those_that_work(
+    gatebell: LiveGatebell,
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    give_app(gatebell, charlie)
+    browsers = []
+    for code in give_recovery_codes(gatebell, charlie)[:3]:
+        browser, page = give_password(gatebell, charlie)
+        give_code(browser, page, code)
+        browsers.append(browser)
+    with ThreadPoolExecutor(1) as pool, Session(gatebell.engine()) as other:
+        # Until this lets go of the codes, all come as far as they can without waiting.
+        other.execute(select(RecoveryCode).with_for_update())
+        renewed = pool.submit(renew, gatebell, charlie, browsers)
+        wait_until(lambda: waiting_statements(gatebell) == len(browsers), "all wait")
+        other.rollback()
+        renewed.result()
+    codes = [told_codes(gatebell, browser)[0] for browser in browsers]
+    assert sum(is_let_in(gatebell, charlie, code) for code in codes) == 1
+
+
+def waiting_statements(gatebell: LiveGatebell) -> int:
+    """Return how many statements of the service wait for a lock."""
+    with database_of(gatebell) as session:
+        return session.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")) or 0
 
 
 def test_of_many_copies_of_a_cookie_that_renew_codes_at_once_one_stays_signed_in(
