@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.clock import CLOCK_TOLERANCE
 from domain.database.upsert import insert_into
 from domain.errors import InvalidError
 from models import Alert, AlertNote, FlapSetting
@@ -196,7 +197,7 @@ def _flapping(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                Alert.created_at > at - hold,
+                Alert.created_at.between(at - hold, at + CLOCK_TOLERANCE),
                 *(() if settings.holds_critical else (Alert.severity > _CRITICAL,)),
             )
         )
@@ -221,7 +222,7 @@ def _continuing(
     if not settings.reopen_minutes:
         return {}
     window = settings.reopen_minutes * _MINUTE
-    opened = _opened_after(at - window, ids, session=session)
+    opened = _opened_between(at - window, at + CLOCK_TOLERANCE, ids, session=session)
     found: dict[int, Hold] = {}
     # By the id of the earliest alert of each story that is known: the alert that is asked about.
     stories = {alert_id: alert_id for alert_id in opened}
@@ -240,10 +241,13 @@ def _continuing(
     return found
 
 
-def _opened_after(
-    moment: datetime, ids: Sequence[int], *, session: Session
+def _opened_between(
+    first: datetime, last: datetime, ids: Sequence[int], *, session: Session
 ) -> Mapping[int, datetime]:
-    """Return when the open ones of these alerts opened, without those that did so before."""
+    """Return when the open ones of these alerts opened, without those that did so at other times.
+
+    What was opened by a clock that ran ahead waits for nothing.
+    """
     rows = (
         row
         for some in _slices(ids)
@@ -252,7 +256,7 @@ def _opened_after(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                Alert.created_at > moment,
+                Alert.created_at.between(first, last),
             )
         )
     )

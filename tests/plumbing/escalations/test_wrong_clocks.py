@@ -7,8 +7,9 @@ from sqlalchemy import update
 
 from domain.notifications.quiet_hours import QuietHours
 from domain.notifications.recipients import PagingPreferences, change_preferences
+from domain.silences.flapping import FlapSettings, store_settings
 from domain.upkeep.clock_corrections import bring_back, correction_remark, times_ahead
-from models import Contact, Escalation, Page, PageRecipient
+from models import Alert, Contact, Escalation, Page, PageRecipient
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import subjects
@@ -97,6 +98,30 @@ def test_a_clock_that_was_a_few_seconds_ahead_delays_no_step(shop: Escalated) ->
     shop.pass_time(seconds=1)
     shop.pass_time(minutes=10)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
+
+
+def test_an_alert_that_opened_by_a_clock_ahead_is_not_held_until_then(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    with shop.session() as session:
+        wanted = FlapSettings(reopen_minutes=10)
+        store_settings(shop.project_id, wanted, session=session)
+    shop.wait(hours=1)
+    former = shop.alert(fingerprint=b"disk")
+    shop.pass_time()
+    shop.act(former, "acknowledged", by=shop.alice)
+    shop.pass_time()
+    with shop.session() as session:
+        row = session.get_one(Alert, former)
+        row.status, row.ended_at = "resolved", shop.now
+    # It continues the former one, so it pages if it stays open for ten minutes.
+    alert = shop.alert(fingerprint=b"disk")
+    shop.pass_time()
+    assert shop.paged(alert) == []
+    shop.wait(hours=-1)
+    look(shop)
+    shop.pass_time(minutes=1)
+    shop.pass_time(minutes=10)
+    assert shop.paged(alert) == [("alice", 1, 1)]
 
 
 def test_a_contact_that_failed_by_a_clock_ahead_is_tried_again(
