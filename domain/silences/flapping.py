@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import ColumnElement, Row, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.handling.activity import NoteKind
@@ -197,7 +197,7 @@ def _flapping(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                Alert.created_at.between(at - hold, at + CLOCK_TOLERANCE),
+                _opened_since(at - hold, at),
                 *(() if settings.holds_critical else (Alert.severity > _CRITICAL,)),
             )
         )
@@ -222,7 +222,7 @@ def _continuing(
     if not settings.reopen_minutes:
         return {}
     window = settings.reopen_minutes * _MINUTE
-    opened = _opened_between(at - window, at + CLOCK_TOLERANCE, ids, session=session)
+    opened = _opening_times(at - window, ids, at=at, session=session)
     found: dict[int, Hold] = {}
     # By the id of the earliest alert of each story that is known: the alert that is asked about.
     stories = {alert_id: alert_id for alert_id in opened}
@@ -241,13 +241,15 @@ def _continuing(
     return found
 
 
-def _opened_between(
-    first: datetime, last: datetime, ids: Sequence[int], *, session: Session
-) -> Mapping[int, datetime]:
-    """Return when the open ones of these alerts opened, without those that did so at other times.
+def _opened_since(moment: datetime, at: datetime) -> ColumnElement[bool]:
+    """Return that an alert opened after a moment, and not by a clock that ran ahead."""
+    return and_(Alert.created_at > moment, Alert.created_at <= at + CLOCK_TOLERANCE)
 
-    What was opened by a clock that ran ahead waits for nothing.
-    """
+
+def _opening_times(
+    moment: datetime, ids: Sequence[int], *, at: datetime, session: Session
+) -> Mapping[int, datetime]:
+    """Return when the open ones of these alerts opened, without those that did so before."""
     rows = (
         row
         for some in _slices(ids)
@@ -256,7 +258,7 @@ def _opened_between(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                Alert.created_at.between(first, last),
+                _opened_since(moment, at),
             )
         )
     )
