@@ -18,7 +18,7 @@ def shop(settings: Settings) -> Iterator[Escalated]:
     with running_mail_server(Mailbox()) as port:
         made = Escalated(settings, port)
         yield made
-        made.engine.dispose()
+        made.close()
 
 
 def test_both_people_are_paged_again_and_again_for_six_hours(shop: Escalated) -> None:

@@ -32,7 +32,7 @@ def shop(settings: Settings, mailbox: Mailbox) -> Iterator[Escalated]:
     with running_mail_server(mailbox) as port:
         made = Escalated(settings, port)
         yield made
-        made.engine.dispose()
+        made.close()
 
 
 @pytest.fixture

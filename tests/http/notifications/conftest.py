@@ -23,4 +23,4 @@ def pages(settings: Settings, mailbox: Mailbox) -> Iterator[Pages]:
         made = Pages(settings, port)
         made.now = datetime.now(UTC)
         yield made
-        made.engine.dispose()
+        made.close()

@@ -21,4 +21,4 @@ def shop(settings: Settings, mailbox: Mailbox) -> Iterator[Escalated]:
     with running_mail_server(mailbox) as port:
         made = Escalated(settings, port)
         yield made
-        made.engine.dispose()
+        made.close()

@@ -247,7 +247,7 @@ def a_shop(given: Settings) -> Iterator[Escalated]:
     with running_mail_server(Mailbox()) as port:
         made = Escalated(given, port)
         yield made
-        made.engine.dispose()
+        made.close()
 
 
 def test_whatever_happens_somebody_is_due_and_nobody_is_paged_twice(

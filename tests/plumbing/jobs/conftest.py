@@ -26,7 +26,7 @@ def outbox(settings: Settings) -> Iterator[Outbox]:
 def webhooks(app: Flask, settings: Settings) -> Iterator[Webhooks]:
     made = Webhooks(app, settings)
     yield made
-    made.engine.dispose()
+    made.close()
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ OLD_KEY, NEW_KEY = "the key of yesterday, which is long", "the key of tomorrow, 
 def streams(settings: Settings) -> Iterator[Streams]:
     made = Streams(replace(settings, secret_key=OLD_KEY))
     yield made
-    made.engine.dispose()
+    made.close()
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ DOWN = "http://127.0.0.1:1/"
 def streams(settings: Settings) -> Iterator[Streams]:
     made = Streams(settings)
     yield made
-    made.engine.dispose()
+    made.close()
 
 
 def subjects(receiver: Receiver) -> list[str]:

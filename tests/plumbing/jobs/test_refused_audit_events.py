@@ -16,7 +16,7 @@ from web.settings.reader import Settings
 def streams(settings: Settings) -> Iterator[Streams]:
     made = Streams(settings)
     yield made
-    made.engine.dispose()
+    made.close()
 
 
 def subjects(receiver: Receiver) -> list[str]:
@@ -28,8 +28,9 @@ def deliver_for(streams: Streams, stream: StreamView, length: timedelta) -> Stre
     end = streams.now + length
     while streams.now < end:
         streams.deliver()
-        due = streams.state(stream).next_try_at
-        streams.now = min(max(due or streams.now, streams.now + timedelta(seconds=1)), end)
+        state = streams.state(stream)
+        due = state.next_try_at or (streams.now if state.backlog else end)
+        streams.now = min(max(due, streams.now + timedelta(seconds=1)), end)
     return streams.state(stream)
 
 

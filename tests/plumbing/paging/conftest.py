@@ -21,4 +21,4 @@ def pages(settings: Settings, mailbox: Mailbox) -> Iterator[Pages]:
     with running_mail_server(mailbox) as port:
         made = Pages(settings, port)
         yield made
-        made.engine.dispose()
+        made.close()

@@ -14,6 +14,7 @@ from domain.audit.streaming.destinations import NewSecret, StreamView, create_st
 from domain.audit.streaming.streamed_events import stream_event
 from domain.keyring import Keyring
 from models import AuditStreamEntry
+from tests.support.database.kept_loops import KeptLoops
 from web.database.engine import open_engine
 from web.jobs.audit_streams import AuditStreaming
 from web.settings.reader import Settings
@@ -30,8 +31,14 @@ class Streams:
         #: Receivers refuse what was signed long ago or ahead, so a test begins now.
         self.now = datetime.now(UTC)
         self.engine = open_engine(settings)
+        self._kept = KeptLoops()
         self.keyring = Keyring(settings.secret_key)
         self._written = 0
+
+    def close(self) -> None:
+        """Stop the workers, and close the database."""
+        self._kept.close()
+        self.engine.dispose()
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -39,18 +46,17 @@ class Streams:
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             yield session
 
-    @contextmanager
-    def worker(self, **changes: Any) -> Iterator[AuditStreaming]:
+    def worker(self, **changes: Any) -> AuditStreaming:
         """Make a worker, as each host has one."""
-        with AuditStreaming(
-            replace(self.settings, **changes), clock=lambda: self.now, share=lambda: WHOLE_SHARE
-        ) as worker:
-            yield worker
+        return self._make_worker(replace(self.settings, **changes))
+
+    def _make_worker(self, settings: Settings) -> AuditStreaming:
+        return AuditStreaming(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
     def deliver(self, **changes: Any) -> int:
         """Send what is due now; return how many destinations that concerned."""
-        with self.worker(**changes) as worker:
-            return worker.run_due()
+        settings = replace(self.settings, **changes)
+        return self._kept.get("deliveries", settings, self._make_worker).run_due()
 
     def create(self, url: str) -> NewSecret:
         with self.session() as session:

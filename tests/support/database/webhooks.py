@@ -27,6 +27,7 @@ from domain.webhooks.endpoints import (
 from domain.webhooks.log import DeliveryFilter, DeliveryView, list_deliveries
 from models import AlertFollower
 from tests.support.alerts.senders import JSON, item, webhook
+from tests.support.database.kept_loops import KeptLoops
 from tests.support.service.commands import operate
 from web.database.engine import open_engine
 from web.jobs.alert_changes import AlertChanges
@@ -47,6 +48,7 @@ class Webhooks:
         #: Receivers refuse what was signed long ago or ahead, so a test begins now.
         self.now = datetime.now(UTC)
         self.engine = open_engine(settings)
+        self._kept = KeptLoops()
         self.keyring = Keyring(settings.secret_key)
         person = ("users", "create", "alice", "--email", "alice@people.example")
         self.alice = Actor(id=int(operate(app, *person)["id"]), name="alice")
@@ -61,6 +63,11 @@ class Webhooks:
             project_id = get_namespace(f"acme/{name}", session=session).project_id
         assert project_id is not None
         return project_id
+
+    def close(self) -> None:
+        """Stop the workers, and close the database."""
+        self._kept.close()
+        self.engine.dispose()
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -107,24 +114,25 @@ class Webhooks:
             change = StatusChange(status=status, by=self.alice)
             change_status(self.project_id, iid, change, session=session, now=self.now)
 
-    @contextmanager
-    def worker(self, **changes: Any) -> Iterator[WebhookDeliveries]:
+    def worker(self, **changes: Any) -> WebhookDeliveries:
         """Make a worker, as each host has one."""
-        with WebhookDeliveries(
-            replace(self.settings, **changes), clock=lambda: self.now, share=lambda: WHOLE_SHARE
-        ) as worker:
-            yield worker
+        return self._make_worker(replace(self.settings, **changes))
+
+    def _make_worker(self, settings: Settings) -> WebhookDeliveries:
+        return WebhookDeliveries(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
     def queue(self) -> int:
         """Queue messages about what has changed; return how many changes that were."""
-        with AlertChanges(self.settings, clock=lambda: self.now) as loop:
-            return loop.run_due()
+        return self._kept.get("changes", self.settings, self._make_changes).run_due()
+
+    def _make_changes(self, settings: Settings) -> AlertChanges:
+        return AlertChanges(settings, clock=lambda: self.now)
 
     def deliver(self, **changes: Any) -> int:
         """Queue and send what is due; return how many endpoints that concerned."""
         self.queue()
-        with self.worker(**changes) as worker:
-            return worker.run_due()
+        settings = replace(self.settings, **changes)
+        return self._kept.get("deliveries", settings, self._make_worker).run_due()
 
     def state(self, endpoint: EndpointView) -> EndpointView:
         with self.session() as session:

@@ -124,14 +124,21 @@ class Escalated(Pages):
 
     def follow(self) -> None:
         """Handle the changes of alerts that are due, and take the steps that are."""
-        with AlertChanges(self.settings, clock=lambda: self.now) as changes:
-            changes.run_due()
+        self.kept.get("changes", self.settings, self._make_changes).run_due()
         self.take_steps()
 
     def take_steps(self) -> int:
         """Take the steps that are due, and return of how many escalations."""
-        with Escalations(self.settings, clock=lambda: self.now) as steps:
-            return steps.run_due()
+        return self.kept.get("steps", self.settings, self._make_steps).run_due()
+
+    def _make_changes(self, settings: Settings) -> AlertChanges:
+        return AlertChanges(settings, clock=self._clock)
+
+    def _make_steps(self, settings: Settings) -> Escalations:
+        return Escalations(settings, clock=self._clock)
+
+    def _clock(self) -> datetime:
+        return self.now
 
     def raise_severity(self, alert_id: int, severity: int) -> None:
         """Give an alert another severity, as a further report does."""

@@ -23,6 +23,7 @@ from domain.notifications.contacts import (
 from domain.notifications.paging import NewPage, queue_pages, withdraw_pages
 from domain.projects.creation import create_group, create_project
 from models import Alert, AlertNote, Contact, Member, Page, PageMessage, User
+from tests.support.database.kept_loops import KeptLoops
 from tests.support.mail.mail_server import Mailbox
 from web.database.engine import open_engine
 from web.jobs.pages import Paging
@@ -57,6 +58,12 @@ class Pages:
             create_group("acme", reserved=frozenset(), session=session, now=self.now)
         self.project_id = self.project("acme/shop")
         self._iid = 0
+        self.kept = KeptLoops()
+
+    def close(self) -> None:
+        """Stop the workers, and close the database."""
+        self.kept.close()
+        self.engine.dispose()
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -168,25 +175,26 @@ class Pages:
             session.flush()
             withdraw_pages(alert_ids, session=session, now=self.now)
 
-    @contextmanager
-    def worker(self, **changes: Any) -> Iterator[Paging]:
+    def worker(self, **changes: Any) -> Paging:
         """Make a worker, as each host has one."""
-        with Paging(
-            replace(self.settings, **changes), clock=lambda: self.now, share=lambda: 1.0
-        ) as worker:
-            yield worker
+        return self._make_worker(replace(self.settings, **changes))
+
+    def _make_worker(self, settings: Settings) -> Paging:
+        return Paging(settings, clock=lambda: self.now, share=lambda: 1.0)
+
+    def _kept_worker(self, **changes: Any) -> Paging:
+        return self.kept.get("pages", replace(self.settings, **changes), self._make_worker)
 
     def run(self, **changes: Any) -> None:
         """Gather and send what is due now."""
-        with self.worker(**changes) as worker:
-            worker.run_due()
+        self._kept_worker(**changes).run_due()
 
     def run_for(self, seconds: float, **changes: Any) -> None:
         """Let time pass, second by second, with a worker that looks each second."""
-        with self.worker(**changes) as worker:
-            for _ in range(round(seconds)):
-                self.now += timedelta(seconds=1)
-                worker.run_due()
+        worker = self._kept_worker(**changes)
+        for _ in range(round(seconds)):
+            self.now += timedelta(seconds=1)
+            worker.run_due()
 
     def wait(self, **time: float) -> None:
         self.now += timedelta(**time)

@@ -1,0 +1,29 @@
+"""Loops of the worker that a test makes once: each compiles its statements anew."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TypeVar, cast
+
+from web.jobs.loops import Loop
+from web.settings.reader import Settings
+
+Kind = TypeVar("Kind", bound=Loop)
+
+
+class KeptLoops:
+    """The loops of a test, by their kind and settings."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, Settings], Loop] = {}
+        self._stack = ExitStack()
+
+    def get(self, kind: str, settings: Settings, make: Callable[[Settings], Kind]) -> Kind:
+        """Return the loop of a kind with these settings, made if there is none yet."""
+        key = kind, settings
+        if key not in self._made:
+            self._made[key] = self._stack.enter_context(make(settings))
+        return cast("Kind", self._made[key])
+
+    def close(self) -> None:
+        """Stop them."""
+        self._stack.close()
