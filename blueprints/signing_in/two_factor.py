@@ -19,6 +19,7 @@ from domain.accounts.signing_in.sessions import (
     Authentication,
     by_password_and_passkey,
 )
+from domain.accounts.users import lock_account
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import InvalidError, TooManyAttemptsError
 from forms.two_factor import CodeForm, PasskeyResponseForm
@@ -123,8 +124,9 @@ def _prove_with_code(pending: PendingSignIn, typed: str) -> CodeKind:
 
 
 def _go_on(pending: PendingSignIn, methods: tuple[str, ...]) -> ResponseReturnValue:
-    """Sign in, unless the pending sign-in was already used."""
-    if not consume(pending):
+    """Sign in, unless the pending sign-in was already used or has ended meanwhile."""
+    lock_account(pending.user.id, session=db.session())
+    if find_pending_sign_in() is None or not consume(pending):
         return _begin_again()
     return sign_in_as(Authentication(user_id=pending.user.id, methods=methods))
 

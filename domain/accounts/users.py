@@ -295,12 +295,24 @@ def _let_in(
 
 
 def _is_still_the_password(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
-    """Return whether the password is unchanged since before the check.
+    """Return whether the password is unchanged since before the check, and keep it so.
 
     The hash itself may have changed: two sign-ins at once can both rehash it.
     """
-    found = session.get(User, user_id, populate_existing=True)
+    lock_account(user_id, session=session)
+    found = session.get(User, user_id)
     return found is not None and found.password_changed_at == changed_at
+
+
+def lock_account(user_id: int, *, session: Session) -> None:
+    """Read an account again, which nobody else changes until the end of the transaction.
+
+    Without it, a sign-in could rehash the former password over a new one, or open after the new one
+    has closed all others.
+    """
+    # KEY SHARE: inserting a row that refers to the user, such as an audit event, does not wait.
+    unshared = {"key_share": True}
+    session.get(User, user_id, populate_existing=True, with_for_update=unshared)
 
 
 def _is_active_user(user: User | None) -> bool:

@@ -107,7 +107,8 @@ def renew(gatebell: LiveGatebell, person: Person, browsers: list[requests.Sessio
             for browser, page in zip(browsers, pages, strict=True)
         ]
     )
-    assert {answer.status_code for answer in answers} == {302}
+    # A copy of a cookie that was renewed meanwhile is told that it is signed out.
+    assert {answer.status_code for answer in answers} <= {302, 409}
 
 
 def told_codes(gatebell: LiveGatebell, browser: requests.Session) -> list[str]:

@@ -52,10 +52,11 @@ def sign_in_as(authentication: Authentication) -> ResponseReturnValue:
 def renew_this_sign_in() -> None:
     """Renew the cookie of this browser, after a change of what its user signs in with.
 
-    Whoever has copied the cookie is signed out by that, as all other browsers are.
+    Whoever has copied the cookie is signed out by that, as all other browsers are. Raises
+    ConflictError if this browser was signed out meanwhile.
     """
     token = renew_sign_in(
-        get_current_user().sign_in_id, session=db.session(), keyring=services().keyring
+        get_current_user().get_id(), session=db.session(), keyring=services().keyring
     )
     login_user(load_current_user(token))
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.factors.passkey_ceremonies import Assertion
 from domain.accounts.users import ACTIVE, HUMAN, UserView, view_of
-from domain.errors import NotFoundError
+from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from models import SignIn, User
 
@@ -111,12 +111,24 @@ def find_sign_in(
     return LiveSignIn(id=sign_in_id, created_at=created_at, user=view_of(user))
 
 
-def renew_sign_in(sign_in_id: int, *, session: Session, keyring: Keyring) -> str:
-    """Give a sign-in another token for its cookie and return it; copies of the cookie are over."""
+def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
+    """Give a sign-in another token for its cookie and return it; copies of the cookie are over.
+
+    Raises ConflictError if it was renewed or closed meanwhile: of parallel changes, those of other
+    browsers and of copies of the cookie fail.
+    """
     credential = keyring.issue(CredentialType.SIGN_IN)
-    session.execute(
-        update(SignIn).where(SignIn.id == sign_in_id).values(token_digest=credential.digest)
+    digests = keyring.credential_digests(token, CredentialType.SIGN_IN)
+    renewed = session.scalars(
+        update(SignIn)
+        .where(SignIn.token_digest.in_(digests))
+        .values(token_digest=credential.digest)
+        .returning(SignIn.id)
+        .execution_options(synchronize_session=False)
     )
+    if renewed.first() is None:
+        message = "You were signed out meanwhile, and nothing was changed. Sign in again."
+        raise ConflictError(message)
     return credential.clear
 
 

@@ -1,0 +1,83 @@
+"""Many who change one password at once: one of them does, and stays signed in alone."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import requests
+
+from domain.randomness import random_password
+from tests.http.account.test_copied_cookies import COOKIE, SETTINGS
+from tests.http.account.test_sessions import with_cookie
+from tests.races.test_devices import together
+from tests.support.accounts.administration import at_work, id_of
+from tests.support.accounts.people import Person, make_user, open_browser
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import is_signed_in
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+PARALLEL = 5
+ROUNDS = 3
+
+
+def change(
+    gatebell: LiveGatebell, browser: requests.Session, person: Person, new: str
+) -> Callable[[], requests.Response]:
+    """Return what sends the form, whose page is open."""
+    page = browser.get(f"{gatebell.url}{SETTINGS}/security")
+    form = form_with(page, "new_password")
+    given = {"current_password": person.password, "new_password": new, "repeat_password": new}
+    return partial(submit, browser, page, form, **given)
+
+
+def is_let_in(gatebell: LiveGatebell, person: Person, password: str) -> bool:
+    browser = gatebell.http()
+    page = browser.get(f"{gatebell.url}/users/sign_in")
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=person.username, password=password)
+    return answer.status_code == 302
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("are_copies", [True, False])
+def test_of_many_who_change_a_password_at_once_one_does(
+    gatebell: LiveGatebell, *, are_copies: bool
+) -> None:
+    for _ in range(ROUNDS):
+        person = make_user(gatebell)
+        browsers = [open_browser(gatebell, person) for _ in range(PARALLEL)]
+        if are_copies:
+            cookie = browsers[0].cookies[COOKIE]
+            browsers = [with_cookie(gatebell, cookie) for _ in range(PARALLEL)]
+        new = [random_password() for _ in browsers]
+        answers = together([change(gatebell, *each) for each in zip_with(person, browsers, new)])
+        # The others are signed out, told so, or have a wrong password by then.
+        assert {answer.status_code for answer in answers} <= {302, 409, 422}
+        stays = [is_signed_in(gatebell, browser) for browser in browsers]
+        works = [is_let_in(gatebell, person, each) for each in new]
+        assert works == stays
+        assert not is_let_in(gatebell, person, person.password)
+        assert sum(stays) == 1
+
+
+def zip_with(
+    person: Person, browsers: list[requests.Session], new: list[str]
+) -> list[tuple[requests.Session, Person, str]]:
+    return [(browser, person, each) for browser, each in zip(browsers, new, strict=True)]
+
+
+@pytest.mark.both_databases
+def test_an_administrators_reset_holds_against_a_change_at_the_same_time(
+    gatebell: LiveGatebell,
+) -> None:
+    root = at_work(gatebell)
+    for _ in range(ROUNDS):
+        person, new = make_user(gatebell), random_password()
+        thief = open_browser(gatebell, person)
+        page = root.get(f"{gatebell.url}/admin/users/{id_of(gatebell, person)}")
+        reset = partial(submit, root, page, form_to(page, "/reset_password"))
+        changed, done = together([change(gatebell, thief, person, new), reset])
+        assert done.status_code == 302
+        assert changed.status_code in {302, 409, 422}
+        assert not is_signed_in(gatebell, thief)
+        assert not is_let_in(gatebell, person, new)
