@@ -214,6 +214,13 @@ def forget_waiting(user_id: int, *, session: Session, email: str | None = None) 
     return gone.first() is not None
 
 
+def forget_new_address(user_id: int, *, session: Session) -> None:
+    """Let no address wait that is to replace that of the account, as after a new password."""
+    waiting = find_waiting(user_id, session=session)
+    if waiting is not None and waiting.is_new:
+        forget_waiting(user_id, session=session)
+
+
 def tell_of_change(
     user_id: int, former: str, letterhead: Letterhead, *, session: Session, now: datetime
 ) -> None:
@@ -350,7 +357,7 @@ class _Writer:
             f"A new e-mail address for your account at {self.letterhead.instance_name}",
             f"Somebody who is signed in as @{self.user.username} asked to change the e-mail "
             f"address of this account to {email}. It changes when the new address is confirmed."
-            "\n\nIf it was not you, change your password now:\n"
+            "\n\nIf it was not you, change your password now, which also forgets the new address:\n"
             f"{self.letterhead.base_url}/-/user_settings/security",
         )
 

@@ -1,5 +1,6 @@
-"""Ends applications and tokens together with a password change."""
+"""Ends applications, tokens and a wish for another address together with a password change."""
 
+from domain.accounts.email_addresses import forget_new_address
 from domain.oauth.consent.authorized_applications import list_authorized, revoke_everything
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
 from domain.oauth.personal_tokens.tokens import revoke_own_tokens
@@ -18,8 +19,13 @@ def granted_access(user_id: int) -> dict[str, bool]:
 
 
 def end_access(user_id: int, *, applications: bool, tokens: bool) -> dict[str, int]:
-    """End the chosen kinds of access, and return how many there were, for the audit log."""
+    """End the chosen kinds of access, and return how many there were, for the audit log.
+
+    A new e-mail address that waits is forgotten: whoever knew the former password may have asked
+    for it.
+    """
     ended, session, moment = {}, db.session(), now()
+    forget_new_address(user_id, session=session)
     if applications:
         ended["applications_ended"] = revoke_everything(user_id, session=session, now=moment)
     if tokens:

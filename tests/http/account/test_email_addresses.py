@@ -9,13 +9,15 @@ import pytest
 import requests
 from sqlalchemy import func, select, update
 
-from domain.accounts.email_addresses import LINK_LIFETIME
+from domain.accounts.email_addresses import LINK_LIFETIME, find_waiting
+from domain.accounts.users import get_user
 from domain.audit.events import EventKind
 from models import EmailConfirmation, Mail, User
 from tests.http.account.test_account import change_profile
+from tests.http.account.test_copied_cookies import change_password
 from tests.http.api.test_projects_api import script_of
 from tests.races.test_devices import together
-from tests.support.accounts.administration import id_of, root
+from tests.support.accounts.administration import at_work, id_of, press, root
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -124,6 +126,38 @@ def test_a_link_is_for_one_account_and_cannot_be_made_up(mailing: LiveGatebell) 
     assert submit(mallory, page, form_to(page, token)).status_code in {400, 404}
     assert stored(mailing, person) == (person.email, False)
     assert follow(mailing, person, link).status_code == 302
+
+
+@pytest.mark.parametrize("way", ["their own", "an administrator's", "a command's"])
+def test_a_new_password_ends_the_wish_for_another_address(mailing: LiveGatebell, way: str) -> None:
+    person, email = make_user(mailing), new_address()
+    wish(mailing, person, email)
+    assert "which also forgets the new address" in messages_to(mailing, person.email)[0]
+    if way == "their own":
+        change_password(mailing, open_browser(mailing, person), person)
+    elif way == "a command's":
+        mailing.cli("users", "reset-password", person.username)
+    else:
+        press(mailing, f"/admin/users/{id_of(mailing, person)}", "/reset_password")
+    with database_of(mailing) as session:
+        user_id = get_user(person.username, session=session).id
+        assert find_waiting(user_id, session=session) is None
+    assert email not in at_work(mailing).get(f"{mailing.url}/admin/users/{user_id}").text
+
+
+def test_a_new_password_leaves_the_link_for_the_present_address(mailing: LiveGatebell) -> None:
+    person = make_user(mailing)
+    browser = open_browser(mailing, person)
+    page = browser.get(mailing.url + PROFILE)
+    submit(browser, page, form_to(page, "/send_link"))
+    change_password(mailing, browser, person)
+    assert submit_link(browser, link_to(mailing, person.email)).status_code == 302
+    assert stored(mailing, person) == (person.email, True)
+
+
+def submit_link(browser: requests.Session, link: str) -> requests.Response:
+    page = browser.get(link)
+    return submit(browser, page, form_to(page, link.rpartition("/")[2]))
 
 
 def test_a_link_ends_after_days(mailing: LiveGatebell) -> None:
