@@ -8,6 +8,7 @@ from flask import request
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.presented_tokens.dpop import ProofTarget
 from domain.oauth.presented_tokens.key_binding import PresentedToken, check_bound
+from web.http.encoded_references import decoded_reference
 from web.services import services, settings
 
 
@@ -18,7 +19,7 @@ def check_key(found: Bearer, token: str, *, now: datetime) -> None:
     if found.key_thumbprint is None and not is_with_proof:
         return  # an ordinary token, which is nearly all of them
     # The public URL from BASE_URL, never from the Host header.
-    url = f"{settings().base_url}{quote(request.path)}"
+    url = f"{settings().base_url}{quote(decoded_reference(request.path))}"
     presented = PresentedToken(
         target=ProofTarget(request.method, url, token),
         is_with_proof=is_with_proof,

@@ -9,7 +9,14 @@ from sqlalchemy import update
 
 from domain.oauth.presented_tokens.dpop import ALGORITHMS
 from models import Application
-from tests.support.accounts.people import alice, bob, database_of, make_application, signed_in
+from tests.support.accounts.people import (
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_project,
+    signed_in,
+)
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.device_wire import codes, poll_form, press, type_code
 from tests.support.oauth.oauth_wire import (
@@ -164,6 +171,20 @@ def test_an_address_is_the_same_however_it_is_written(gatebell: LiveGatebell) ->
     for other in others:
         headers = prover().showing(token, gatebell.url, htu=other)
         assert_challenged(show_at(gatebell, USER, headers), "invalid_dpop_proof")
+
+
+@pytest.mark.parametrize("slash", ["%2F", "%2f"])
+def test_a_reference_with_an_encoded_slash_is_proved_as_it_is_sent(
+    gatebell: LiveGatebell, slash: str
+) -> None:
+    path = make_project(gatebell, alice(gatebell))
+    code = phone_code(gatebell, scope="read_api")
+    token = pair_in(redeem_with_key(gatebell, phone_application(gatebell), code, prover())).access
+    address = f"/api/v4/projects/{path.replace('/', slash)}"
+    shown = show_at(gatebell, address, prover().showing(token, gatebell.url + address))
+    assert shown.json()["path_with_namespace"] == path
+    other = prover().showing(token, f"{gatebell.url}/api/v4/projects/{path}x")
+    assert_challenged(show_at(gatebell, address, other), "invalid_dpop_proof")
 
 
 def test_the_proof_is_for_the_address_that_clients_know_whatever_host_is_called(
