@@ -17,9 +17,10 @@ from tests.support.accounts.people import (
     alice,
     bob,
     make_application,
+    make_user,
     open_browser,
 )
-from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
+from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem
 from tests.support.oauth.openid_wire import IdToken, checked, keys_at, openid_application
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -126,6 +127,28 @@ def test_nobody_is_sent_on_without_a_hint_or_a_click(gatebell: LiveGatebell) -> 
     assert page.status_code == 200
     assert "You are signed out" in page.text
     assert "client.example" in page.text
+
+
+@pytest.mark.rfc("rfc9700-4.11.2-a")
+def test_a_hint_for_an_application_of_anybody_sends_on_nobody_who_is_not_signed_in(
+    gatebell: LiveGatebell,
+) -> None:
+    # Whoever makes an application has ID tokens for it, and could spread such a link.
+    mallory = make_user(gatebell, name="mallory")
+    client = make_application(gatebell, mallory, scopes="openid")
+    browser = open_browser(gatebell, mallory)
+    code = landing(decide(browser, ask(browser, gatebell, client, scope="openid")))["code"]
+    hint = pair_in(redeem(gatebell, client, code)).answer["id_token"]
+    asked = {"id_token_hint": hint, "post_logout_redirect_uri": CALLBACK, "state": "s"}
+    visitor = gatebell.http()
+    page = at(visitor, end_session(gatebell, **asked))
+    posted = visitor.post(f"{gatebell.url}/oauth/logout", data=asked, allow_redirects=False)
+    for answer in (page, at(visitor, urljoin(posted.url, posted.headers["Location"]))):
+        assert answer.status_code == 200
+        assert "You are signed out" in answer.text
+        assert f'href="{CALLBACK}?state=s"' in answer.text  # for who wants to go there
+    # Who is signed in with that account is signed out, and goes back.
+    assert at(browser, end_session(gatebell, **asked)).headers["Location"] == f"{CALLBACK}?state=s"
 
 
 def assert_refused(gatebell: LiveGatebell, browser: requests.Session, **parameters: str) -> None:

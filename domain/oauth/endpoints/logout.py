@@ -6,7 +6,7 @@ from enum import Enum
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from sqlalchemy.orm import Session
 
-from domain.oauth.clients.applications import find_by_uid
+from domain.oauth.clients.applications import find_by_uid, is_trusted
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
 from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.openid.id_tokens import Audience, InvalidHintError, read_hint
@@ -32,6 +32,8 @@ class LogoutRequest:
     #: Registered by the application.
     redirect_uri: str | None
     state: str | None
+    #: Whether an administrator trusts the application; otherwise any user may have made it.
+    is_trusted: bool = False
 
 
 def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> LogoutRequest:
@@ -45,6 +47,7 @@ def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> 
     return LogoutRequest(
         user_id=hinted.user_id if hinted else None,
         application_name=application.name if application else None,
+        is_trusted=application is not None and is_trusted(application),
         redirect_uri=_redirect_uri(request.value("post_logout_redirect_uri"), application),
         state=request.value("state"),
     )
@@ -85,12 +88,13 @@ def next_step(asked: LogoutRequest, *, user_id: int | None) -> LogoutStep:
 
     Without a hint about the very user that is signed in, the user has to be asked (section 2):
     any page could send the browser here. For the same reason nobody is sent on without a hint
-    or a click.
+    or a click. Where nobody is signed in, a hint proves nothing about this browser: whoever makes
+    an application has ID tokens for it. So only trusted ones are gone on to.
     """
     if user_id is not None:
         return LogoutStep.SIGN_OUT if asked.user_id == user_id else LogoutStep.ASK
     is_hinted = asked.user_id is not None and asked.redirect_uri is not None
-    return LogoutStep.REDIRECT if is_hinted else LogoutStep.SHOW_DONE
+    return LogoutStep.REDIRECT if is_hinted and asked.is_trusted else LogoutStep.SHOW_DONE
 
 
 def return_url(asked: LogoutRequest) -> str | None:
