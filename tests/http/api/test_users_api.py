@@ -9,6 +9,7 @@ import requests
 
 from domain.accounts.roles import Role
 from domain.accounts.users import get_user
+from domain.randomness import random_password
 from tests.support.accounts.administration import last_event, root
 from tests.support.accounts.people import (
     Person,
@@ -264,6 +265,16 @@ def test_an_administrator_changes_what_is_given_and_nothing_else(gatebell: LiveG
     assert last_event(gatebell, name).details["before"] == person.username
     assert call(gatebell, "PUT", path, username="a b").status_code == 400
     assert call(gatebell, "PUT", path, time_zone="Mars").status_code == 400
+
+
+@pytest.mark.both_databases
+def test_a_password_is_not_ignored_where_it_cannot_be_set(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell)
+    path = f"/{id_of(gatebell, person)}"
+    refused = call(gatebell, "PUT", path, name="Somebody Else", password=random_password())
+    assert refused.status_code == 400
+    assert "A password cannot be set here" in refused.text
+    assert call(gatebell, "GET", path).json()["name"] != "Somebody Else"
 
 
 def test_what_would_lock_an_administrator_out_is_a_conflict(gatebell: LiveGatebell) -> None:

@@ -1,8 +1,9 @@
 """Users, and the personal data of one."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, model_validator
 
 from domain.accounts import directory as domain
 from domain.accounts.administration import AccountChange, AccountDetails
@@ -177,6 +178,15 @@ class AccountChangeBody(Body):
     skip_confirmation: bool = False
     #: The same, by the name that GitLab's clients send.
     skip_reconfirmation: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_password(cls, given: Any) -> Any:
+        """Refuse a password: whoever sends one relies on the former one being over."""
+        if isinstance(given, Mapping) and "password" in given:
+            message = "A password cannot be set here. Reset it on the page of the user."
+            raise ValueError(message)
+        return given
 
     @property
     def change(self) -> AccountChange:
