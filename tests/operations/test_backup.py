@@ -147,6 +147,30 @@ def test_only_the_newest_backups_are_kept_and_nothing_else_is_deleted(
     assert names == {"2", "3", "notes", "unfinished", "of another installation"}
 
 
+@pytest.mark.one_database("sqlite")
+def test_a_manifest_of_others_beside_it_ends_no_backup(
+    gatebell: LiveGatebell, tmp_path: Path
+) -> None:
+    back_up(gatebell, tmp_path / "1")
+    shutil.copytree(tmp_path / "1", tmp_path / "odd")
+    manifest = tmp_path / "odd" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "made_at": 5}))
+    back_up(gatebell, tmp_path / "2", "--keep", "1")
+    assert {path.name for path in tmp_path.iterdir()} == {"2", "odd"}
+
+
+@pytest.mark.one_database("sqlite")
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o720, 0o702])
+def test_no_backup_is_written_where_others_could_put_links(
+    gatebell: LiveGatebell, tmp_path: Path, mode: int
+) -> None:
+    place = tmp_path / "backup"
+    place.mkdir()
+    place.chmod(mode)
+    assert "Others can write to" in refusal(gatebell.run_cli("backup", str(place)))
+    assert list(place.iterdir()) == []
+
+
 def test_a_running_service_is_not_replaced(gatebell: LiveGatebell, tmp_path: Path) -> None:
     back_up(gatebell, tmp_path / "backup")
     told = refusal(restore(gatebell, tmp_path / "backup", "--replace"))
@@ -218,10 +242,11 @@ def test_nobody_else_reads_a_backup_whatever_the_umask(
     gatebell: LiveGatebell, tmp_path: Path
 ) -> None:
     for umask in (0, 0o777):
-        directory = tmp_path / f"{umask:o}"
+        directory = tmp_path / f"below {umask:o}" / "backup"
         before = os.umask(umask)
         try:
             back_up(gatebell, directory)
         finally:
             os.umask(before)
         assert stat.S_IMODE((directory / "manifest.json").stat().st_mode) == 0o600
+        assert not directory.parent.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import SIGTERM, signal
+from stat import S_IWGRP, S_IWOTH
 from typing import Any, NoReturn
 
 import click
@@ -109,10 +110,7 @@ def _emptied_on_failure(directory: Path) -> Iterator[None]:
 
     SIGTERM counts as a failure, because systemd sends it.
     """
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if next(directory.iterdir(), None) is not None:
-        message = f"{directory} is not empty: use a new directory for each backup."
-        raise InvalidError(message)
+    _make_own_directory(directory)
     before = signal(SIGTERM, _exit)
     try:
         yield
@@ -125,6 +123,20 @@ def _emptied_on_failure(directory: Path) -> Iterator[None]:
         raise
     finally:
         signal(SIGTERM, before)
+
+
+def _make_own_directory(directory: Path) -> None:
+    """Make a directory to which nobody else can write, or raise InvalidError."""
+    for missing in reversed(directory.parents):
+        missing.mkdir(mode=0o755, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    if next(directory.iterdir(), None) is not None:
+        message = f"{directory} is not empty: use a new directory for each backup."
+        raise InvalidError(message)
+    if directory.stat().st_mode & (S_IWGRP | S_IWOTH):
+        # They could put links there, through which the secret key would be written elsewhere.
+        message = f"Others can write to {directory}: use a new directory, or one of mode 700."
+        raise InvalidError(message)
 
 
 def _exit(number: int, _frame: Any) -> NoReturn:

@@ -90,6 +90,8 @@ class Manifest:
         if said["format"] != _FORMAT:
             message = f"This backup has the format {said['format']}; this release reads {_FORMAT}."
             raise InvalidError(message)
+        if not isinstance(said["made_at"], str):
+            raise TypeError
         files = [BackedUpFile(**each) for each in said["files"]]
         return cls(**{**said, "contents": Contents(**said["contents"]), "files": files})
 
