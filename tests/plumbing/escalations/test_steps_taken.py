@@ -6,14 +6,13 @@ from datetime import UTC, datetime, timedelta
 from threading import Timer
 
 import pytest
-from sqlalchemy import delete, insert, select, text, update
+from sqlalchemy import delete, text, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from domain.accounts.roles import Role
 from domain.errors import ConflictError
 from domain.escalations.policies import PolicyEdit, PolicyView, change_policy, delete_policy
-from domain.escalations.running import BATCH
 from domain.escalations.steps import Plan
 from domain.notifications.contacts import Owner, email_address
 from domain.notifications.quiet_hours import QuietHours
@@ -376,52 +375,6 @@ def test_an_escalation_that_fails_holds_up_no_other(shop: Escalated) -> None:
     shop.wait(minutes=1)
     shop.take_steps()
     assert shop.paged(first) == [("alice", 1, 1), ("bob", 1, 2)]
-
-
-def take_first_batch(shop: Escalated) -> int:
-    """Take the steps that are found at first; return how many."""
-    looks = 0
-
-    def clock() -> datetime:
-        nonlocal looks
-        looks += 1
-        if looks == 2:  # the first look finds the steps, this one takes them
-            steps.is_stopped.set()
-        return shop.now
-
-    with Escalations(shop.settings, clock=clock) as steps:
-        return steps.run_due()
-
-
-@pytest.mark.both_databases
-def test_the_step_of_a_critical_alert_does_not_wait_for_those_of_many_others(
-    shop: Escalated,
-) -> None:
-    shop.policy("0s user:alice", "5m user:bob")
-    others = shop.alerts(2_000, severity=3)
-    critical = shop.alert()
-    with shop.session() as session:
-        (policy,) = session.scalars(select(EscalationPolicy))
-        # Everybody was away, and the critical one is the last that became due.
-        rows = [
-            {
-                "alert_id": alert_id,
-                "project_id": shop.project_id,
-                "state": "running",
-                "policy_id": policy.id,
-                "round": 1,
-                "step": 1,
-                "round_began_at": shop.now - timedelta(hours=1, seconds=-place / 100),
-                "next_at": shop.now - timedelta(minutes=55, seconds=-place / 100),
-                "has_reached": True,
-                "started_at": shop.now - timedelta(hours=1),
-                "decided_at": shop.now - timedelta(hours=1),
-            }
-            for place, alert_id in enumerate([*others, critical])
-        ]
-        session.execute(insert(Escalation), rows)
-    assert take_first_batch(shop) == BATCH
-    assert shop.paged(critical) == [("bob", 1, 2)]
 
 
 @pytest.mark.both_databases

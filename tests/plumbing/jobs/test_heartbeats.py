@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
 from app import create_app
 from domain.alerts.handling.status import StatusChange, change_status
-from domain.clock import system_clock
 from domain.heartbeats.heartbeats import HeartbeatDetails, change_heartbeat
 from domain.heartbeats.schedules import Schedule
 from domain.projects.deletion import delete_project
@@ -21,7 +20,6 @@ from domain.projects.members import get_namespace
 from models import Alert, Delivery, Heartbeat, HeartbeatPing, Project
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
-from web.database.schema import move_to, newest_known_revision
 from web.extensions import db
 from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.deletion import remove_from_database
@@ -248,31 +246,6 @@ def test_an_alert_that_somebody_resolved_opens_again_if_the_job_still_does_not_r
         assert alert.started_at == NOON + timedelta(seconds=800 + 360)
     night.ping()
     assert night.at(1_300) == [f"{MISSED}: resolved"] * 2
-
-
-@pytest.mark.both_databases
-def test_one_that_was_down_before_the_upgrade_is_heard_of_again(night: Night) -> None:
-    night.create("--every", "5m", "--grace", "1m")
-    night.ping()
-    night.at(360)
-    resolve(night)
-    with night.app.app_context():
-        # As the former release left it.
-        db.session.execute(update(Heartbeat).values(due_ms=None))
-        db.session.commit()
-        db.session.remove()
-        db.engine.dispose()
-    night.work()
-    assert night.alerts() == [f"{MISSED}: resolved"]
-    move_to(night.settings, "0067")
-    move_to(night.settings, newest_known_revision())
-    upgraded_at = system_clock()
-    night.now = upgraded_at + 350 * SECOND
-    night.work()
-    assert night.alerts() == [f"{MISSED}: resolved"]
-    night.now = upgraded_at + 361 * SECOND
-    night.work()
-    assert night.alerts() == [f"{MISSED}: resolved", f"{MISSED}: triggered"]
 
 
 def test_an_alert_that_somebody_ignores_stays_ignored(night: Night) -> None:
