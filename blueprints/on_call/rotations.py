@@ -13,7 +13,7 @@ from forms.on_call import RotationForm
 from web.access.marks import get_current_user, project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.on_call.audit import record_schedule_change
+from web.on_call.schedule_changes import follow_change
 from web.on_call.schedule_page import names_to_choose
 from web.services import now
 
@@ -56,6 +56,7 @@ def edit(project: ProjectView, schedule_id: int, rotation_id: int) -> ResponseRe
 @project_member(at_least=Role.MAINTAINER)
 def delete(project: ProjectView, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
     """End a rotation; its past shifts stay as they were."""
+    before = get_schedule(project.id, schedule_id, session=db.session())
     try:
         after = remove_rotation(
             project.namespace, schedule_id, rotation_id, session=db.session(), now=now()
@@ -63,7 +64,7 @@ def delete(project: ProjectView, schedule_id: int, rotation_id: int) -> Response
     except InvalidError as error:
         flash(str(error), "error")
         return _to_schedule(project, schedule_id)
-    record_schedule_change("changed", project, after)
+    follow_change(project, before, after, by_id=get_current_user().id)
     flash("Rotation removed.")
     return _to_schedule(project, schedule_id)
 
@@ -89,8 +90,7 @@ def _put(
     except InvalidError as error:
         form.object_to(_FIELDS.get(error.field, error.field), str(error))
         return False
-    if after != schedule:
-        record_schedule_change("changed", project, after)
+    follow_change(project, schedule, after, by_id=get_current_user().id)
     return True
 
 

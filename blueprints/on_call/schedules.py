@@ -15,6 +15,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.on_call.audit import record_schedule_change
 from web.on_call.deletion import delete_schedule
+from web.on_call.schedule_changes import follow_change
 from web.on_call.schedule_page import asked_grid, schedule_page
 from web.pages.list_query import list_query
 from web.services import now
@@ -73,8 +74,7 @@ def edit(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _form_page(project, form, before)
-    if after != before:
-        record_schedule_change("changed", project, after)
+    follow_change(project, before, after, by_id=get_current_user().id)
     flash("Schedule saved.")
     return redirect(
         url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)

@@ -1,8 +1,12 @@
-"""Tells users by e-mail that somebody else changed their shifts: by a swap or an override."""
+"""Tells users by e-mail that somebody else changed their shifts.
 
-from collections.abc import Callable, Iterable
+That is by a swap, by an override, or by taking them out of a rotation.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -34,9 +38,10 @@ class ShiftChange:
 
     def period(self, start: datetime, end: datetime) -> str:
         """Return a time as messages write it, by the clock of the schedule."""
-        return f"from {self._written(start)} until {self._written(end)}"
+        return f"from {self.written(start)} until {self.written(end)}"
 
-    def _written(self, moment: datetime) -> str:
+    def written(self, moment: datetime) -> str:
+        """Return a moment as messages write it."""
         local = moment.astimezone(zone(self.schedule.time_zone))
         return f"{local:%a %Y-%m-%d %H:%M}"
 
@@ -172,12 +177,64 @@ def tell_of_ended_override(
     )
 
 
+class _Left(NamedTuple):
+    """Users who are not in a rotation any more."""
+
+    name: str
+    user_ids: tuple[int, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _OverrideNotice:
     word: str
     subject: str
     text: Callable[[PersonOnCall, str], str]
     told: tuple[PersonOnCall, ...]
+
+
+def tell_of_removal(
+    before: ScheduleView, change: ShiftChange, *, session: Session, now: datetime
+) -> int:
+    """Queue a message to each user who is in a rotation no more; return how many.
+
+    `before` is the schedule as it was.
+    """
+    removed: dict[int, list[str]] = {}
+    for rotation in _replaced(before, change.schedule):
+        for user_id in rotation.user_ids:
+            removed.setdefault(user_id, []).append(rotation.name)
+
+    def text(person: PersonOnCall, by: str) -> str:
+        names = removed[person.id]
+        which = f"the rotation {names[0]}" if len(names) == 1 else f"the rotations {_all(names)}"
+        return (
+            f"{by} took you out of {which}. You have no shifts there any more, from "
+            f"{change.written(now)} on."
+        )
+
+    named = people(removed, session=session)
+    notice = _Notice(
+        key=f"on-call schedule {before.id} of {before.created_at.isoformat()} at {now.isoformat()}",
+        subject="You were taken out of a rotation",
+        told=tuple(named[each] for each in sorted(named)),
+        text=text,
+    )
+    return _tell(notice, change, session=session, now=now)
+
+
+def _replaced(before: ScheduleView, after: ScheduleView) -> Iterator[_Left]:
+    """Yield who is left out of each rotation that ended: its name and users."""
+    known, kept = ({each.id for each in view.rotations} for view in (before, after))
+    ended = [each for each in before.rotations if each.id not in kept]
+    begun = [each for each in after.rotations if each.id not in known]
+    names = {each.name for each in ended}
+    for rotation in ended:
+        # A rotation that was changed has its name; if that is what changed, it has a new one.
+        following = [each for each in begun if each.name == rotation.name] or [
+            each for each in begun if each.name not in names
+        ]
+        still = {user_id for each in following for user_id in each.user_ids}
+        yield _Left(rotation.name, tuple(set(rotation.user_ids) - still))
 
 
 def _others_on_call(
@@ -250,6 +307,11 @@ def _framed(text: str, person: PersonOnCall, change: ShiftChange) -> str:
         f"-- \n{change.instance_name}, {change.base_url}\n"
         "You receive this message because somebody else changed your on-call shifts.\n"
     )
+
+
+def _all(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}"
 
 
 def _name(person: PersonOnCall) -> str:

@@ -27,6 +27,7 @@ from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.on_call.audit import record_schedule_change
 from web.on_call.deletion import delete_schedule
+from web.on_call.schedule_changes import follow_change
 from web.services import now
 
 #: The command line has all permissions.
@@ -112,8 +113,7 @@ def change_schedule_command(
     wanted = [parse_rotation(each) for each in rotations] or None
     edit = ScheduleEdit(rotations=wanted, **given)
     after = change_schedule(place.namespace, before.id, edit, session=db.session(), now=now())
-    if after != before:
-        record_schedule_change("changed", place, after)
+    follow_change(place, before, after, by_id=None)
     return _shown(after)
 
 

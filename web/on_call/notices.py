@@ -11,7 +11,7 @@ from domain.projects.views import ProjectView
 from web.extensions import db
 from web.services import now, settings
 
-#: An override or a swap.
+#: An override, a swap, or a schedule as it was before.
 Changed = TypeVar("Changed")
 _Taken_contra = TypeVar("_Taken_contra", contravariant=True)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from flask import Blueprint
 
 from domain.database.paging import LARGEST_ID
+from domain.oauth.presented_tokens.bearer import Bearer
 from domain.on_call import schedules as domain
 from domain.on_call.people import people
 from domain.on_call.schedules import ScheduleView
@@ -25,6 +26,7 @@ from web.api.schemas.on_call.on_call_schedules import (
 from web.extensions import db
 from web.on_call.audit import record_schedule_change
 from web.on_call.deletion import delete_schedule
+from web.on_call.schedule_changes import follow_change
 from web.services import now
 
 AT = "/projects/<path:reference>/on_call/schedules"
@@ -74,15 +76,14 @@ def show(project: ProjectView, schedule_id: int) -> OnCallSchedule:
 @on_call_schedules.put(ONE)
 @operation("on_call_schedules.change", body=OnCallScheduleChangeBody, returns=OnCallSchedule)
 def change(
-    project: ProjectView, schedule_id: int, body: OnCallScheduleChangeBody
+    project: ProjectView, schedule_id: int, body: OnCallScheduleChangeBody, bearer: Bearer
 ) -> OnCallSchedule:
     """Change an on-call schedule from now on; past shifts stay as they were."""
     before = domain.get_schedule(project.id, schedule_id, session=db.session())
     after = domain.change_schedule(
         project.namespace, schedule_id, body.edit, session=db.session(), now=now()
     )
-    if after != before:
-        record_schedule_change("changed", project, after)
+    follow_change(project, before, after, by_id=bearer.user_id)
     return _one(project, after)
 
 
