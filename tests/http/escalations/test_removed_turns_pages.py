@@ -1,0 +1,77 @@
+"""The pages of rotations tell those whom a change takes out."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import select
+
+from domain.accounts.roles import Role
+from models import Mail
+from tests.support.accounts.api_caller import ApiCaller, api_caller
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_project,
+    make_user,
+    signed_in,
+)
+from tests.support.accounts.team import give_role
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
+
+
+@pytest.fixture(scope="module")
+def mailing(new_service: NewService) -> Iterator[LiveGatebell]:
+    """A service that sends e-mail; nobody takes it, and the outbox is read."""
+    with running(new_service("sqlite", MAIL_URL="smtp://127.0.0.1:9")) as service:
+        yield service
+
+
+def said_to(service: LiveGatebell, person: Person) -> list[str]:
+    """Return what a user was told about rotations, without line breaks."""
+    about = Mail.subject.startswith("You were taken out of a rotation")
+    with database_of(service) as session:
+        texts = session.scalars(
+            select(Mail.text).where(Mail.recipient == person.email, about).order_by(Mail.id)
+        )
+        return [" ".join(each.split()) for each in texts]
+
+
+def rotation_of(call: ApiCaller, schedule: int) -> int:
+    """Return the number of the only rotation, which a change replaces."""
+    (rotation,) = call.done("GET", f"/on_call/schedules/{schedule}")["rotations"]
+    assert isinstance(rotation["id"], int)
+    return rotation["id"]
+
+
+def test_who_is_taken_out_on_a_page_is_told(mailing: LiveGatebell) -> None:
+    olga, alice, bob = (make_user(mailing, name=name) for name in ("olga", "alice", "bob"))
+    project = make_project(mailing, olga)
+    for each in (alice, bob):
+        give_role(mailing, project, each, Role.DEVELOPER)
+    call = api_caller(mailing, olga, f"/projects/{project.replace('/', '%2F')}")
+    rotation = {"name": "Days", "users": [alice.username, bob.username, olga.username]}
+    body = {"name": "Primary", "time_zone": "UTC", "rotations": [rotation]}
+    schedule = call.done("POST", "/on_call/schedules", json=body, status=201)["id"]
+    browser = signed_in(mailing, olga)
+    at = f"{mailing.url}/{project}/-/on_call/schedules/{schedule}"
+
+    page = browser.get(f"{at}/rotations/{rotation_of(call, schedule)}/edit")
+    form = form_with(page, "users")
+    answer = submit(browser, page, form, users=f"{alice.username}, {olga.username}")
+    assert answer.status_code == 302, answer.text
+    (said,) = said_to(mailing, bob)
+    assert "Olga took you out of the rotation Days." in said
+    assert said_to(mailing, alice) == []
+
+    page = browser.get(at)
+    answer = submit(
+        browser, page, form_to(page, f"/rotations/{rotation_of(call, schedule)}/delete")
+    )
+    assert answer.status_code == 302
+    (said,) = said_to(mailing, alice)
+    assert "Olga took you out of the rotation Days." in said
+    assert len(said_to(mailing, bob)) == 1
+    assert said_to(mailing, olga) == []
