@@ -177,7 +177,7 @@ def tell_of_ended_override(
     )
 
 
-class _Left(NamedTuple):
+class _LeftOut(NamedTuple):
     """Users who are not in a rotation any more."""
 
     name: str
@@ -200,7 +200,7 @@ def tell_of_removal(
     `before` is the schedule as it was.
     """
     removed: dict[int, list[str]] = {}
-    for rotation in _replaced(before, change.schedule):
+    for rotation in _left_out(before, change.schedule):
         for user_id in rotation.user_ids:
             removed.setdefault(user_id, []).append(rotation.name)
 
@@ -222,7 +222,7 @@ def tell_of_removal(
     return _tell(notice, change, session=session, now=now)
 
 
-def _replaced(before: ScheduleView, after: ScheduleView) -> Iterator[_Left]:
+def _left_out(before: ScheduleView, after: ScheduleView) -> Iterator[_LeftOut]:
     """Yield who is left out of each rotation that ended: its name and users."""
     known, kept = ({each.id for each in view.rotations} for view in (before, after))
     ended = [each for each in before.rotations if each.id not in kept]
@@ -234,7 +234,7 @@ def _replaced(before: ScheduleView, after: ScheduleView) -> Iterator[_Left]:
             each for each in begun if each.name not in names
         ]
         still = {user_id for each in following for user_id in each.user_ids}
-        yield _Left(rotation.name, tuple(set(rotation.user_ids) - still))
+        yield _LeftOut(rotation.name, tuple(set(rotation.user_ids) - still))
 
 
 def _others_on_call(
