@@ -36,8 +36,8 @@ _UNITS = (
 )
 #: Below it, seconds are not counted.
 _JUST_NOW = 10
-#: A time that is ahead by less may be past: clocks of hosts differ.
-_CLOCKS_DIFFER = 1
+#: What is ahead by less has happened, by a clock that is a little faster than this one.
+_BARELY_AHEAD = 1
 _KIBI = 1024
 
 #: LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE reverse the order of characters.
@@ -67,7 +67,7 @@ def relative_time(moment: datetime, now: datetime) -> str:
     """Return `3 minutes ago`, `in 2 days`, `just now` or `in a moment`; both times are aware."""
     seconds = (now - moment).total_seconds()
     if abs(seconds) < _JUST_NOW:
-        return "in a moment" if seconds < -_CLOCKS_DIFFER else "just now"
+        return "in a moment" if seconds < -_BARELY_AHEAD else "just now"
     return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
 
 
