@@ -123,6 +123,18 @@ def test_one_process_serves_many_messages_at_once(
     assert len(processes.process_ids) == 1
 
 
+def test_a_service_that_says_nothing_is_told_from_one_that_is_not_there(
+    processes: AppriseProcesses,
+) -> None:
+    with socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"ntfy://127.0.0.1:{silent.getsockname()[1]}/topic?rto=0.3&cto=5"
+        problem = send(processes, url)
+    assert problem is not None
+    assert problem.reason == "ntfy did not respond in time"
+
+
 def test_what_a_service_says_is_told_without_the_secret(
     processes: AppriseProcesses, receiver: Receiver
 ) -> None:
