@@ -4,12 +4,14 @@ from flask import Flask
 from flask.cli import ScriptInfo
 
 from web.commands import gatebell
+from web.garbage import without_collecting
 
 
 def _load_app() -> Flask:
-    from app import create_app  # noqa: PLC0415 - help and completion need no application
+    with without_collecting():
+        from app import create_app  # noqa: PLC0415 - help and completion need no application
 
-    return create_app()
+        return create_app()
 
 
 if __name__ == "__main__":

@@ -90,9 +90,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose the database of each test: one, in turn, or both."""
+    """Choose the database of each test: one, in turn, or both.
+
+    Those that share a running service stand together, so that each process of xdist, which begins
+    with a part of the list, has one to run.
+    """
     is_in_turn = not config.getoption("--every-database")
     items[:] = [item for item in items if _is_wanted(item, is_in_turn=is_in_turn)]
+    items.sort(key=_place_of)
+
+
+def _place_of(item: pytest.Item) -> int:
+    case = getattr(item, "callspec", None)
+    if case is None or "gatebell" not in case.params:
+        return 1
+    return 2 * KINDS.index(str(case.params["gatebell"]))
 
 
 def _is_wanted(item: pytest.Item, *, is_in_turn: bool) -> bool:

@@ -2,6 +2,8 @@
 
 import atexit
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def keep_what_is_loaded() -> None:
@@ -12,4 +14,18 @@ def keep_what_is_loaded() -> None:
     (half a second of a command's two).
     """
     gc.freeze()
+    gc.enable()
     atexit.register(gc.freeze)
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Collect no garbage meanwhile: what loads makes many objects and gives up none.
+
+    It takes a quarter of the time that the application takes to load.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

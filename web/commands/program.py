@@ -13,6 +13,7 @@ from flask.cli import AppGroup
 
 from web.commands.output import add_output_option
 from web.commands.version import version_option
+from web.garbage import without_collecting
 
 _FAILED, _WRONG_USAGE = 1, 2
 
@@ -36,7 +37,8 @@ class Program(AppGroup):
         """Import a command; return None if there is none of this name."""
         if cmd_name in self._places and cmd_name not in self.commands:
             module, _, name = self._places[cmd_name][0].partition(":")
-            command = getattr(import_module(f"web.commands.{module}"), name)
+            with without_collecting():
+                command = getattr(import_module(f"web.commands.{module}"), name)
             add_output_option(command)
             self.commands[cmd_name] = command
         return super().get_command(ctx, cmd_name)

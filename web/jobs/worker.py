@@ -3,6 +3,12 @@
 Run `python -m web.jobs.worker`; several workers may run at once.
 """
 
+import gc
+
+if __name__ == "__main__":
+    # Nothing of what is loaded from here on is garbage; `main` turns the collector on again.
+    gc.disable()
+
 import logging
 import sys
 from collections.abc import Callable, Iterator
