@@ -110,7 +110,8 @@ def test_what_cannot_be_sent_is_told_in_a_sentence(
         assert problem == f"The project {project} has no active HTTP endpoint."
         connect(gatebell, project)
         away = replace(settings, base_url="http://127.0.0.1:9")
-        assert "it refused the connection" in str(monitor.check(away).problem)
+        problem = str(monitor.check(away).problem)
+        assert "could not be given the alert: it refused the connection" in problem
         closed = replace(settings, outgoing_private_addresses="")
         assert "OUTGOING_PRIVATE_ADDRESSES" in str(monitor.check(closed).problem)
         switch.answer = lambda _request: (500, {})
@@ -118,6 +119,9 @@ def test_what_cannot_be_sent_is_told_in_a_sentence(
         assert made.problem is None
         assert "answered 500" in str(made.switch_problem)
         assert "secret" not in str(made.switch_problem)
+        unheard = replace(settings, self_monitor_switch_url="http://127.0.0.1:9/?secret=word")
+        said = str(monitor.check(unheard).switch_problem)
+        assert said == "The dead man's switch could not be told: it refused the connection."
 
 
 @ON_SQLITE

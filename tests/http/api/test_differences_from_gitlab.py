@@ -74,3 +74,14 @@ def test_scopes_that_only_gitlab_has_are_refused(gatebell: LiveGatebell, scope: 
     client = make_application(gatebell, person)
     landed = ask(signed_in(gatebell, person), gatebell, client, scope=scope)
     assert "error=invalid_scope" in landed.headers["Location"]
+
+
+@pytest.mark.spec("C2")
+def test_the_releases_of_the_device_grant_are_named_wherever_it_is_explained(
+    gatebell: LiveGatebell,
+) -> None:
+    words = re.compile(r"[Ii]ntroduced in release 17\.2, on by default from 17\.3")
+    page = signed_in(gatebell, root(gatebell)).get(f"{gatebell.url}/admin/settings").text
+    guide = Path("docs/devices-and-passwords.md").read_text(encoding="utf-8")
+    for text in (page, guide, PAGE):
+        assert words.search(text)
