@@ -51,8 +51,8 @@ def ended_by(marks: Marks, now: datetime) -> Unreachable | None:
     A mark ahead of now was made by a clock that is or was wrong. It counts as one of now, so that
     such a clock never makes a time seem unreachable.
     """
-    known = [min(each, now) for each in (marks.own, *marks.others) if each is not None]
-    if not known or any(now - min(each, now) <= SILENCE for each in marks.others):
+    known = [each for each in (marks.own, *marks.others) if each is not None]
+    if not known or any(now - each <= SILENCE for each in marks.others):
         return None
     # The server was stopped in between, however briefly: what arrived meanwhile found nobody.
     is_restarted = marks.began_at is not None and (
@@ -61,7 +61,7 @@ def ended_by(marks: Marks, now: datetime) -> Unreachable | None:
     last = max(known)
     if now - last <= SILENCE and not is_restarted:
         return None
-    return Unreachable(began_at=last, ended_at=now) if last < now else None
+    return Unreachable(began_at=last, ended_at=now)
 
 
 def mark(
