@@ -50,5 +50,5 @@ def assert_each_was_sent(mailbox: Mailbox, pages: int, *, kills: int) -> None:
     counts = [
         int(subject.split()[1]) if " alerts in " in subject else 1 for subject in first.values()
     ]
-    assert sum(counts) == pages
+    assert sum(counts) == pages, Counter(each[0] for each in mailbox.recipients)
     assert len(mailbox.messages) - len(first) <= kills

@@ -50,8 +50,8 @@ def test_a_full_disk_is_answered_503_until_there_is_room(
                 full = endpoint.send(title="while it is full")
                 form = {"login": "alice", "password": "wrong"}
                 signing_in = requests.post(f"{live.url}/users/sign_in", data=form, timeout=30)
-                alive = requests.get(f"{live.url}/healthz", timeout=10)
-                counted = requests.get(f"{live.url}/metrics", timeout=10)
+                alive = requests.get(f"{live.url}/healthz", timeout=30)
+                counted = requests.get(f"{live.url}/metrics", timeout=30)
                 disk.free(processes)
                 wait_for(live, (200, "ok"))
                 answers.wait_for(20)

@@ -23,8 +23,8 @@ _OLD_KEY = {"SECRET_KEY": OLD}
 #: What a release is made of.
 _CODE = ("app.py", "wsgi.py", "gunicorn.conf.py")
 _PACKAGES = ("blueprints", "domain", "forms", "migrations", "models", "static", "templates", "web")
-#: A commit from before hosts knew of each other, where the history is at hand.
-_FORMER = "82b2875"
+#: The last commit of version 0.1.0, where the history is at hand.
+_FORMER = "f23a7d6a"
 _OF_TOMORROW = '''"""What a later release may add."""
 
 import sqlalchemy as sa

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from threading import Timer
 
 import pytest
 from sqlalchemy import delete, text, update
@@ -392,7 +391,6 @@ def test_a_lock_that_outlasts_the_patience_postpones_no_step(shop: Escalated) ->
         Escalations(impatient, clock=lambda: shop.now) as steps,
     ):
         other.execute(text(lock[shop.engine.dialect.name]))
-        Timer(0.5, other.rollback).start()
         with pytest.raises(OperationalError):
             steps.run_due()
     shop.take_steps()
