@@ -43,7 +43,10 @@ _IN_TURN = (
     *("tests/plumbing/settings/", "tests/operations/"),
 )
 #: `make fuzz` tries so many values where `make test` tries a few (tests/support/wire/garbage.py).
-hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES)
+hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES, deadline=None)
+# No test is timed: machines are busy now and then.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,5 +1,6 @@
 """One critical alert of a project beside a storm of another: its people are paged at once."""
 
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
@@ -109,6 +110,7 @@ def test_a_critical_alert_does_not_wait_for_the_storm_of_another_project(
     storm.shop.engine.dispose()
     # Each in the first transaction that began after it.
     said = f"{took:.2f} s beside {alerts} alerts, pages {ranks}, {before} before the second one"
+    sys.stdout.write(f"\n{said}\n")
     assert ranks[0] <= _BATCH, said
     assert ranks[1] <= before + 3 * _BATCH, said
     # A moment on a machine that has nothing else to do, however large the storm.
