@@ -131,7 +131,7 @@ class World:
 @pytest.fixture(scope="module")
 def world(new_service: NewService) -> Iterator[World]:
     """A service without limits, on which this file alone works."""
-    with running(new_service("sqlite", **NO_LIMITS)) as service:
+    with running(new_service("sqlite", only="web", **NO_LIMITS)) as service:
         made = World(service=service)
         made.projects.update({each: made.new_project(each) for each in VISIBILITIES})
         yield made
