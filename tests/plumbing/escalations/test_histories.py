@@ -69,6 +69,7 @@ class Night(RuleBasedStateMachine):
     @initialize(repeats=integers(0, 2))
     def begin(self, repeats: int) -> None:
         shop = self.shop
+        self.log.clear()
         with shop.session() as session:
             for table in (
                 *(AlertChange, AlertNote, PageMessage, Page, PageBatch, PageRecipient),
@@ -187,7 +188,9 @@ class Night(RuleBasedStateMachine):
     # What holds
 
     def check(self) -> None:
-        assert [each for each in self.log.records if each.levelname == "ERROR"] == []
+        # A message is given up where mail is away for long.
+        errors = [each.message for each in self.log.records if each.levelname == "ERROR"]
+        assert set(errors) <= {"page given up"}
         self._somebody_is_due()
         self._nobody_twice()
         self._silences_are_explained()
