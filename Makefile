@@ -37,7 +37,7 @@ test: $(VENV)/development $(BIN)/gatebell lint ## Check and test everything, on 
 test-both: ## As `make test`, with every test on both databases
 	@$(MAKE) test PYTEST_ARGS="--every-database $(PYTEST_ARGS)"
 
-faults: $(VENV)/development ## Run the fault tests at full size and report (takes minutes)
+faults: $(VENV)/development ## Run the fault tests at full size and report (takes most of an hour)
 	@$(PYTEST) --every-database --capture=no -m "faults_full or not faults_full" tests/faults $(PYTEST_ARGS)
 
 fuzz: $(VENV)/development ## Run the property-based tests with many more examples (takes an hour)

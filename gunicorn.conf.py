@@ -7,7 +7,7 @@ monkey.patch_all()
 
 import gc
 
-# Nothing of what is loaded from here on is garbage; `pre_fork` turns the collector on again.
+# Nothing of what is loaded from here on is garbage; `wsgi.py` turns the collector on again.
 gc.disable()
 
 import logging
@@ -89,7 +89,6 @@ raw_env = [f"PROMETHEUS_MULTIPROC_DIR={_counters}"]
 def pre_fork(_server: Any, _worker: Any) -> None:
     """Leave what was loaded alone: looking for garbage in it would copy it for each process."""
     gc.freeze()
-    gc.enable()
 
 
 def on_starting(server: Any) -> None:

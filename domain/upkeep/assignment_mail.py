@@ -137,10 +137,8 @@ def _alerts(notices: Sequence[AssignmentNotice], *, session: Session) -> _Known:
         )
     )
     return {
-        (user_id, "alerts", alert.id): (
-            *(SEVERITIES[alert.severity].value, alert.title, path, alert.iid),
-        )
-        for user_id, alert, path in rows
+        (user_id, "alerts", row.id): (SEVERITIES[row.severity].value, row.title, path, row.iid)
+        for user_id, row, path in rows
     }
 
 
@@ -155,9 +153,7 @@ def _incidents(notices: Sequence[AssignmentNotice], *, session: Session) -> _Kno
         )
     )
     return {
-        (user_id, "incidents", row.id): (
-            *(_BY_URGENCY[row.urgency].value, row.title, path, row.iid),
-        )
+        (user_id, "incidents", row.id): (_BY_URGENCY[row.urgency].value, row.title, path, row.iid)
         for user_id, row, path in rows
     }
 
