@@ -16,13 +16,12 @@ from typing import Any
 
 from domain.clock import system_clock
 from web.database.start_checks import CannotStartError, check_if_available
-from web.jobs.heartbeat import start_heartbeat
+from web.jobs.job_pulse import start_pulse
 from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
 from web.server.early_signals import hold_signals_while_forking
 from web.server.gevent_worker import DeadlineGeventWorker
-from web.server.memory import return_large_blocks
-from web.server.open_files import allow_connections
+from web.server.process_limits import allow_connections, return_large_blocks
 from web.server.server_log import ServerLog
 from web.server.shared_counters import (
     close_shared_counters,
@@ -118,7 +117,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Start the heartbeat of this host, its marks, and store what the process counts of calls."""
-    start_heartbeat(_settings, "web")
+    start_pulse(_settings, "web")
     extensions = getattr(worker.app.wsgi(), "extensions", {})
     if "gatebell" in extensions:
         connections = extensions["gatebell"].connections

@@ -13,11 +13,13 @@ from tests.support.accounts.people import make_project, make_user, sign_in
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
 
-_PROCESSES, _WORKER_THREADS = 2, 2
+_PROCESSES = 2
+#: Of the worker, at most: its scheduler has one, the periodic jobs share four.
+_OF_THE_WORKER = 24
 #: So many requests for each connection, so that all have had work of both kinds.
 _TURNS = 12
 _COUNT = """
-SELECT coalesce(nullif(application_name, ''), 'the queue') FROM pg_stat_activity
+SELECT application_name FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 
@@ -28,7 +30,6 @@ class ConnectionCount:
 
     processes: int
     pool_size: int
-    worker_threads: int
     #: By what they call themselves.
     found: dict[str, int]
 
@@ -40,17 +41,16 @@ class ConnectionCount:
     @property
     def most(self) -> int:
         """What the formula of docs/capacity.md allows."""
-        return most_connections(self.processes, self.pool_size, self.worker_threads)
+        return most_connections(self.processes, self.pool_size)
 
 
-def most_connections(processes: int, pool_size: int, worker_threads: int) -> int:
+def most_connections(processes: int, pool_size: int) -> int:
     """Return how many connections a host may have at once.
 
     Each web process has a pool for the hot paths and one for pages, one more to ask whether
-    Postgres answers, and one now and then to say that it is there. Each thread of the worker keeps
-    one to the queue and takes one for its work; so does what looks for the time to begin something.
+    Postgres answers, and one now and then to say that it is there.
     """
-    return processes * (pool_size * 2 + 2) + worker_threads * 2 + 2
+    return processes * (pool_size * 2 + 2) + _OF_THE_WORKER
 
 
 def connection_counts(
@@ -70,7 +70,6 @@ def _counted(pool_size: int, directory: Path, database_url: str) -> ConnectionCo
         database_url=database_url,
         WEB_CONCURRENCY=str(_PROCESSES),
         DATABASE_POOL_SIZE=str(pool_size),
-        WORKER_THREADS=str(_WORKER_THREADS),
     )
     live.start()
     try:
@@ -82,9 +81,7 @@ def _counted(pool_size: int, directory: Path, database_url: str) -> ConnectionCo
             found = Counter(name for (name,) in connection.execute(_COUNT))
     finally:
         live.stop()
-    return ConnectionCount(
-        processes=_PROCESSES, pool_size=pool_size, worker_threads=_WORKER_THREADS, found=dict(found)
-    )
+    return ConnectionCount(processes=_PROCESSES, pool_size=pool_size, found=dict(found))
 
 
 def _use_all(

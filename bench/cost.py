@@ -127,11 +127,11 @@ def _connections(costs: Costs) -> Iterator[str]:
         return
     yield "## Connections to Postgres"
     yield ""
-    yield "| web processes | pool of each | threads of the worker | counted | at most |"
-    yield "|--:|--:|--:|---|--:|"
+    yield "| web processes | pool of each | counted | at most |"
+    yield "|--:|--:|---|--:|"
     for each in costs.connections:
         found = ", ".join(f"{count} {name}" for name, count in sorted(each.found.items()))
-        given = f"| {each.processes} | {each.pool_size} | {each.worker_threads}"
+        given = f"| {each.processes} | {each.pool_size}"
         yield f"{given} | {each.total}: {found} | {each.most} |"
     yield ""
 

@@ -78,6 +78,7 @@ class Target:
             "looks": "true" if shot.looks else "false",
             "run": str(run.number),
             "threads": str(self._threads),
+            "answers": str(run.answers),
             "values": _quoted(str(pool) if values else ""),
             "parts": _listed(shot.parts(f"127.0.0.1:{self._port}", sample)),
             "expected": _mapped(shot.expected),

@@ -17,8 +17,8 @@ from bench.alert_bodies import generic_alert
 from bench.load import CONNECTIONS
 from bench.samples import CannotMeasureError, Run, Sample
 from bench.workloads import METRICS_ALERTS, Work
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading.formats import Reading, read_body
+from domain.alerts.formats.base import Reading
+from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.storing import single_alert
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.lifecycle import Action
@@ -98,14 +98,14 @@ def _single(project: PgbenchProject, run: Run) -> str:
     delivery = InboundDelivery(
         project_id=project.project_id,
         integration_id=project.integration_id,
-        format=IntegrationType.HTTP.value,
+        format=HTTP.name,
         sender="127.0.0.1",
         body=body,
         size=len(body),
         received_at=system_clock(),
         stopwatch=start_stopwatch(),
     )
-    parsed = read_body(body, IntegrationType.HTTP, now=delivery.received_at, reading=_READING)
+    parsed = HTTP.read(body, now=delivery.received_at, reading=_READING)
     single_alert.store(parsed, delivery, connection=cast("KeptConnection", noted))
     values = {name: _literal(name, value) for name, value in noted.parameters.items()}
     statement = re.sub(r"(?<!:):(\w+)", lambda found: values[found[1]], noted.statement)
@@ -158,20 +158,21 @@ def _measure(statement: str, project: PgbenchProject, run: Run) -> Sample:
         directory = Path(name)
         script = directory / "script.sql"
         script.write_text(f"\\set n random(1, 9000000000000000)\n{statement}", encoding="utf-8")
-        _run(script, directory, project, run.seconds)
+        _run(script, directory, project, run)
         return _sample(_latencies(directory), run.seconds)
 
 
-def _run(script: Path, directory: Path, project: PgbenchProject, seconds: int) -> None:
+def _run(script: Path, directory: Path, project: PgbenchProject, run: Run) -> None:
     program = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION] / "pgbench"
-    load = ("--client", str(CONNECTIONS), "--jobs", str(_JOBS), "--time", str(seconds))
+    end = ("--transactions", str(run.answers)) if run.answers else ("--time", str(run.seconds))
+    load = ("--client", str(CONNECTIONS), "--jobs", str(_JOBS), *end)
     protocol = ("--no-vacuum", "--protocol", "prepared")
     log = ("--log", "--log-prefix", str(directory / "latencies"))
     done = subprocess.run(
         (program, *protocol, *load, *log, "--file", script, project.url),
         capture_output=True,
         text=True,
-        timeout=seconds + _PATIENCE_SECONDS,
+        timeout=run.seconds + _PATIENCE_SECONDS,
         check=False,
     )
     if done.returncode:

@@ -15,6 +15,8 @@ from bench.workloads import Work
 
 _numbers = itertools.count(1)
 _WARM_SECONDS = 1
+#: So many answers show that something can be measured: more only keep the processors busy.
+_ENOUGH_ANSWERS = 20
 #: Each worker has to have had one.
 _WARM_RUNS = {Work.LARGE: 4}
 
@@ -66,9 +68,9 @@ class Outcome:
         return dict(seen)
 
 
-def next_run(seconds: int) -> Run:
+def next_run(seconds: int, *, answers: int = 0) -> Run:
     """Return a run that is not like any before."""
-    return Run(number=next(_numbers), seconds=seconds)
+    return Run(number=next(_numbers), seconds=seconds, answers=answers)
 
 
 class _Lane:
@@ -105,12 +107,12 @@ class _Lane:
             self._reason = str(error)
         self._before = self._contender.memory()
 
-    def measure(self, seconds: int) -> None:
+    def measure(self, seconds: int, *, answers: int = 0) -> None:
         """Take one sample."""
         if self._reason:
             return
         try:
-            sample = self._measure(self._run(seconds))
+            sample = self._measure(self._run(seconds, answers=answers))
         except NoAnswerError as error:
             self._remark = str(error)
             return
@@ -120,8 +122,8 @@ class _Lane:
         self._samples.append(sample)
         _say(f"  {self._contender.name:<24}{sample.rate:>10.1f}/s  p99 {sample.p99:>8.1f} ms")
 
-    def _run(self, seconds: int) -> Run:
-        return next_run(seconds * self._work.stretch)
+    def _run(self, seconds: int, *, answers: int = 0) -> Run:
+        return next_run(seconds * self._work.stretch, answers=answers)
 
     def outcome(self) -> Outcome:
         """Return what came of it."""
@@ -150,13 +152,13 @@ def measure_all(contenders: Sequence[Contender], options: Options) -> Iterator[O
 
 
 def measure_once(contenders: Sequence[Contender], options: Options) -> Iterator[Outcome]:
-    """Run everything once as it is, for a second."""
+    """Run everything once as it is, for a second at most."""
     for work in options.works:
         _say(work.label)
         lanes = [_Lane(each, work) for each in contenders if work in each.measures]
         for lane in lanes:
             lane.probe()
-            lane.measure(options.seconds)
+            lane.measure(options.seconds, answers=_ENOUGH_ANSWERS)
         yield from (lane.outcome() for lane in lanes)
 
 

@@ -11,6 +11,8 @@ class Run:
     #: Of all runs, so that what must be new is new.
     number: int
     seconds: int
+    #: How many answers are enough for a thread or connection that asks; 0 for all that come.
+    answers: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from tests.support.accounts.people import make_project, make_user, settings_of
 from tests.support.alerts.senders import JSON, Endpoint, connect
 from tests.support.service.live import LiveGatebell, close_app
 from web.database.schema import migrate
-from web.jobs.maintenance import add_up_days
+from web.jobs.retention import add_up_days
 
 _SIZES = """
 SELECT relname, pg_table_size(oid), pg_indexes_size(oid), reltuples::bigint

@@ -41,7 +41,7 @@ from blueprints.integrations.keys import integration_keys
 from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings
 from blueprints.integrations.severity_words import severity_words
-from blueprints.integrations.test_alerts import test_alerts
+from blueprints.integrations.trials import test_alerts
 from blueprints.notifications.acknowledgement import acknowledgement
 from blueprints.notifications.channels import channels
 from blueprints.notifications.contacts import contacts
@@ -61,10 +61,10 @@ from blueprints.on_call.routes import alert_routes
 from blueprints.on_call.schedules import on_call_schedules
 from blueprints.projects.environments import environments
 from blueprints.projects.files import files
-from blueprints.projects.group_places import group_places
+from blueprints.projects.group_settings import group_places
 from blueprints.projects.groups import groups
 from blueprints.projects.invitations import invitations
-from blueprints.projects.project_places import project_places
+from blueprints.projects.project_settings import project_places
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry.notifications import registry_notifications

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.access.scopes import views
 from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError
 from domain.oauth.clients import applications as domain
 from domain.oauth.clients.applications import ApplicationView
 from domain.oauth.clients.secrets import end_secret, list_secrets, renew_secret
 from domain.oauth.clients.views import ApplicationPage, get_page
-from domain.oauth.scopes import views
 from domain.oauth.setting_up.progress import Viewer, progress_of
 from domain.oauth.setting_up.refusals import list_refusals
 from forms.application import ApplicationForm, RenewalForm
@@ -129,8 +129,12 @@ class ApplicationPages:
     def _record(self, kind: EventKind, application: ApplicationView, **more: object) -> None:
         """Record an event, which the owner, if any, can read as well."""
         owner_id = None if application.is_instance_wide else application.owner_id
-        trust = {"trusted": application.trusted} if self.is_administration else {}
-        details = {"application_id": application.uid, **trust, **more}
+        details: dict[str, object] = {"application_id": application.uid}
+        if self.is_administration:
+            details["trusted"] = application.trusted
+        if application.allowed_grants:
+            details["allowed_grants"] = " ".join(application.allowed_grants)
+        details |= more
         record_event(Event(kind=kind, user_id=owner_id, subject=application.name, details=details))
 
     def _show_page(self, application: ApplicationView, renewal: RenewalForm) -> ResponseReturnValue:

@@ -4,9 +4,9 @@ from urllib.parse import urlencode
 
 from flask import Response, request, url_for
 
+from domain.types.reading import read_query
 from web.access.marks import open_to_anyone
 from web.api.description.described import METADATA, Description, described
-from web.api.schemas.reading import read_query
 from web.api.schemas.releases.release_changes import ReleaseFilterQuery
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 from flask import flash, redirect, render_template, session
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
+from domain.access.scopes import ScopeView
 from domain.audit.events import EventKind
 from domain.database.list_queries import one_of
 from domain.errors import InvalidError
 from domain.oauth.personal_tokens import lists, tokens
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES, NewToken, TokenDetails
-from domain.oauth.scopes import ScopeView
 from domain.projects.views import Namespace
 from forms.access_token import AccessTokenForm
 from web.extensions import db

@@ -15,9 +15,9 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from demo.arrangement import Places
 from demo.fortnight import Diary
 from demo.machine import DemoError, Machine
-from demo.places import Places
 from domain.grace_period import GracePeriod
 from domain.oauth.clients.secrets import renew_secret
 from web.extensions import db

@@ -9,7 +9,7 @@ from typing import Any, Self
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from demo.places import Places, Sender
+from demo.arrangement import Places, Sender
 from models import Group, User
 from web.database.engine import open_engine
 from web.instance_files import write_private_file

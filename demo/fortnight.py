@@ -8,11 +8,11 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from demo.arrangement import Places, at
 from demo.bodies import Occurring, check, webhook
 from demo.cast import SHOP
 from demo.catalog import CHECKS, FAULTS, Fault
 from demo.machine import Machine
-from demo.places import Places, at
 
 #: The same fortnight each time, beside the dates.
 _SEED = 20

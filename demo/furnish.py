@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from demo.applications import Applications
+from demo.arrangement import arrange
 from demo.folder import Memory
 from demo.fortnight import DAYS, Diary, Fortnight
 from demo.machine import Machine
-from demo.places import arrange
 from demo.present import Present
 from domain.randomness import random_password
 from web.settings.reader import Settings

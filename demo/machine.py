@@ -26,14 +26,14 @@ from web.extensions import db
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.escalations import Escalations
 from web.jobs.heartbeats import Heartbeats
-from web.jobs.loops import Loop
 from web.jobs.pages import Paging
+from web.jobs.scheduler import Job
 from web.jobs.webhooks import WebhookDeliveries
 from web.services import services
 from web.settings.reader import Settings
 
 #: In the order in which one leads to the next.
-_LOOPS: tuple[type[Loop], ...] = (
+_JOBS: tuple[type[Job], ...] = (
     *(Heartbeats, AlertChanges, Escalations),
     *(Paging, WebhookDeliveries),
 )
@@ -58,8 +58,8 @@ class Machine:
         self._base_url = settings.base_url
         self.app = create_app(settings, clock=lambda: self.now)
         self._stack = ExitStack()
-        self._loops = [
-            self._stack.enter_context(each(settings, clock=lambda: self.now)) for each in _LOOPS
+        self._jobs = [
+            self._stack.enter_context(each(settings, clock=lambda: self.now)) for each in _JOBS
         ]
         self._stack.callback(self._close_app)
 
@@ -123,12 +123,12 @@ class Machine:
         self.now = max(moment, self.now)
 
     def _work(self) -> None:
-        for loop in self._loops:
-            loop.run_due()
+        for job in self._jobs:
+            job.run_due()
 
     def _next_due(self) -> datetime | None:
         """Return when the background worker has something to do next, or None."""
-        with Session(self._loops[0].reading) as session:
+        with Session(self._jobs[0].reading) as session:
             changes = session.scalar(select(AlertChange.id).limit(1)) or session.scalar(
                 select(WebhookIncidentChange.id).limit(1)
             )

@@ -8,9 +8,9 @@ from threading import Event
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
+from demo.arrangement import Places, Sender
 from demo.bodies import Occurring, webhook
 from demo.catalog import FAULTS
-from demo.places import Places, Sender
 from domain.clock import system_clock
 
 _MOST = 4

@@ -5,10 +5,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
+from demo.arrangement import at
 from demo.cast import SHOP
 from demo.catalog import BY_NAME
 from demo.fortnight import DAYS, Fortnight
-from demo.places import at
 
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 _BACKUP_LOG = """\

@@ -17,7 +17,6 @@ from demo.furnish import furnish
 from demo.machine import DemoError
 from demo.telephones import telephones
 from domain.clock import system_clock
-from web.database.queue_tables import make_queue_tables
 from web.database.schema import migrate
 from web.database.start_checks import register_secret_key
 from web.instance_files import make_instance_directory
@@ -59,7 +58,6 @@ def prepare(settings: Settings, *, say: Callable[[str], None]) -> Memory:
         return known
     make_instance_directory(settings.instance_path)
     migrate(settings)
-    make_queue_tables(settings)
     check_is_empty(settings)
     register_secret_key(settings)
     with telephones(port=0, is_loud=False) as port:

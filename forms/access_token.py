@@ -5,9 +5,9 @@ from typing import Any
 from wtforms import DateField, SelectField, SelectMultipleField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, Optional
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
+from domain.access.scopes import BY_NAME
 from domain.oauth.personal_tokens.tokens import LONGEST_DESCRIPTION, LONGEST_NAME, PERSONAL_SCOPES
-from domain.oauth.scopes import BY_NAME
 from forms.base import Form, without_edges
 
 

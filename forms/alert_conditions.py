@@ -7,7 +7,7 @@ from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.alerts.matching.parser import LONGEST_TEXT
 from domain.alerts.reading.incoming import Severity
 from domain.errors import InvalidError
-from forms.base import Form, without_edges
+from forms.base import Form, SomeBody, without_edges
 
 _LONGEST = 2_000
 _TOO_LONG = Length(max=_LONGEST, message=f"At most {_LONGEST} characters.")
@@ -39,17 +39,28 @@ class ConditionsForm(Form):
             "labels": conditions.labels_text,
         }
 
+    def entered(self, body: type[SomeBody]) -> SomeBody:
+        """Return what was entered as a body with conditions; raise InvalidError."""
+        return self.read(body, **self._given())
+
+    def _given(self) -> dict[str, object]:
+        return {
+            "severities": self.severities.data or [],
+            "environments": _names(self.environments.data),
+            "services": _names(self.services.data),
+            "labels": self.labels.data or "",
+        }
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """The names of environments and services, which are separated by commas."""
+        environments, services = _names(self.environments.data), _names(self.services.data)
+        return {"environments": environments, "services": services}
+
     @property
     def conditions(self) -> Conditions:
         """The conditions; raises InvalidError."""
-        return conditions_from(
-            {
-                "severities": self.severities.data or [],
-                "environments": _names(self.environments.data),
-                "services": _names(self.services.data),
-                "labels": self.labels.data or "",
-            }
-        )
+        return conditions_from(self._given())
 
     def has_valid_conditions(self) -> bool:
         """Return whether the conditions can be read, and show what is wrong at its field."""

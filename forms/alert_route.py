@@ -1,21 +1,23 @@
 """The form of a route of alerts."""
 
 from collections.abc import Sequence
+from typing import ClassVar, TypeVar
 
 from wtforms import SelectField, SelectMultipleField, StringField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Length
 
-from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.alerts.reading.incoming import Severity
-from domain.escalations.policies import PolicyView
-from domain.escalations.routes import LONGEST_NAME, RouteDraft, RouteView
+from domain.escalations.types import LONGEST_NAME, AlertRoute, EscalationPolicy, NewRoute
 from forms.base import Form, without_edges
 
 NOBODY = "nobody"
+Route = TypeVar("Route", bound=NewRoute)
 
 
 class AlertRouteForm(Form):
     """Which alerts a route is about, and where they go."""
+
+    fields_of: ClassVar = {"escalation_policy_id": "policy"}
 
     name = StringField(
         "Name",
@@ -33,7 +35,7 @@ class AlertRouteForm(Form):
     labels = TextAreaField("Labels", filters=[without_edges])
     policy = SelectField("Escalation policy", validators=[InputRequired("Choose a policy.")])
 
-    def offer(self, policies: Sequence[PolicyView]) -> "AlertRouteForm":
+    def offer(self, policies: Sequence[EscalationPolicy]) -> "AlertRouteForm":
         """Set the policies to choose from, and return the form."""
         self.policy.choices = [
             *((str(each.id), each.name) for each in policies),
@@ -41,26 +43,15 @@ class AlertRouteForm(Form):
         ]
         return self
 
-    @property
-    def conditions(self) -> Conditions:
-        """The conditions; raises InvalidError."""
-        return conditions_from(
-            {
-                "severities": self.severities.data or [],
-                "environments": _lines(self.environments.data),
-                "services": _lines(self.services.data),
-                "labels": self.labels.data or None,
-            }
-        )
-
-    @property
-    def draft(self) -> RouteDraft:
-        """What was entered; raises InvalidError."""
+    def route(self, body: type[Route]) -> Route:
+        """Return what was entered; raise InvalidError."""
         chosen = self.policy.data
-        return RouteDraft(
-            name=self.name.data or "",
-            conditions=self.conditions,
-            policy_id=None if chosen == NOBODY else int(chosen),
+        return self.read(
+            body,
+            environments=_lines(self.environments.data),
+            services=_lines(self.services.data),
+            labels=self.labels.data or [],
+            escalation_policy_id=None if chosen == NOBODY else chosen,
         )
 
 
@@ -68,16 +59,15 @@ def _lines(text: str | None) -> list[str]:
     return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
-def form_for(route: RouteView) -> AlertRouteForm:
+def form_for(route: AlertRoute) -> AlertRouteForm:
     """Return the form filled with what a route has, for a request that sends none."""
-    conditions = route.conditions
     return AlertRouteForm(
         data={
             "name": route.name,
-            "severities": list(conditions.severities),
-            "environments": "\n".join(conditions.environments),
-            "services": "\n".join(conditions.services),
-            "labels": conditions.labels_text,
-            "policy": str(route.policy_id) if route.policy_id else NOBODY,
+            "severities": route.severities,
+            "environments": "\n".join(route.environments),
+            "services": "\n".join(route.services),
+            "labels": "\n".join(route.labels),
+            "policy": str(route.escalation_policy_id or NOBODY),
         }
     )

@@ -6,10 +6,10 @@ from typing import Self
 from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
 
+from domain.access.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from domain.grace_period import GracePeriod
 from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
 from domain.oauth.clients.redirect_uris import problems_of
-from domain.oauth.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from forms.base import Form, without_edges
 
 

@@ -1,14 +1,19 @@
 """The base of all forms."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from flask_wtf import FlaskForm
+from pydantic import BaseModel
 from wtforms import HiddenField, PasswordField
 from wtforms.validators import ValidationError
 
-from domain.errors import InvalidError
+from domain.errors import InvalidError, InvalidParametersError
+from domain.types.reading import read_body
+
+Result = TypeVar("Result")
+SomeBody = TypeVar("SomeBody", bound=BaseModel)
 
 
 class Form(FlaskForm):
@@ -36,13 +41,45 @@ class Form(FlaskForm):
         shown = [field.name for field in self if not isinstance(field, HiddenField)]
         return bool(self.errors) and not (len(shown) == 1 and set(self.errors) == set(shown))
 
+    #: By what the domain calls a value: the field in which people enter it, if that differs.
+    fields_of: ClassVar[Mapping[str, str]] = {}
+
     def object_to(self, field_name: str, sentence: str) -> None:
         """Add an error of the domain to a field, or to the form if it has no such field."""
+        field_name = self.fields_of.get(field_name, field_name)
         if field_name in self:
             field = self[field_name]
             field.errors = [*field.errors, sentence]
         else:
             self.form_errors.append(sentence)
+
+    def carry_out(self, act: Callable[[], Result]) -> Result | None:
+        """Return what an action returns, or None with the mistakes beside their fields."""
+        if not self.validate():
+            return None
+        try:
+            return act()
+        except InvalidError as error:
+            self.object(error)
+            return None
+
+    def object(self, error: InvalidError) -> None:
+        """Show an error of the domain at the fields that it names."""
+        if isinstance(error, InvalidParametersError):
+            for field, reason in error.problems:
+                label = self[field].label.text if field in self else field
+                self.object_to(field, f"{label} {reason}.")
+        else:
+            self.object_to(error.field, str(error))
+
+    def read(self, body: type[SomeBody], **more: Any) -> SomeBody:
+        """Return what was entered as a body of the domain, or raise InvalidParametersError.
+
+        Fields of the form and of the body with the same name belong together; `more` comes on top.
+        A field that was left empty counts as omitted, except in a text.
+        """
+        entered = {field.name: field.data for field in self if field.name in body.model_fields}
+        return read_body(body, {**entered, **more})
 
 
 @contextmanager

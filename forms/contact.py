@@ -1,14 +1,24 @@
 """Forms for contacts of people, channels of projects, and how people want to be paged."""
 
+from typing import ClassVar
 from zoneinfo import available_timezones
 
 from wtforms import BooleanField, RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length
 
-from domain.notifications.contacts import ContactType
-from domain.notifications.quiet_hours import QuietHours, minutes_of, written_time
+from domain.contacts.types import ContactBody, ContactPreferencesBody
+from domain.notifications.contact_types.base import ContactType
+from domain.notifications.contact_types.registry import (
+    ADDRESS_WORDS,
+    CONTACT_TYPES,
+    contact_type,
+    likely_type,
+)
+from domain.notifications.quiet_hours import written_time
 from domain.notifications.recipients import PagingPreferences
 from forms.base import Form, without_edges
+
+_NO_MAIL = "This service sends no e-mail yet: its administrator has to set MAIL_URL."
 
 
 class ContactForm(Form):
@@ -16,15 +26,15 @@ class ContactForm(Form):
 
     type = RadioField(
         "Type",
-        choices=[(ContactType.EMAIL.value, "Email"), (ContactType.APPRISE.value, "Other service")],
-        default=ContactType.EMAIL.value,
+        choices=[(each.name, each.label) for each in CONTACT_TYPES],
+        default=CONTACT_TYPES[0].name,
         validators=[InputRequired("Choose a type.")],
     )
     address = StringField(
         "Address",
         filters=[without_edges],
         validators=[
-            DataRequired("Enter an e-mail address, or the URL of a service."),
+            DataRequired(f"Enter {ADDRESS_WORDS}."),
             Length(max=1_000, message="An address may have at most 1000 characters."),
         ],
     )
@@ -33,6 +43,28 @@ class ContactForm(Form):
         filters=[without_edges],
         validators=[Length(max=100, message="A label may have at most 100 characters.")],
     )
+
+    @property
+    def chosen_type(self) -> ContactType:
+        """The type that the address is of."""
+        return likely_type(contact_type(self.type.data), self.address.data or "")
+
+    @property
+    def contact(self) -> ContactBody:
+        """What was entered; raises InvalidError."""
+        return self.read(ContactBody, type=self.chosen_type.name)
+
+    @property
+    def example(self) -> str:
+        """Addresses of each type."""
+        return ", or ".join(each.example for each in CONTACT_TYPES)
+
+    def type_help(self, *, sends_mail: bool) -> dict[str, str]:
+        """Return which services each type reaches."""
+        return {
+            each.name: _NO_MAIL if each.uses_mail_server and not sends_mail else each.help
+            for each in CONTACT_TYPES
+        }
 
 
 class CodeForm(Form):
@@ -50,6 +82,8 @@ class CodeForm(Form):
 
 class PagingPreferencesForm(Form):
     """Quiet hours and follow-ups of a person."""
+
+    fields_of: ClassVar = {"starts_at": "quiet_from", "ends_at": "quiet_until"}
 
     quiet_from = StringField("From", filters=[without_edges])
     quiet_until = StringField("Until", filters=[without_edges])
@@ -75,15 +109,15 @@ class PagingPreferencesForm(Form):
         )
 
     @property
-    def preferences(self) -> PagingPreferences:
+    def preferences(self) -> ContactPreferencesBody:
         """The entered preferences; raises InvalidError."""
-        starts, ends = self.quiet_from.data or "", self.quiet_until.data or ""
         quiet = None
-        if starts or ends:
-            quiet = QuietHours(
-                time_zone=self.time_zone.data,
-                starts=minutes_of(starts, field="quiet_from"),
-                ends=minutes_of(ends, field="quiet_until"),
-                lets_critical_through=self.critical_breaks_quiet.data,
-            )
-        return PagingPreferences(quiet_hours=quiet, wants_follow_ups=self.wants_follow_ups.data)
+        if self.quiet_from.data or self.quiet_until.data:
+            quiet = {
+                "starts_at": self.quiet_from.data or "-",
+                "ends_at": self.quiet_until.data or "-",
+                "time_zone": self.time_zone.data,
+                "critical_breaks_quiet_hours": self.critical_breaks_quiet.data,
+            }
+        follow_ups = self.wants_follow_ups.data
+        return self.read(ContactPreferencesBody, quiet_hours=quiet, follow_ups=follow_ups)

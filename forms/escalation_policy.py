@@ -1,7 +1,7 @@
 """The form of an escalation policy: steps with their targets, which work without a script."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from wtforms import (
     BooleanField,
@@ -16,19 +16,18 @@ from wtforms.validators import DataRequired, InputRequired, Length, NumberRange
 
 from domain.durations import duration_text, parse_duration
 from domain.errors import InvalidError
-from domain.escalations.policies import LONGEST_NAME, PolicyView
 from domain.escalations.steps import (
     MOST_REPEATS,
     MOST_STEPS,
     MOST_TARGETS,
     USUAL_PAUSE,
-    NamedStep,
-    Target,
     TargetKind,
 )
+from domain.escalations.types import LONGEST_NAME, EscalationPolicy, NewPolicy
 from forms.base import Form, objections_beside_the_field, without_edges
 
 _USUAL_REPEATS = 2
+Policy = TypeVar("Policy", bound=NewPolicy)
 
 
 class StepForm(PlainForm):
@@ -46,20 +45,18 @@ class StepForm(PlainForm):
             parse_duration(field.data or "")
 
     @property
-    def step(self) -> NamedStep:
-        """The step; raises InvalidError for a target that no page offers."""
-        given = dict.fromkeys(each for each in self.targets.data if each)
-        return NamedStep(
-            after=parse_duration(self.after.data or ""), targets=tuple(map(_target, given))
-        )
+    def given(self) -> dict[str, object]:
+        """What was entered, as a step of a policy is sent; raises InvalidError."""
+        targets = dict.fromkeys(each for each in self.targets.data if each)
+        return {"delay": self.after.data or "", "targets": list(map(_target, targets))}
 
 
-def _target(text: str) -> Target:
+def _target(text: str) -> dict[str, object]:
     kind, _, number = text.partition(":")
     if kind not in set(TargetKind) or not (number.isascii() and number.isdecimal()):
         message = "Choose who is paged from the list."
         raise InvalidError(message, field="steps")
-    return Target(TargetKind(kind), int(number[:18]))
+    return {"type": kind, "id": int(number[:18])}
 
 
 class EscalationPolicyForm(Form):
@@ -92,10 +89,14 @@ class EscalationPolicyForm(Form):
         with objections_beside_the_field():
             parse_duration(field.data or "")
 
-    @property
-    def named_steps(self) -> Sequence[NamedStep]:
-        """The steps; raises InvalidError."""
-        return [entry.form.step for entry in self.steps]
+    def policy(self, body: type[Policy]) -> Policy:
+        """Return what was entered; raise InvalidError."""
+        steps = [entry.form.given for entry in self.steps]
+        for number, step in enumerate(steps, 1):
+            if not step["targets"]:
+                message = f"Step {number}: choose between 1 and {MOST_TARGETS} targets."
+                raise InvalidError(message, field="steps")
+        return self.read(body, steps=steps, default=bool(self.is_default.data))
 
     def changed(self, action: str) -> "EscalationPolicyForm":
         """Return the form after `add_step`, `remove_step:1` or `add_target:1`; steps are from 0."""
@@ -132,7 +133,7 @@ def _with_room(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]:
     return {**step, "targets": [*targets, ""] if is_room else targets}
 
 
-def form_for(policy: PolicyView) -> EscalationPolicyForm:
+def form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
     """Return the form filled with what a policy has, for a request that sends none."""
     return EscalationPolicyForm(
         data={
@@ -140,12 +141,12 @@ def form_for(policy: PolicyView) -> EscalationPolicyForm:
             "steps": [
                 {
                     "after": duration_text(step.after),
-                    "targets": [f"{each.kind.value}:{each.id}" for each in step.targets],
+                    "targets": [each.text for each in step.targets],
                 }
                 for step in policy.steps
             ],
-            "repeats": policy.plan.repeats,
+            "repeats": policy.repeats,
             "repeat_pause": duration_text(policy.plan.pause),
-            "is_default": policy.is_default,
+            "is_default": policy.default,
         }
     )

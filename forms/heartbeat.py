@@ -1,19 +1,21 @@
 """Forms to create and change a heartbeat, and to replace its URL."""
 
 from wtforms import RadioField, SelectField, StringField, TextAreaField
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
 
 from domain.alerts.reading.incoming import Severity
-from domain.durations import duration_text, parse_duration
+from domain.durations import duration_text
 from domain.grace_period import GracePeriod
-from domain.heartbeats.heartbeats import (
+from domain.heartbeats.types import (
     LONGEST_DESCRIPTION,
     LONGEST_ENVIRONMENT,
     LONGEST_NAME,
     SEVERITIES,
-    HeartbeatDetails,
+    Heartbeat,
+    HeartbeatChange,
+    NewHeartbeat,
+    UrlReset,
 )
-from domain.heartbeats.schedules import Schedule
 from forms.base import Form, without_edges
 
 _INTERVAL, _CRON = "interval", "cron"
@@ -61,37 +63,44 @@ class HeartbeatForm(Form):
     )
 
     @classmethod
-    def of(cls, details: HeartbeatDetails) -> "HeartbeatForm":
+    def of(cls, heartbeat: Heartbeat) -> "HeartbeatForm":
         """Return the form of a heartbeat, or of what was posted for it."""
-        schedule = details.schedule
-        return cls(
-            name=details.name,
-            kind=_CRON if schedule.cron else _INTERVAL,
-            every=duration_text(schedule.every) if schedule.every else "",
-            cron=schedule.cron or "",
-            time_zone=schedule.time_zone,
-            grace=duration_text(schedule.grace),
-            severity=details.severity,
-            environment=details.environment,
-            description=details.description,
-        )
+        words = {
+            "kind": _CRON if heartbeat.cron else _INTERVAL,
+            "every": duration_text(heartbeat.every) if heartbeat.every else "",
+            "grace": duration_text(heartbeat.grace),
+        }
+        return cls(data={**dict(heartbeat), **words})
+
+    def validate_every(self, field: StringField) -> None:
+        """Require an interval if that was chosen."""
+        if not self._is_cron and not field.data:
+            raise ValidationError("Enter an interval, such as 5m.")
+
+    def validate_cron(self, field: StringField) -> None:
+        """Require a cron expression if that was chosen."""
+        if self._is_cron and not field.data:
+            raise ValidationError("Enter a cron expression, such as 30 3 * * 1-5.")
 
     @property
-    def details(self) -> HeartbeatDetails:
-        """What was posted; raise InvalidError, naming the field."""
-        is_cron = self.kind.data == _CRON
-        return HeartbeatDetails(
-            name=self.name.data or "",
-            schedule=Schedule(
-                every=None if is_cron else parse_duration(self.every.data or "", field="every"),
-                cron=(self.cron.data or "") if is_cron else None,
-                time_zone=self.time_zone.data or "UTC",
-                grace=parse_duration(self.grace.data or "", field="grace"),
-            ),
-            description=(self.description.data or "").replace("\r\n", "\n"),
-            severity=self.severity.data,
-            environment=self.environment.data or "",
-        )
+    def _is_cron(self) -> bool:
+        return bool(self.kind.data == _CRON)
+
+    def heartbeat(self) -> NewHeartbeat:
+        """Return what was entered; raise InvalidError."""
+        return self.read(NewHeartbeat, **self._chosen())
+
+    def change(self) -> HeartbeatChange:
+        """Return what was entered; raise InvalidError."""
+        return self.read(HeartbeatChange, **self._chosen())
+
+    def _chosen(self) -> dict[str, str]:
+        """Return what was entered of the chosen kind of schedule, and texts as they are stored."""
+        return {
+            **({"every": ""} if self._is_cron else {"cron": ""}),
+            "time_zone": self.time_zone.data or "UTC",
+            "description": (self.description.data or "").replace("\r\n", "\n"),
+        }
 
 
 class ResetUrlForm(Form):
@@ -104,7 +113,6 @@ class ResetUrlForm(Form):
         validators=[InputRequired("Choose how long the old URL stays valid.")],
     )
 
-    @property
-    def chosen(self) -> GracePeriod:
-        """The chosen time."""
-        return GracePeriod.of(str(self.overlap.data))
+    def reset(self) -> UrlReset:
+        """Return what was entered; raise InvalidError."""
+        return self.read(UrlReset, previous_for=self.overlap.data)

@@ -1,13 +1,22 @@
 """The form of an application, for administrators."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from wtforms import BooleanField
+from wtforms import BooleanField, SelectMultipleField
 
+from domain.access.scopes import REGISTRABLE
 from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
-from domain.oauth.scopes import REGISTRABLE
+from domain.oauth.grants.registry import PERMITTED_GRANTS
 from forms.application import ApplicationForm
+
+
+class GrantChoice(NamedTuple):
+    """A grant beside its box."""
+
+    name: str
+    title: str
+    description: str
 
 
 class InstanceApplicationForm(ApplicationForm):
@@ -16,6 +25,10 @@ class InstanceApplicationForm(ApplicationForm):
     #: Only for applications of users; the owner loses the ownership.
     is_instance_wide = BooleanField("Instance-wide")
     trusted = BooleanField("Trusted")
+    allowed_grants = SelectMultipleField(
+        "Grants",
+        choices=[(grant.GRANT_TYPE, grant.PERMISSION) for grant in PERMITTED_GRANTS],
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Offer all scopes."""
@@ -28,7 +41,16 @@ class InstanceApplicationForm(ApplicationForm):
         form = super().of(application)
         if not form.is_submitted():
             form.trusted.data = application.trusted
+            form.allowed_grants.data = list(application.allowed_grants)
         return form
+
+    @property
+    def grant_choices(self) -> tuple[GrantChoice, ...]:
+        """The grants that administrators allow, with their descriptions."""
+        return tuple(
+            GrantChoice(grant.GRANT_TYPE, grant.PERMISSION, grant.PERMISSION_HELP)
+            for grant in PERMITTED_GRANTS
+        )
 
     @property
     def details(self) -> ApplicationDetails:
@@ -37,4 +59,5 @@ class InstanceApplicationForm(ApplicationForm):
             super().details,
             trusted=self.trusted.data,
             is_instance_wide=self.is_instance_wide.data,
+            allowed_grants=tuple(self.allowed_grants.data or ()),
         )

@@ -13,7 +13,7 @@ from wtforms import (
 from wtforms.validators import InputRequired, Length, NumberRange, Optional, ValidationError
 
 from domain.accounts.names import LONGEST_NAME
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.registry import FORMATS, INTEGRATION_TYPES
 from domain.alerts.integrations.integrations import (
     LONGEST_SILENCE,
     LONGEST_URL,
@@ -89,11 +89,33 @@ class NewIntegrationForm(IntegrationForm):
 
     type = SelectField(
         "Type",
-        choices=[(kind.value, kind.label) for kind in IntegrationType],
-        default=IntegrationType.HTTP.value,
+        choices=[(each.name, each.label) for each in INTEGRATION_TYPES],
+        default=FORMATS[0].name,
     )
     #: A payload of the sender, which the mapping is proposed for.
     sample = HiddenField(id="sample-json")
+
+    @property
+    def type_help(self) -> str:
+        """What each type takes."""
+        return " ".join(each.help for each in INTEGRATION_TYPES)
+
+    @property
+    def api_url_help(self) -> str:
+        """What the API URL is for, by the types that have one."""
+        uses = [f"{each.label}: {each.api_url.help}" for each in INTEGRATION_TYPES if each.api_url]
+        return " ".join([*uses, "Other types have none."])
+
+    @property
+    def types_that_need_a_url(self) -> str:
+        """Their names, separated by spaces."""
+        needed = (each for each in INTEGRATION_TYPES if each.api_url and each.api_url.refusal)
+        return " ".join(each.name for each in needed)
+
+    @property
+    def usual_urls(self) -> dict[str, str]:
+        """The usual API URL of each type that has one, or an empty text."""
+        return {each.name: each.api_url.usual or "" for each in INTEGRATION_TYPES if each.api_url}
 
 
 class SampleForm(Form):

@@ -14,10 +14,9 @@ from wtforms import (
 )
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, Optional
 
-from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.alerts.reading.incoming import Severity
-from domain.durations import duration_text, parse_duration
-from domain.silences.recurrence import (
+from domain.durations import duration_text
+from domain.maintenance_windows.recurrence import (
     LARGEST_INTERVAL,
     WEEKDAYS,
     Frequency,
@@ -26,7 +25,7 @@ from domain.silences.recurrence import (
     monthly_by_weekday,
     parse_rule,
 )
-from domain.silences.windows import LONGEST_NAME, NewWindow, WindowView
+from domain.maintenance_windows.types import LONGEST_NAME, MaintenanceWindow, NewWindow
 from forms.base import Form, without_edges
 
 ONCE, DAILY, WEEKLY, RULE = "once", "daily", "weekly", "rule"
@@ -87,17 +86,18 @@ class MaintenanceWindowForm(Form):
     services = TextAreaField("Services")
     labels = TextAreaField("Labels", filters=[without_edges])
 
-    @property
-    def wanted(self) -> NewWindow:
-        """What was entered; raises InvalidError."""
+    def window(self) -> NewWindow:
+        """Return what was entered; raise InvalidError."""
         local_start = cast("datetime", self.starts_at.data)
-        return NewWindow(
-            name=self.name.data or "",
-            local_start=local_start,
-            length=parse_duration(self.duration.data or "", field="duration"),
-            time_zone=self.time_zone.data or "",
-            recurrence=self._recurrence(local_start.date()),
-            conditions=self._conditions,
+        recurrence = self._recurrence(local_start.date())
+        return self.read(
+            NewWindow,
+            starts_at=local_start.isoformat(),
+            rule=recurrence.rule if recurrence else "",
+            severities=self.severities.data or [],
+            environments=_lines(self.environments.data),
+            services=_lines(self.services.data),
+            labels=self.labels.data or [],
         )
 
     def _recurrence(self, first: date) -> Recurrence | None:
@@ -116,36 +116,25 @@ class MaintenanceWindowForm(Form):
             until=until,
         )
 
-    @property
-    def _conditions(self) -> Conditions:
-        return conditions_from(
-            {
-                "severities": self.severities.data or [],
-                "environments": _lines(self.environments.data),
-                "services": _lines(self.services.data),
-                "labels": self.labels.data or None,
-            }
-        )
-
 
 def _lines(text: str | None) -> list[str]:
     return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
-def form_of(window: WindowView) -> MaintenanceWindowForm:
+def form_of(window: MaintenanceWindow) -> MaintenanceWindowForm:
     """Return the form of a window, or what was sent of it."""
-    conditions, times = window.conditions, window.times
+    recurrence = parse_rule(window.rule) if window.rule else None
     return MaintenanceWindowForm(
         data={
             "name": window.name,
-            "starts_at": times.local_start,
-            "time_zone": times.time_zone,
-            "duration": duration_text(times.length),
-            **_repeats_of(times.recurrence, times.local_start.date()),
-            "severities": list(conditions.severities),
-            "environments": "\n".join(conditions.environments),
-            "services": "\n".join(conditions.services),
-            "labels": conditions.labels_text,
+            "starts_at": window.local_start,
+            "time_zone": window.time_zone,
+            "duration": duration_text(window.duration),
+            **_repeats_of(recurrence, window.local_start.date()),
+            "severities": window.severities,
+            "environments": "\n".join(window.environments),
+            "services": "\n".join(window.services),
+            "labels": "\n".join(window.labels),
         }
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 from wtforms import SelectField, StringField
 from wtforms.validators import DataRequired, Length
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.errors import InvalidError
 from domain.projects.member_roles import MemberRoleView
 from domain.projects.views import MemberView

@@ -3,8 +3,8 @@
 from wtforms import SelectField, SelectMultipleField, StringField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Length
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.projects.member_roles import (
     HIGHEST_BASE,
     LONGEST_DESCRIPTION,

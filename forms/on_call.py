@@ -24,9 +24,9 @@ from wtforms.validators import (
 )
 
 from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.notation import WEEKDAYS, parse_restriction, written_time
 from domain.on_call.plans import RotationPlan
 from domain.on_call.restrictions import Restriction
+from domain.on_call.rotation_syntax import WEEKDAYS, parse_restriction, written_time
 from domain.on_call.rotations import HIGHEST_LAYER, NewRotation
 from domain.on_call.schedules import (
     LONGEST_DESCRIPTION,

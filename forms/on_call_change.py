@@ -9,7 +9,7 @@ from wtforms.validators import InputRequired
 
 from domain.on_call.overrides import NewOverride
 from domain.on_call.schedules import ScheduleView
-from domain.on_call.shown import Shift
+from domain.on_call.shifts import Shift
 from domain.on_call.swaps import NewSwap
 from domain.time_zones import instant, zone
 from forms.base import Form

@@ -6,13 +6,13 @@ from typing import Any
 from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length
 
+from domain.access.features import AccessLevel, Feature
 from domain.accounts.names import LONGEST_NAME, check_path
 from domain.projects.editing import ProjectEdit
-from domain.projects.features import AccessLevel, Feature
 from domain.projects.grants import VISIBILITIES
 from domain.projects.views import ProjectView
 from forms.base import Form, objections_beside_the_field, without_edges
-from forms.places import NameAndDescription
+from forms.namespaces import NameAndDescription
 
 _NO_RESERVED_WORDS: frozenset[str] = frozenset()
 _LEVELS = [

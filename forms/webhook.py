@@ -5,11 +5,10 @@ from typing import Self
 from wtforms import SelectMultipleField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length
 
-from domain.outgoing_urls import parse_outgoing_url
-from domain.webhooks.endpoints import EndpointDetails, EndpointView
 from domain.webhooks.events import ALL, WebhookEvent
+from domain.webhooks.types import Webhook
 from forms.alert_conditions import ConditionsForm
-from forms.base import objections_beside_the_field, without_edges
+from forms.base import SomeBody, without_edges
 
 #: The name, title and description of each event, for the page.
 EVENT_CHOICES = tuple(
@@ -36,23 +35,13 @@ class WebhookForm(ConditionsForm):
     )
 
     @classmethod
-    def of(cls, webhook: EndpointView) -> Self:
+    def of(cls, webhook: Webhook) -> Self:
         """Return the form with the present values of a webhook."""
         chosen = [*WebhookEvent] if ALL in webhook.events else list(webhook.events)
-        return cls(url=webhook.url, events=chosen, **cls.values_of(webhook.conditions))
+        return cls(url=webhook.url, events=chosen, **cls.values_of(webhook.details.conditions))
 
-    def validate_url(self, field: StringField) -> None:
-        """Check that requests can be sent to it."""
-        with objections_beside_the_field():
-            parse_outgoing_url(field.data or "")
-
-    @property
-    def details(self) -> EndpointDetails:
-        """The posted values; all events stand for those of later versions as well."""
-        chosen = tuple(self.events.data or ())
+    def webhook(self, body: type[SomeBody]) -> SomeBody:
+        """Return what was entered; all events stand for those of later versions as well."""
+        chosen = self.events.data or []
         every = set(chosen) == set(WebhookEvent)
-        return EndpointDetails(
-            url=self.url.data or "",
-            events=(ALL,) if every else chosen,
-            conditions=self.conditions,
-        )
+        return self.read(body, events=[ALL] if every else chosen, **self.names)

@@ -1,26 +1,40 @@
 """Tables in plain SQLAlchemy, without Flask and without product rules."""
 
-from models.alert import ALERT_DAY_ADDITIONS, Alert, AlertCounter, AlertDay
-from models.alert_activity import AlertNote, Assignment, Occurrence
-from models.alert_batch import AlertBatch, AlertBatchItem, SavedAlertFilter
-from models.alert_change import AlertChange, AlertFollower
+from models.accounts import (
+    AttemptCount,
+    Bot,
+    EmailConfirmation,
+    Passkey,
+    RecoveryCode,
+    SignIn,
+    TotpDevice,
+    User,
+)
+from models.alerts import (
+    ALERT_DAY_ADDITIONS,
+    Alert,
+    AlertBatch,
+    AlertBatchItem,
+    AlertChange,
+    AlertCounter,
+    AlertDay,
+    AlertFollower,
+    AlertNote,
+    Assignment,
+    Delivery,
+    Environment,
+    Integration,
+    Occurrence,
+    SavedAlertFilter,
+)
 from models.api_usage import CallCount, CallShape, ChangeNotice
-from models.application import Application, ApplicationSecret
-from models.attempt import AttemptCount
-from models.audit_event import AuditEvent
-from models.audit_seal import AuditKey, AuditSeal
-from models.audit_stream import AuditStream, AuditStreamEntry
-from models.authorization import Authorization, Consent
+from models.audit import AuditEvent, AuditKey, AuditSeal, AuditStream, AuditStreamEntry
 from models.base import Base
 from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
-from models.delivery import Delivery
-from models.device import DeviceAuthorization
-from models.environment import Environment
-from models.escalation import AlertRoute, Escalation, EscalationPage, EscalationPolicy
-from models.heartbeat import Heartbeat, HeartbeatPing
-from models.host import Host, Installation, JobTurn, SchemaSupport, SecretKeyUse
-from models.idempotent_request import IdempotentRequest
-from models.incident import (
+from models.escalations import AlertRoute, Escalation, EscalationPage, EscalationPolicy
+from models.heartbeats import Heartbeat, HeartbeatPing
+from models.idempotency import IdempotentRequest
+from models.incidents import (
     Incident,
     IncidentAlert,
     IncidentAssignee,
@@ -31,10 +45,7 @@ from models.incident import (
     IncidentWaiting,
 )
 from models.instance_setting import InstanceSetting
-from models.integration import Integration
 from models.mail import AssignmentNotice, KnownGaps, Mail
-from models.member import Invitation, Member, MemberRole
-from models.namespace import FormerPath, Group, Project
 from models.notifications import (
     Contact,
     Page,
@@ -42,6 +53,19 @@ from models.notifications import (
     PageMessage,
     PageRecipient,
     PageTotal,
+)
+from models.oauth import (
+    AccessToken,
+    Application,
+    ApplicationSecret,
+    Authorization,
+    Consent,
+    DeviceAuthorization,
+    PersonalAccessToken,
+    PushedRequest,
+    SeenProof,
+    SigningKey,
+    TokenRefusal,
 )
 from models.on_call import (
     OnCallFeed,
@@ -51,8 +75,16 @@ from models.on_call import (
     OnCallSwap,
     OnCallTurn,
 )
-from models.pushed_request import PushedRequest, SeenProof
-from models.reachability import UnreachableTime, WebServer
+from models.programs import (
+    Host,
+    Installation,
+    JobTurn,
+    SchemaSupport,
+    SecretKeyUse,
+    UnreachableTime,
+    WebServer,
+)
+from models.projects import FormerPath, Group, Invitation, Member, MemberRole, Project
 from models.registry import (
     RegistryKey,
     RegistryManifest,
@@ -60,14 +92,9 @@ from models.registry import (
     RegistryRepository,
     RegistryTag,
 )
-from models.second_factor import Passkey, RecoveryCode, TotpDevice
 from models.self_monitor import SelfMonitorCheck
-from models.signing_key import SigningKey
-from models.silence import FlapSetting, MaintenanceWindow, Silence
-from models.token import AccessToken, PersonalAccessToken
-from models.token_refusal import TokenRefusal
-from models.user import Bot, EmailConfirmation, SignIn, User
-from models.webhook import WebhookDelivery, WebhookEndpoint, WebhookIncidentChange
+from models.silences import FlapSetting, MaintenanceWindow, Silence
+from models.webhooks import WebhookDelivery, WebhookEndpoint, WebhookIncidentChange
 
 __all__ = [
     "ALERT_DAY_ADDITIONS",

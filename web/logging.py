@@ -117,12 +117,6 @@ def logging_configuration(settings: Settings) -> dict[str, Any]:
             "authlib": {"level": "INFO"},
             # Its debug lines hold requests.
             "gunicorn.error": {"level": "INFO", "propagate": True, "handlers": []},
-            # Its lines are one for each poll of the queue and several for each job of each minute;
-            # to people, its start says nothing either.
-            "huey": {"level": "WARNING"},
-            "huey.consumer": {"level": "INFO" if is_json else "WARNING"},
-            "huey.consumer.Scheduler": {"level": "WARNING"},
-            "huey.consumer.Worker": {"level": "WARNING"},
             "alembic": {"level": "WARNING"},
             # A pool of SQLAlchemy's, which quietens its own alone.
             "web.database.counted_pool": {"level": "WARNING"},

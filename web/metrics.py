@@ -12,6 +12,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from domain.alerts.storing.lifecycle import Action
+from domain.oauth.grants.registry import GRANTS_BY_TYPE
 
 _REQUESTS = Counter(
     "gatebell_http_requests_total",
@@ -68,15 +69,8 @@ _DROPPED_LOG_LINES = Counter(
 
 #: Methods with a label of their own; all others count as "other".
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_GRANT_TYPES = frozenset(
-    {
-        "authorization_code",
-        "client_credentials",
-        "password",
-        "refresh_token",
-        "urn:ietf:params:oauth:grant-type:device_code",
-    }
-)
+#: Many ask for client_credentials, which no instance offers.
+_GRANT_TYPES = frozenset({*GRANTS_BY_TYPE, "client_credentials"})
 
 
 @dataclass(frozen=True, kw_only=True)

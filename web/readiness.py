@@ -40,7 +40,11 @@ def _write_problem() -> str | None:
 
 
 def _missing_in(connection: Connection) -> str | None:
-    words = {SchemaState.OLDER: "not migrated", SchemaState.TOO_NEW: "too new"}
+    words = {
+        SchemaState.OLDER: "not migrated",
+        SchemaState.TOO_NEW: "too new",
+        SchemaState.TOO_OLD: "too old",
+    }
     if word := words.get(schema_state(connection)):
         return word
     with Session(connection) as session:

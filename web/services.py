@@ -1,6 +1,6 @@
 """The services of an application, and access to those of the current one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,22 +11,32 @@ from typing import Any, TypeVar, cast
 from flask import current_app
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
+from domain.access.actor import Actor, Work
 from domain.accounts.email_addresses import Letterhead
 from domain.accounts.signing_in.attempts import SignInLimits
-from domain.alerts.reading.formats import Reading
+from domain.alerts.formats.base import Reading
 from domain.alerts.receiving.refusals import RefusalKind
 from domain.api_usage.counting import CallCounter
 from domain.clock import Clock
+from domain.contacts.actions import ContactMeans
+from domain.destinations import Sending
 from domain.keyring import Keyring
+from domain.notifications.outbox import OUTCOME_OF_MESSAGE
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
+from domain.outgoing.claims import Attempt
+from domain.outgoing.signing import Message
 from domain.refusal_sampling import RefusalSampler
 from domain.registry.connection import RegistryPolicy
 from domain.repositories.program import Git
 from models import InstanceSetting
 from web.database.connections import KeptConnections
 from web.database.write_probe import WriteProbe
+from web.outgoing.apprise_processes import check_apprise_url
+from web.outgoing.attempts import attempt
+from web.outgoing.client import OutgoingClient
 from web.settings import policies
 from web.settings.reader import Settings, override
 
@@ -112,6 +122,15 @@ def services() -> Services:
     return found
 
 
+def unit_of_work(actor: Actor, session: Session) -> Work:
+    """Return the unit of work of an actor in the transaction of a session."""
+    return Work(actor=actor, session=session, now=now(), settings=settings(), policy=_find_policy)
+
+
+def _find_policy(kind: type[Made]) -> Made:
+    return cast("Made", _POLICIES[kind]())
+
+
 def now() -> datetime:
     """Return the current time by the application's clock."""
     return services().clock()
@@ -161,3 +180,36 @@ def sign_in_limits() -> SignInLimits:
 def registry_policy() -> RegistryPolicy:
     """Return where the container registry is, and what its tokens have in common."""
     return services().live_settings.derived(policies.registry_policy)
+
+
+#: What actions can ask their unit of work for, by its type.
+def _send(url: str, message: Message, secrets: Sequence[str]) -> Attempt:
+    """Send a signed message to a URL that somebody has entered."""
+    client = OutgoingClient.of(settings())
+    try:
+        return attempt(client, url, message, secrets, now=now())
+    finally:
+        client.close()
+
+
+def _contact_means() -> ContactMeans:
+    def find_outcome(message_id: int) -> Sequence[str | None] | None:
+        return services().connections.first(OUTCOME_OF_MESSAGE, {"message_id": message_id})
+
+    return ContactMeans(
+        read_url=lambda url: check_apprise_url(url, settings()), find_outcome=find_outcome
+    )
+
+
+_POLICIES: Mapping[type[Any], Callable[[], Any]] = {
+    ContactMeans: _contact_means,
+    Git: git,
+    Keyring: lambda: services().keyring,
+    Letterhead: letterhead,
+    OAuthPolicy: oauth_policy,
+    Reading: reading,
+    RegistryPolicy: registry_policy,
+    Sending: lambda: Sending(_send),
+    SignInLimits: sign_in_limits,
+    TokenLifetimes: token_lifetimes,
+}

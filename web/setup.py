@@ -16,9 +16,9 @@ from web.database.engine import engine_options, open_autocommit_engine, prepare_
 from web.database.write_probe import WriteProbe
 from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
-from web.http.encoded_references import EncodedReferenceMiddleware
 from web.http.endpoints import page_blueprints
 from web.http.public_urls import BasePathMiddleware, path_of
+from web.http.routes import EncodedReferenceMiddleware
 from web.pages.sessions import PageSessions
 from web.releases.flushing import CallFlusher
 from web.releases.requested import refuse_unknown_releases

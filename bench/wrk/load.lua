@@ -120,6 +120,20 @@ if plan.looks then
   end
 end
 
+-- A thread that has as many answers as are asked for waits for the end of the run.
+if plan.answers > 0 then
+  local look, answered = response, 0
+  function response(status, headers, body)
+    if look then
+      look(status, headers, body)
+    end
+    answered = answered + 1
+    if answered >= plan.answers then
+      wrk.thread:stop()
+    end
+  end
+end
+
 -- A pool may be empty before the time is over: what counts is from the first request to the last
 -- answer.
 local function of_the_hooks(summary)

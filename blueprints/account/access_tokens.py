@@ -6,6 +6,7 @@ from flask import url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.token_pages import TokenPages
+from domain.access.scopes import BY_NAME, views
 from domain.oauth.personal_tokens.lists import TokenFilter
 from domain.oauth.personal_tokens.tokens import (
     ORDINARY_SCOPES,
@@ -14,7 +15,6 @@ from domain.oauth.personal_tokens.tokens import (
     TokenDetails,
     create_token,
 )
-from domain.oauth.scopes import BY_NAME, views
 from forms.access_token import AccessTokenForm
 from web.access.marks import get_current_user, signed_in, signed_in_afresh
 from web.extensions import db

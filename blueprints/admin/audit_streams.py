@@ -3,16 +3,17 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.audit.events import Actor
-from domain.audit.streaming.destinations import list_streams
-from domain.errors import InvalidError
-from forms.audit_stream import AuditStreamForm, SecretRotationForm
-from web.access.marks import administrator, get_current_user
-from web.audit import streams
-from web.extensions import db
+from domain.audit_streams import actions
+from domain.audit_streams.streams import MOST_STREAMS
+from domain.audit_streams.types import AuditStreamBody, AuditStreamChangeBody
+from domain.types.destinations import DestinationQuery, SecretRotationBody
+from forms.destination import AuditStreamForm, SecretRotationForm
+from web.access.marks import administrator
+from web.http.work import work
 from web.pages.list_query import list_query
+from web.pages.sent_tests import say_sent
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
-from web.services import now, settings
+from web.services import settings
 
 audit_streams = Blueprint("audit_streams", __name__, url_prefix="/audit_streams")
 _SECRET = "audit stream"  # noqa: S105 - a name
@@ -23,8 +24,8 @@ _SECRET = "audit stream"  # noqa: S105 - a name
 def index() -> ResponseReturnValue:
     """List the destinations."""
     list_query()
-    found = list_streams(session=db.session(), now=now())
-    return render_template("admin/audit_streams/index.html", streams=found)
+    found = actions.list_streams(work(), DestinationQuery(per_page=MOST_STREAMS))
+    return render_template("admin/audit_streams/index.html", streams=found.items)
 
 
 @audit_streams.route("/new", methods=["GET", "POST"])
@@ -32,14 +33,11 @@ def index() -> ResponseReturnValue:
 def new() -> ResponseReturnValue:
     """Create a destination and show its secret."""
     form = AuditStreamForm()
-    if form.validate_on_submit():
-        try:
-            made = streams.create(form.url.data or "")
-        except InvalidError as error:
-            form.object_to(error.field, str(error))
-        else:
-            keep_one_time_secret(_SECRET, made.stream.id, made.secret)
-            return _back_to(made.stream.id)
+    if form.is_submitted():
+        made = form.carry_out(lambda: actions.create_stream(work(), form.read(AuditStreamBody)))
+        if made is not None:
+            keep_one_time_secret(_SECRET, made.id, made.secret)
+            return _back_to(made.id)
     page = render_template("admin/audit_streams/new.html", form=form)
     return page, 422 if form.errors else 200
 
@@ -56,9 +54,11 @@ def show(stream_id: int) -> ResponseReturnValue:
 def change_url(stream_id: int) -> ResponseReturnValue:
     """Send events elsewhere from now on."""
     form = AuditStreamForm()
-    if not form.validate_on_submit():
+    changed = form.carry_out(
+        lambda: actions.change_stream(work(), stream_id, form.read(AuditStreamChangeBody))
+    )
+    if changed is None:
         return _show_page(stream_id, form=form)
-    streams.change_url(stream_id, form.url.data or "")
     flash("URL saved. Events are now sent there.")
     return _back_to(stream_id)
 
@@ -67,10 +67,12 @@ def change_url(stream_id: int) -> ResponseReturnValue:
 @administrator
 def rotate_secret(stream_id: int) -> ResponseReturnValue:
     """Create a new secret and show it; the old one signs for the chosen time."""
-    rotation = SecretRotationForm()
-    if not rotation.validate_on_submit():
-        return _show_page(stream_id, rotation=rotation)
-    made = streams.rotate(stream_id, previous_until=now() + rotation.chosen.length)
+    form = SecretRotationForm()
+    made = form.carry_out(
+        lambda: actions.rotate_secret(work(), stream_id, form.read(SecretRotationBody))
+    )
+    if made is None:
+        return _show_page(stream_id, rotation=form)
     keep_one_time_secret(_SECRET, stream_id, made.secret)
     return _back_to(stream_id)
 
@@ -79,12 +81,7 @@ def rotate_secret(stream_id: int) -> ResponseReturnValue:
 @administrator
 def send_test_event(stream_id: int) -> ResponseReturnValue:
     """Send a test event at once, and say what came of it."""
-    user = get_current_user()
-    result = streams.send_test(stream_id, Actor(id=user.id, name=user.username))
-    if result.problem is None:
-        flash(f"Test event delivered: {result.status} after {result.milliseconds} ms.")
-    else:
-        flash(f"The test event was not delivered: {result.problem}.", "error")
+    say_sent(actions.send_test(work(), stream_id), "test event")
     return _back_to(stream_id)
 
 
@@ -92,7 +89,7 @@ def send_test_event(stream_id: int) -> ResponseReturnValue:
 @administrator
 def pause(stream_id: int) -> ResponseReturnValue:
     """Stop sending to a destination."""
-    streams.pause(stream_id)
+    actions.pause_stream(work(), stream_id)
     flash("Paused. Events are kept until you resume.")
     return _back_to(stream_id)
 
@@ -101,7 +98,7 @@ def pause(stream_id: int) -> ResponseReturnValue:
 @administrator
 def resume(stream_id: int) -> ResponseReturnValue:
     """Send what waits, at once."""
-    streams.resume(stream_id)
+    actions.resume_stream(work(), stream_id)
     flash("Waiting events are being sent.")
     return _back_to(stream_id)
 
@@ -110,7 +107,7 @@ def resume(stream_id: int) -> ResponseReturnValue:
 @administrator
 def delete(stream_id: int) -> ResponseReturnValue:
     """Remove a destination with the events that wait for it."""
-    removed = streams.remove(stream_id)
+    removed = actions.delete_stream(work(), stream_id)
     flash(f"The destination {removed.shown_url} was deleted.")
     return redirect(url_for("admin.audit_streams.index"))
 
@@ -121,7 +118,7 @@ def _show_page(
     form: AuditStreamForm | None = None,
     rotation: SecretRotationForm | None = None,
 ) -> ResponseReturnValue:
-    stream = streams.get(stream_id)
+    stream = actions.show_stream(work(), stream_id)
     form = form or AuditStreamForm(url=stream.url)
     rotation = rotation or SecretRotationForm()
     page = render_template(

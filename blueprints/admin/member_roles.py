@@ -5,7 +5,7 @@ from typing import NamedTuple
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.abilities import LEAST_ROLES, Ability
+from domain.access.abilities import LEAST_ROLES, Ability
 from domain.audit.events import EventKind
 from domain.errors import InvalidError
 from domain.projects import member_roles as domain

@@ -6,8 +6,8 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import ProjectAlertList, wants_part
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.alerts.environments import names_of, reference_to
 from domain.alerts.handling.activity import list_activity
 from domain.alerts.handling.alert_detail import get_alert, get_payload
@@ -22,7 +22,7 @@ from domain.alerts.listing.service_names import services_of
 from domain.database.paging import Slice
 from domain.database.paging import read_cursor as read_id
 from domain.escalations.explanation import explain
-from domain.incidents.listing import incidents_of_alert
+from domain.incidents.actions import list_of_alert
 from domain.projects.views import ProjectView
 from domain.silences.muting import muted_rows
 from forms.alert_query import PARAMETERS, read_query
@@ -31,6 +31,7 @@ from web.alerts.files import alert_file, payload_file
 from web.alerts.integration_context import integration_context
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.list_query import list_query, page_size
 from web.services import now, reading
 
@@ -98,7 +99,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         people=_people(project),
         former=former_alerts(alert.id, session=session),
         environment=reference_to(project.id, alert.environment or "", session=session),
-        incidents=incidents_of_alert(alert.id, session=session),
+        incidents=list_of_alert(work(), project, alert.id),
         status_choices=STATUSES,
         escalation=explain(project.id, alert.id, session=session),
     )

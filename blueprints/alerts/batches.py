@@ -7,11 +7,12 @@ from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
 from blueprints.alerts.bulk_changes import after_batch, me
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.checks import check_takes_changes
+from domain.access.roles import Role
 from domain.alerts.handling.batch_rows import BatchView
 from domain.alerts.handling.batches import get_batch, undo
-from domain.projects.access import check_takes_changes, get_project_for
+from domain.projects.access import get_project_for
 from forms.alert_query import read_query, read_query_across
 from web.access.marks import get_current_user, signed_in, viewer
 from web.extensions import db

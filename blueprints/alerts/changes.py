@@ -5,8 +5,8 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.bulk_changes import change_alerts, flash_change, list_arguments, me
 from blueprints.alerts.list_pages import ProjectAlertList
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.alerts.handling.assignments import assign as assign_alert
 from domain.alerts.handling.batch_rows import BatchOrder
 from domain.alerts.handling.batches import change_selected

@@ -12,7 +12,6 @@ from flask import Response
 
 from domain.alerts.reading import pagerduty
 from domain.alerts.reading.body import read_object
-from domain.alerts.reading.formats import read_payload
 from domain.alerts.reading.incoming import EventAction, SenderEvent
 from domain.alerts.receiving import receivers, refusals
 from domain.clock import start_stopwatch
@@ -88,7 +87,7 @@ def _receive(*, is_change: bool) -> Response:
     key = receivers.key_of(receiver, given, keyring=own.keyring)
     body, size = _storable(received.content, payload), len(received.content)
     delivery = replace(inbound_delivery(receiver, moment, stopwatch), body=body, size=size)
-    read = partial(read_payload, payload, receiver.type, now=moment, reading=policy)
+    read = partial(receiver.format.parse, payload, now=moment, reading=policy)
     try:
         receivers.check_open(receiver)
         pagerduty.check_kind(payload, is_change=is_change)

@@ -12,8 +12,8 @@ from typing import Protocol
 from flask import Response, request
 
 from blueprints.alerts.events_api import event_response
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading.formats import read_body
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import MetricsAlerts
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.reading.pagerduty import without_routing_key
 from domain.alerts.receiving import receivers, refusals
@@ -26,7 +26,7 @@ from web.access.marks import checks_its_key
 from web.alerts.receiving import inbound_delivery, log_refusal, store
 from web.alerts.sns import asks_no_alert, checked_kind, read_subscription
 from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
-from web.api.schemas.alerts.receivers import AnyAlerts, GenericAlerts, MetricsAlerts, ReceivedAlerts
+from web.api.schemas.alerts.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.http.request_bodies import (
@@ -76,7 +76,7 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 @checks_its_key
 def notify_http(project_path: str) -> Response:
     """Receive alerts for the project's oldest HTTP endpoint."""
-    find = partial(receivers.find_oldest_receiver, project_path, IntegrationType.HTTP)
+    find = partial(receivers.find_oldest_receiver, project_path, HTTP)
     return _receive(find)
 
 
@@ -137,9 +137,8 @@ def _reader(
     if kind is not None and asks_no_alert(kind):
         return partial(read_subscription, delivery.body, kind)
     return partial(
-        read_body,
+        receiver.format.read,
         delivery.body,
-        receiver.type,
         now=delivery.received_at,
         reading=reading(),
         mapping=receiver.mapping,

@@ -9,7 +9,7 @@ from typing import Any
 from flask import request, url_for
 from werkzeug.datastructures import MultiDict
 
-from domain.accounts.abilities import Ability
+from domain.access.abilities import Ability
 from domain.alerts.listing import queries
 from domain.alerts.listing.filters import SEVERITIES, TABS, looked_up
 from domain.alerts.listing.queries import AlertRow, AlertSlice

@@ -5,8 +5,8 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.bulk_changes import list_arguments
 from blueprints.alerts.list_pages import AlertList, AllAlertsList, ProjectAlertList
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.alerts.listing.saved_filters import NewFilter, delete_filter, save_filter
 from domain.errors import ForbiddenError, InvalidError
 from domain.projects.views import ProjectView

@@ -12,7 +12,8 @@ from domain.oauth.clients.directory import list_instance_wide
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.setting_up.refusals import count_refusals, list_refusals
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.oauth.applications import (
     Application,
     ApplicationBody,

@@ -2,14 +2,15 @@
 
 from flask import Blueprint, Response
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.errors import InvalidError, NotFoundError, QueryError
 from domain.projects.access import get_project_for
 from domain.projects.views import GroupView, ProjectView, Viewer
 from domain.registry import repositories as domain
 from domain.registry.repositories import RepositoryView
 from domain.releases.schedule import BY_ID
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.registry.registry import (
     RegistryRepository,
     RegistryTag,

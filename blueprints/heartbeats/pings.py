@@ -6,9 +6,9 @@ GET, HEAD and POST mean the same; a POST may carry a log.
 from flask import Response
 
 from domain.heartbeats.states import PingKind
+from domain.heartbeats.types import PingQuery
 from web.access.marks import checks_its_url
 from web.api.description.described import HEARTBEATS, TEXT, Caller, Description, described
-from web.api.schemas.heartbeats import PingQuery
 from web.heartbeats.receiving import receive_ping
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.services import settings

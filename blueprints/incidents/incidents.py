@@ -1,50 +1,37 @@
 """A project's incidents: the list, a new one, and one with its timeline."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
 from domain.alerts.handling.assignments import candidates
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.queries import LARGEST_IID
 from domain.alerts.listing.sort_orders import read_cursor
-from domain.alerts.reading.incoming import Severity
-from domain.audit.events import Actor
 from domain.database.paging import Slice, parse_id
 from domain.database.paging import read_cursor as read_id
 from domain.errors import ConflictError
-from domain.incidents.events import incident_created
-from domain.incidents.linked_alerts import list_linked
-from domain.incidents.listing import (
-    SORT_ORDERS,
-    TABS,
-    IncidentSlice,
-    count_by_status,
-    list_incidents,
-    looked_up,
-)
-from domain.incidents.notes import sees_internal
-from domain.incidents.opening import Composer, NewIncident, create_incident
-from domain.incidents.rows import get_incident
-from domain.incidents.rules import rule_name
-from domain.incidents.timeline import list_entries
-from domain.incidents.views import STATUSES
+from domain.incidents import actions
+from domain.incidents.fields import STATUSES
+from domain.incidents.listing import SORT_ORDERS, TABS, IncidentSlice
+from domain.incidents.note_actions import sees_internal, show_timeline
+from domain.incidents.rule_actions import find_rule_name
+from domain.incidents.types import Incident, NewIncident
 from domain.projects.views import ProjectView
+from domain.types.reading import read_body
 from forms.incident import IncidentForm
 from forms.incident_query import PARAMETERS, IncidentQuery, read_query
-from web.access.marks import get_current_user, project_member
-from web.alerts.urls import AlertUrls
+from web.access.marks import get_current_user, permitted
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, list_query, page_size
 from web.pages.markdown import rendered_document
-from web.services import now, reading
+from web.services import now
 
 incidents = PageBlueprint("incidents", __name__, url_prefix="/<names:project_path>/-/incidents")
 #: The converter refuses numbers that no incident has and that databases reject.
@@ -67,11 +54,10 @@ class Tab:
 
 
 @incidents.get("")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+@permitted("incidents.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """List incidents."""
     query = read_query(list_query(*PARAMETERS, *CURSORS), project_id=project.id)
-    query = replace(query, wanted=looked_up(query.wanted, session=db.session()))
     # As in all lists, `before` leads to older rows.
     part = IncidentSlice(
         size=page_size(),
@@ -79,12 +65,13 @@ def index(project: ProjectView) -> ResponseReturnValue:
         following=read_cursor(request.args.get("before"), query.order),
         preceding=read_cursor(request.args.get("after"), query.order),
     )
+    page, counts = actions.show_page(work(), project, query.wanted, part)
     return render_template(
         "incidents/index.html",
         project=project,
         query=query,
-        page=page_links(list_incidents(query.wanted, part, session=db.session())),
-        tabs=_tabs(project, query),
+        page=page_links(page),
+        tabs=_tabs(project, query, counts),
         severities=SEVERITIES,
         sort_orders=tuple(SORT_ORDERS.values()),
         people=_people(project),
@@ -96,8 +83,7 @@ def _people(project: ProjectView) -> tuple[str, ...]:
     return candidates(project, me=me, most=_MOST_CHOICES, session=db.session(), today=today)
 
 
-def _tabs(project: ProjectView, query: IncidentQuery) -> tuple[Tab, ...]:
-    counts = count_by_status(query.wanted, session=db.session())
+def _tabs(project: ProjectView, query: IncidentQuery, counts: Mapping[str, int]) -> tuple[Tab, ...]:
     return tuple(
         Tab(
             key=key,
@@ -113,7 +99,7 @@ def _tabs(project: ProjectView, query: IncidentQuery) -> tuple[Tab, ...]:
 
 
 @incidents.get("/new")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("incidents.create")
 def new(project: ProjectView) -> ResponseReturnValue:
     """Ask for the words of a new incident."""
     list_query()
@@ -121,21 +107,12 @@ def new(project: ProjectView) -> ResponseReturnValue:
 
 
 @incidents.post("/new")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("incidents.create")
 def create(project: ProjectView) -> ResponseReturnValue:
     """Open an incident without an alert."""
     form = IncidentForm()
-    if not form.validate():
-        return _form_page(project, form), 422
-    return _open(
-        project,
-        NewIncident(
-            title=form.title.data,
-            description=form.description.data,
-            severity=Severity(form.severity.data),
-            closes_when_resolved=bool(form.close_when_resolved.data),
-        ),
-    )
+    made = form.carry_out(lambda: actions.create_incident(work(), project, form.read(NewIncident)))
+    return (_form_page(project, form), 422) if made is None else _to_new(project, made)
 
 
 def _form_page(project: ProjectView, form: IncidentForm) -> str:
@@ -143,51 +120,39 @@ def _form_page(project: ProjectView, form: IncidentForm) -> str:
 
 
 @incidents.post("")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("incidents.create")
 def create_from_alert(project: ProjectView) -> ResponseReturnValue:
     """Open an incident from an alert, on whose page the button is."""
     iid = parse_id(request.form.get("alert", "")) or 0
+    new = read_body(NewIncident, {"alerts": [min(iid, LARGEST_IID)]})
     try:
-        with db.session.begin_nested():
-            return _open(project, NewIncident(alerts=(min(iid, LARGEST_IID),)))
+        return _to_new(project, actions.create_incident(work(), project, new))
     except ConflictError as error:
         flash(str(error), "error")
         return redirect(url_for("alerts.show", project_path=project.path, iid=iid))
 
 
-def _open(project: ProjectView, wanted: NewIncident) -> ResponseReturnValue:
-    urls, user = AlertUrls(), get_current_user()
-    composer = Composer(reading=reading(), alert_url=lambda iid: urls.of(project.path, iid))
-    by, session = Actor(id=user.id, name=user.username), db.session()
-    made = create_incident(project, wanted, by=by, session=session, now=now(), composer=composer)
-    record_event(incident_created(made, project.path))
+def _to_new(project: ProjectView, made: Incident) -> ResponseReturnValue:
     flash(f"Incident #{made.iid} created.")
     return redirect(url_for("incidents.show", project_path=project.path, iid=made.iid))
 
 
 @incidents.get(_ONE)
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+@permitted("incidents.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an incident with its alerts and its timeline."""
-    given, session = list_query("alerts", "timeline"), db.session()
-    incident = get_incident(project.id, iid, session=session)
-    timeline = list_entries(
-        incident.id,
-        Slice(size=page_size(), before=read_id(given.get("timeline"))),
-        shows_internal=sees_internal(project),
-        session=session,
-    )
+    given = list_query("alerts", "timeline")
+    incident = actions.show_incident(work(), project, iid)
+    alerts = Slice(size=_ALERTS_SHOWN, before=read_id(given.get("alerts")))
+    entries = Slice(size=page_size(), before=read_id(given.get("timeline")))
+    rule_id = incident.rule_id
     return render_template(
         "incidents/show.html",
         project=project,
         incident=incident,
-        rule=rule_name(incident.rule_id, session=session) if incident.rule_id else None,
-        linked=list_linked(
-            incident.id,
-            Slice(size=_ALERTS_SHOWN, before=read_id(given.get("alerts"))),
-            session=session,
-        ),
-        timeline=timeline,
+        rule=find_rule_name(work(), project, rule_id) if rule_id else None,
+        linked=actions.show_alerts(work(), project, iid, alerts),
+        timeline=show_timeline(work(), project, iid, entries),
         **_choices(project),
     )
 

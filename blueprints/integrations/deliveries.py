@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.alerts.deliveries import log as domain
 from domain.alerts.deliveries.log import DeliverySelection
 from domain.alerts.deliveries.warnings import warnings_of

@@ -5,14 +5,13 @@ from typing import Any
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.alerts.integrations import keys as domain
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.set_up import set_up_of
-from domain.alerts.integrations.snippets import snippets
 from domain.errors import ConflictError
-from domain.escalations.choosing import pages_nobody
+from domain.escalations.routing import pages_nobody
 from domain.grace_period import GracePeriod
 from domain.projects.views import ProjectView
 from forms.integration import EndKeyForm, ResetKeyForm
@@ -127,10 +126,8 @@ def _page(
         keys=keys,
         reset=form,
         **_stage(project, integration.id),
-        snippets=snippets(
-            *(integration.type, integration.url, keys.clear),
-            base_url=settings().base_url,
-            now=now(),
+        snippets=integration.format.snippets(
+            integration.url, keys.clear, base_url=settings().base_url, now=now()
         ),
     )
     return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}

@@ -6,9 +6,9 @@ The settings, keys, test alerts and deliveries of an integration have a blueprin
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
-from domain.alerts.integration_type import IntegrationType
+from domain.access.abilities import Ability
+from domain.access.roles import Role
+from domain.alerts.formats.registry import FORMATS, type_named
 from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations import recognition as domain_recognition
 from domain.alerts.integrations.samples import save_mapping, save_severity_words
@@ -39,7 +39,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 @project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
 def new(project: ProjectView) -> ResponseReturnValue:
     """Add an integration and show its credentials."""
-    form = NewIntegrationForm(type=request.args.get("type", "http"), active=True)
+    form = NewIntegrationForm(type=request.args.get("type", FORMATS[0].name), active=True)
     if not form.validate_on_submit():
         return _new_page(form, project)
     try:
@@ -58,7 +58,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
 def recognize(project: ProjectView) -> ResponseReturnValue:
     """Say which tool sent a payload, and propose type, mapping and severities for it."""
     pasted = SampleForm()
-    form = NewIntegrationForm(formdata=None, type="http", active=True)
+    form = NewIntegrationForm(formdata=None, active=True)
     if not pasted.validate_on_submit():
         return _new_page(form, project, pasted)
     try:
@@ -66,10 +66,10 @@ def recognize(project: ProjectView) -> ResponseReturnValue:
     except InvalidError as error:
         pasted.object_to(error.field, str(error))
         return _new_page(form, project, pasted)
-    form.type.data, form.name.data = found.proposal.type.value, found.proposal.tool or ""
+    proposed = found.proposal.format
+    form.type.data, form.name.data = proposed.name, found.proposal.tool or ""
     form.sample.data = found.sample.text
-    if found.proposal.type is IntegrationType.PROMETHEUS:
-        form.api_url.data = domain.PLACEHOLDER_API_URL
+    form.api_url.data = proposed.api_url.usual if proposed.api_url else None
     return _new_page(form, project, pasted, found)
 
 
@@ -77,7 +77,7 @@ def _apply_proposal(
     form: NewIntegrationForm, created: domain.IntegrationView, project: ProjectView
 ) -> None:
     """Save the mapping that is proposed for the sample, if it is one for this type."""
-    if not form.sample.data or created.type is not IntegrationType.HTTP:
+    if not form.sample.data or not created.type.has_mapping:
         return
     found = domain_recognition.recognize(form.sample.data, now=now(), reading=reading())
     mapping, session = found.proposal.mapping, db.session()
@@ -90,7 +90,7 @@ def _apply_proposal(
 def _create(form: NewIntegrationForm, project: ProjectView) -> domain.IntegrationView:
     created, _ = domain.create_integration(
         integration_context(project),
-        IntegrationType(form.type.data),
+        type_named(form.type.data),
         form.details,
         session=db.session(),
         keyring=services().keyring,

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.alerts.deliveries.log import get_delivery
-from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations import samples
 from domain.alerts.integrations.integrations import IntegrationView
@@ -44,6 +43,7 @@ class _Editor:
     """The mapping form, the draft that it holds, and the previews of the draft."""
 
     form: MappingForm
+    integration: IntegrationView
     draft: MappingDraft | None = None
     #: How the draft reads the latest deliveries; only if that was asked for.
     mapping_preview: MappingPreview | None = None
@@ -51,7 +51,9 @@ class _Editor:
     @property
     def sample_preview(self) -> SamplePreview | None:
         """The alert that the sample would open."""
-        return preview_on_sample(self.draft, now=now(), reading=reading()) if self.draft else None
+        if self.draft is None:
+            return None
+        return preview_on_sample(self.draft, self.integration.format, now=now(), reading=reading())
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
@@ -82,7 +84,7 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
     draft, action = _posted_draft(form, integration), request.form.get("do")
     if draft is None or draft.is_new_sample or action != "save":
         preview = _mapping_preview(integration, draft) if draft and action == "try" else None
-        editor = _Editor(form=form, draft=draft, mapping_preview=preview)
+        editor = _Editor(form=form, integration=integration, draft=draft, mapping_preview=preview)
         return _page(project, integration, _form_of(integration, is_posted=False), editor)
     samples.save_mapping(integration_id, draft.sample, draft.mapping, session=db.session())
     record_change("mapping saved", project, integration)
@@ -95,7 +97,7 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Return the part of the page that shows the alert which the sample would open."""
     integration, form = _mappable(project, integration_id), MappingForm()
-    editor = _Editor(form=form, draft=_posted_draft(form, integration))
+    editor = _Editor(form=form, integration=integration, draft=_posted_draft(form, integration))
     page = render_template("integrations/_sample_preview.html", editor=editor)
     return page, 422 if form.errors else 200
 
@@ -113,17 +115,17 @@ def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 
 def _mappable(project: ProjectView, integration_id: int) -> IntegrationView:
     integration = integration_of(project, integration_id)
-    is_http = integration.type is IntegrationType.HTTP
-    if not (is_http and integration_context(project).allows_several):
+    if not (integration.type.has_mapping and integration_context(project).allows_several):
         raise NotFoundError("This type of integration has no mapping.")
     return integration
 
 
 def _form_of(integration: IntegrationView, *, is_posted: bool) -> IntegrationForm:
-    api_url = integration.api_url or domain.PLACEHOLDER_API_URL
-    values = {**vars(integration.details), "api_url": api_url}
+    declared = integration.type.api_url
+    usual = declared.usual if declared else None
+    values = {**vars(integration.details), "api_url": integration.api_url or usual}
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
-    form.api_url.flags.required = integration.type is IntegrationType.EXTERNAL
+    form.api_url.flags.required = bool(declared and declared.refusal)
     form.name.flags.required = domain.needs_name(integration, session=db.session())
     return form
 
@@ -150,10 +152,10 @@ def _editor_of(integration: IntegrationView) -> _Editor:
     delivery_id = row_id(request.args, "sample")
     if delivery_id is None:
         form = MappingForm(formdata=None, sample=integration.sample)
-        return _Editor(form=form, draft=_draft_of(integration, form))
+        return _Editor(form=form, integration=integration, draft=_draft_of(integration, form))
     text = get_delivery(integration.id, delivery_id, session=db.session()).body or ""
     form = MappingForm(formdata=None, sample=text)
-    return _Editor(form=form, draft=_draft_of(integration, form, text))
+    return _Editor(form=form, integration=integration, draft=_draft_of(integration, form, text))
 
 
 def _draft_of(

@@ -3,8 +3,8 @@
 from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.alerts.integrations.samples import save_severity_words
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView

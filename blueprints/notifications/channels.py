@@ -3,17 +3,16 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.notifications.shared import add, empty_form, say_result
-from domain.accounts.roles import Role
+from blueprints.notifications.shared import empty_form, say_result
+from domain.contacts import actions
+from domain.contacts.types import ContactQuery
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError
-from domain.notifications.contacts import Owner, list_contacts
 from domain.projects.views import ProjectView
 from forms.contact import ContactForm
-from web.access.marks import project_member
-from web.extensions import db
+from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
-from web.notifications import contacts as shared
+from web.http.work import work
 from web.pages.list_query import list_query
 from web.services import settings
 
@@ -24,7 +23,7 @@ _ONE = f"/<int(max={LARGEST_ID}):channel_id>"
 
 
 @channels.get("")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("notification_channels.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """Show the channels of a project."""
     list_query()
@@ -32,31 +31,31 @@ def index(project: ProjectView) -> ResponseReturnValue:
 
 
 @channels.post("")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("notification_channels.create")
 def create(project: ProjectView) -> ResponseReturnValue:
     """Add a channel."""
     form = ContactForm()
-    owner = Owner(project_id=project.id)
-    if not (form.validate_on_submit() and add(form, owner, is_confirmed=True)):
+    made = form.carry_out(lambda: actions.create_channel(work(), project, form.contact))
+    if made is None:
         return _show_page(project, form)
     flash("Channel added. Send a test message to see that it arrives.")
     return _back(project)
 
 
 @channels.post(f"{_ONE}/test", endpoint="send_test")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("notification_channels.send_test")
 def send_test_message(project: ProjectView, channel_id: int) -> ResponseReturnValue:
     """Send a test message, and say what came of it."""
-    say_result(shared.send_test(channel_id, Owner(project_id=project.id)))
+    say_result(actions.send_channel_test(work(), project, channel_id))
     return _back(project)
 
 
 @channels.post(f"{_ONE}/delete")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("notification_channels.delete")
 def delete(project: ProjectView, channel_id: int) -> ResponseReturnValue:
     """Delete a channel."""
     try:
-        gone = shared.delete(channel_id, Owner(project_id=project.id))
+        gone = actions.delete_channel(work(), project, channel_id)
     except ConflictError as error:
         flash(str(error), "error")
     else:
@@ -66,7 +65,7 @@ def delete(project: ProjectView, channel_id: int) -> ResponseReturnValue:
 
 def _show_page(project: ProjectView, form: ContactForm | None = None) -> ResponseReturnValue:
     form = form or empty_form()
-    found = list_contacts(Owner(project_id=project.id), session=db.session())
+    found = actions.list_channels(work(), project, ContactQuery(per_page=100)).items
     page = render_template(
         "notifications/channels.html",
         project=project,

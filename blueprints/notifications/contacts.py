@@ -3,16 +3,17 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.notifications.shared import add, empty_form, say_result, waits_for_mail
+from blueprints.notifications.shared import empty_form, say_result, waits_for_mail
+from domain.contacts import actions
+from domain.contacts.types import ContactCodeBody, ContactQuery
 from domain.database.paging import LARGEST_ID
-from domain.errors import DomainError, InvalidError
-from domain.notifications.contacts import Owner, list_contacts
+from domain.errors import InvalidError
 from domain.notifications.recipients import preferences_of
 from forms.contact import CodeForm, ContactForm, PagingPreferencesForm
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.notifications import contacts as shared
+from web.http.work import work
 from web.pages.list_query import list_query
 from web.services import settings
 
@@ -34,7 +35,8 @@ def index() -> ResponseReturnValue:
 def create() -> ResponseReturnValue:
     """Add a contact, which is sent a code."""
     form = ContactForm()
-    if not (form.validate_on_submit() and add(form, _owner(), is_confirmed=False)):
+    made = form.carry_out(lambda: actions.create_contact(work(), form.contact))
+    if made is None:
         return _show_page(form=form)
     if waits_for_mail(form):
         flash(f"Contact added. No code was sent: {_NO_MAIL}", "warning")
@@ -52,7 +54,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
         flash(form.code.errors[0], "error")
         return _back()
     try:
-        shared.confirm(contact_id, form.code.data or "", _owner())
+        actions.confirm_contact(work(), contact_id, form.read(ContactCodeBody))
     except InvalidError as error:
         flash(str(error), "error")
     else:
@@ -64,7 +66,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
 @signed_in
 def send_code(contact_id: int) -> ResponseReturnValue:
     """Send a new code to a contact."""
-    shared.send_code(contact_id, _owner())
+    actions.send_code(work(), contact_id)
     flash("A new code is on its way.")
     return _back()
 
@@ -73,7 +75,7 @@ def send_code(contact_id: int) -> ResponseReturnValue:
 @signed_in
 def send_test_message(contact_id: int) -> ResponseReturnValue:
     """Send a test message, and say what came of it."""
-    say_result(shared.send_test(contact_id, _owner()))
+    say_result(actions.send_contact_test(work(), contact_id))
     return _back()
 
 
@@ -81,7 +83,7 @@ def send_test_message(contact_id: int) -> ResponseReturnValue:
 @signed_in
 def delete(contact_id: int) -> ResponseReturnValue:
     """Delete a contact."""
-    gone = shared.delete(contact_id, _owner())
+    gone = actions.delete_contact(work(), contact_id)
     flash(f"The contact “{gone.label}” was deleted.")
     return _back()
 
@@ -91,31 +93,23 @@ def delete(contact_id: int) -> ResponseReturnValue:
 def change_preferences() -> ResponseReturnValue:
     """Change quiet hours and follow-ups."""
     form = PagingPreferencesForm()
-    if not form.validate_on_submit():
-        return _show_page(preferences=form)
-    try:
-        shared.change_preferences(get_current_user().id, form.preferences)
-    except DomainError as error:
-        form.object_to(getattr(error, "field", ""), str(error))
+    changed = form.carry_out(lambda: actions.change_preferences(work(), form.preferences))
+    if changed is None:
         return _show_page(preferences=form)
     flash("Preferences saved.")
     return _back()
 
 
-def _owner() -> Owner:
-    return Owner(user_id=get_current_user().id)
-
-
 def _show_page(
     *, form: ContactForm | None = None, preferences: PagingPreferencesForm | None = None
 ) -> ResponseReturnValue:
-    user, session = get_current_user(), db.session()
-    present = preferences_of(user.id, session=session)
+    user = get_current_user()
+    present = preferences_of(user.id, session=db.session())
     form = form or empty_form()
     shown = preferences or PagingPreferencesForm.of(present, user.user.time_zone)
     page = render_template(
         "notifications/contacts.html",
-        contacts=list_contacts(_owner(), session=session),
+        contacts=actions.list_contacts(work(), ContactQuery(per_page=100)).items,
         form=form,
         preferences=shown,
         time_zone=user.user.time_zone,

@@ -8,6 +8,7 @@ from flask import g, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
+from domain.access.scopes import views as scope_views
 from domain.oauth import authorization
 from domain.oauth.authorization import AuthorizationStep, CheckedRequest
 from domain.oauth.clients.applications import ApplicationView
@@ -17,7 +18,6 @@ from domain.oauth.consent.approvals import Approval
 from domain.oauth.consent.pushed_requests import open_pushed
 from domain.oauth.grants.authorization_code import UnknownRedirectUriError
 from domain.oauth.messages import ProtocolError, ProtocolRequest
-from domain.oauth.scopes import views as scope_views
 from domain.oauth.server import AuthorizationServer
 from web.access.marks import get_current_user, open_to_anyone
 from web.api.description.described import FORM, HTML, OAUTH, Answer, Description, described

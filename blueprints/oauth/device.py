@@ -4,13 +4,13 @@ from flask import redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
+from domain.access.scopes import grantable
+from domain.access.scopes import views as scope_views
 from domain.errors import InvalidError, NotFoundError, TooManyAttemptsError
 from domain.oauth.clients.views import get_page
 from domain.oauth.devices import authorizations as devices
 from domain.oauth.devices.authorizations import Decision, DeviceRequest
 from domain.oauth.devices.user_codes import LONGEST_TYPED, read_user_code, shown
-from domain.oauth.scopes import grantable
-from domain.oauth.scopes import views as scope_views
 from forms.device import UserCodeForm
 from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db

@@ -6,15 +6,15 @@ from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.on_call import feeds
 from domain.on_call.schedules import get_schedule
 from domain.projects.views import ProjectView
+from domain.types.reading import read_query
 from web.access.marks import open_to_anyone, project_member
 from web.api.description.described import METADATA, Description, described
 from web.api.schemas.on_call.on_call_schedules import OnCallCalendarQuery
-from web.api.schemas.reading import read_query
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.public_urls import public_url

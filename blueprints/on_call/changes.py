@@ -4,8 +4,8 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.errors import DomainError, ForbiddenError, InvalidError
 from domain.on_call import notices, overrides, swaps
 from domain.on_call.schedules import ScheduleView, get_schedule

@@ -4,9 +4,9 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
-from domain.on_call.shown import on_call_in_project
+from domain.access.abilities import Ability
+from domain.access.roles import Role
+from domain.on_call.shifts import on_call_in_project
 from domain.on_call.swaps import swaps_of_user
 from domain.projects.views import ProjectView
 from web.access.marks import project_member

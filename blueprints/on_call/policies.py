@@ -5,25 +5,18 @@ from dataclasses import dataclass, field
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
-from domain.errors import ConflictError, InvalidError
-from domain.escalations import policies as domain
-from domain.escalations.policies import PolicyEdit, PolicyView
+from domain.errors import ConflictError
+from domain.escalations import actions
+from domain.escalations.policies import all_policies, named_steps
 from domain.escalations.recipients import read_recipients
 from domain.escalations.targets import Choices, choices
+from domain.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe
 from domain.projects.views import ProjectView
 from forms.escalation_policy import EscalationPolicyForm, form_for
-from web.access.marks import get_current_user, project_member
-from web.alerts.escalations import (
-    WrittenPlan,
-    change_policy,
-    create_policy,
-    delete_policy,
-    read_plan,
-)
+from web.access.marks import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.list_query import list_query
 from web.services import now, settings
 
@@ -42,16 +35,16 @@ class _Editor:
 
     form: EscalationPolicyForm
     choices: Choices
-    policy: PolicyView | None = None
+    policy: EscalationPolicy | None = None
     preview: tuple[str, ...] = field(default=())
 
 
 @escalation_policies.get("")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+@permitted("escalation_policies.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """List escalation policies, each in words."""
     list_query()
-    found = domain.all_policies(project.id, session=db.session())
+    found = all_policies(project.id, session=db.session())
     recipients = read_recipients(
         {(project.id, True): [policy.plan for policy in found]},
         sends_mail=bool(settings().mail_url),
@@ -63,20 +56,16 @@ def index(project: ProjectView) -> ResponseReturnValue:
 
 
 @escalation_policies.route("/new", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER)
+@permitted("escalation_policies.create")
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create an escalation policy."""
     form = _first_form(project) or EscalationPolicyForm()
-    if not _is_saved(form):
+    if not _is_saved():
         return _page(project, form)
-    try:
-        made = create_policy(
-            project, form.name.data or "", _written(form), is_default=form.is_default.data
-        )
-    except InvalidError as error:
-        form.object_to(error.field, str(error))
+    made = form.carry_out(lambda: actions.create_policy(work(), project, form.policy(NewPolicy)))
+    if made is None:
         return _page(project, form)
-    flash(f"Policy {made.name} created. {_APPLIES[made.is_default]}")
+    flash(f"Policy {made.name} created. {_APPLIES[made.default]}")
     return _to_list(project)
 
 
@@ -88,39 +77,37 @@ _APPLIES = {
 
 def _first_form(project: ProjectView) -> EscalationPolicyForm | None:
     """Return a form that pages somebody as it is, if the project has no policy yet."""
-    if request.method == "POST" or domain.all_policies(project.id, session=db.session()):
+    if request.method == "POST" or all_policies(project.id, session=db.session()):
         return None
     offered, me = _offered(project), get_current_user().id
     likely = [*offered.schedules, *(each for each in offered.people if each.id == me)]
-    step = {"after": "0s", "targets": [f"{each.kind.value}:{each.id}" for each in likely[:1]]}
+    step = {"after": "0s", "targets": [each.text for each in likely[:1]]}
     return EscalationPolicyForm(data={"name": _FIRST_NAME, "steps": [step], "is_default": True})
 
 
 @escalation_policies.route("/<int:policy_id>", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER)
+@permitted("escalation_policies.change")
 def edit(project: ProjectView, policy_id: int) -> ResponseReturnValue:
     """Change an escalation policy."""
-    policy = domain.get_policy(project.id, policy_id, session=db.session())
+    policy = actions.show_policy(work(), project, policy_id)
     form = form_for(policy)
-    if not _is_saved(form):
+    if not _is_saved():
         return _page(project, form, policy)
-    try:
-        plan = read_plan(project, _written(form))
-        edited = PolicyEdit(name=form.name.data, plan=plan, is_default=form.is_default.data)
-        changed = change_policy(project, policy_id, edited)
-    except InvalidError as error:
-        form.object_to(error.field, str(error))
+    changed = form.carry_out(
+        lambda: actions.change_policy(work(), project, policy_id, form.policy(PolicyChange))
+    )
+    if changed is None:
         return _page(project, form, policy)
     flash(f"Policy {changed.name} saved.")
     return _to_list(project)
 
 
 @escalation_policies.post("/<int:policy_id>/delete")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("escalation_policies.delete")
 def delete(project: ProjectView, policy_id: int) -> ResponseReturnValue:
     """Delete an escalation policy that no route leads to."""
     try:
-        gone = delete_policy(project, policy_id)
+        gone = actions.delete_policy(work(), project, policy_id)
     except ConflictError as error:
         flash(str(error), "error")
     else:
@@ -128,18 +115,12 @@ def delete(project: ProjectView, policy_id: int) -> ResponseReturnValue:
     return _to_list(project)
 
 
-def _is_saved(form: EscalationPolicyForm) -> bool:
-    return request.form.get("do", _SAVE) == _SAVE and form.validate_on_submit()
-
-
-def _written(form: EscalationPolicyForm) -> WrittenPlan:
-    return WrittenPlan(
-        steps=form.named_steps, repeats=form.repeats.data, pause=form.repeat_pause.data
-    )
+def _is_saved() -> bool:
+    return request.method == "POST" and request.form.get("do", _SAVE) == _SAVE
 
 
 def _page(
-    project: ProjectView, form: EscalationPolicyForm, policy: PolicyView | None = None
+    project: ProjectView, form: EscalationPolicyForm, policy: EscalationPolicy | None = None
 ) -> ResponseReturnValue:
     action = request.form.get("do", "")
     is_posted = request.method == "POST"
@@ -156,14 +137,10 @@ def _offered(project: ProjectView) -> Choices:
 
 
 def _preview(project: ProjectView, form: EscalationPolicyForm) -> tuple[str, ...]:
-    if not form.validate():
+    plan = form.carry_out(lambda: actions.read_plan(work(), project, form.policy(NewPolicy)))
+    if plan is None:
         return ()
-    try:
-        plan = read_plan(project, _written(form))
-    except InvalidError as error:
-        form.object_to(error.field, str(error))
-        return ()
-    return domain.describe(plan, domain.named_steps(plan, session=db.session()))
+    return describe(plan, named_steps(plan, session=db.session()))
 
 
 def _to_list(project: ProjectView) -> ResponseReturnValue:

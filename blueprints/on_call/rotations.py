@@ -3,7 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.errors import InvalidError, NotFoundError
 from domain.on_call.people import people
 from domain.on_call.plans import RotationPlan

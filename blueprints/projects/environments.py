@@ -3,8 +3,8 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.alerts import environments as domain
 from domain.alerts.environments import EnvironmentFilter
 from domain.alerts.listing import charts

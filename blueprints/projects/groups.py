@@ -4,7 +4,7 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.projects.member_pages import MemberPages
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import get_group_for
 from domain.projects.changes import created

@@ -5,16 +5,16 @@ from typing import Any
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.database.list_queries import words
 from domain.database.paging import Listed, ListPart
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects import members as domain
 from domain.projects.changes import changed, given, joined, left
 from domain.projects.invitations import InvitationView, list_invitations
-from domain.projects.leaving import leave
 from domain.projects.member_lists import MemberFilter, get_direct_member, list_members
 from domain.projects.member_roles import MemberRoleView, list_member_roles
+from domain.projects.members import leave
 from domain.projects.views import GroupView, MemberView, ProjectView
 from forms.member import MemberForm, RoleForm
 from web.access.marks import get_current_user, viewer

@@ -7,22 +7,22 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from blueprints.projects.member_pages import MemberPages
+from domain.access.features import Feature
+from domain.access.roles import Role
 from domain.accounts.names import can_be_path
-from domain.accounts.roles import Role
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.alerts.listing.watched_projects import only
 from domain.errors import InvalidError, NotFoundError
-from domain.escalations.choosing import pages_nobody
 from domain.escalations.explanation import unanswered_among
-from domain.on_call.shown import on_call_in_project
+from domain.escalations.routing import pages_nobody
+from domain.on_call.shifts import on_call_in_project
 from domain.projects import editing
 from domain.projects.access import follow_to_project, get_group, get_project
 from domain.projects.changes import archived, created, edited, unarchived
 from domain.projects.creation import create_project, make_owner
 from domain.projects.editing import edit_project
-from domain.projects.features import Feature
 from domain.projects.former_paths import MovedError
 from domain.projects.listing import ProjectFilter
 from domain.projects.overview import groups_to_create_in, search_projects, with_subgroups

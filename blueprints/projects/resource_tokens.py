@@ -7,7 +7,7 @@ from flask import url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.token_pages import TokenPages
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.oauth.personal_tokens import resource_tokens as domain
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.resource_tokens import SCOPE_WORDS, TokenRequest

@@ -3,7 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.database.paging import Page
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView

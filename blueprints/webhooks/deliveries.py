@@ -4,18 +4,17 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.webhooks.settings import AT, ONE
-from domain.accounts.roles import Role
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError
 from domain.projects.views import ProjectView
-from domain.webhooks import log
+from domain.webhooks import actions, log
 from domain.webhooks.delivery_states import DeliveryState, read_state
-from web.access.marks import project_member
+from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
-from web.webhooks import changes
 
 webhook_deliveries = PageBlueprint(
     "webhook_deliveries", __name__, url_prefix=f"{AT}{ONE}/deliveries"
@@ -24,10 +23,10 @@ _ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
 
 
 @webhook_deliveries.get("")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhook_deliveries.index")
 def index(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """List the deliveries with their results."""
-    webhook = changes.get(project, webhook_id)
+    webhook = actions.show_webhook(work(), project, webhook_id)
     given = list_query("state", *CURSORS)
     wanted = log.DeliveryFilter(endpoint_id=webhook_id, state=read_state(given.get("state")))
     return render_template(
@@ -41,24 +40,24 @@ def index(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 
 
 @webhook_deliveries.get(_ONE_DELIVERY)
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhook_deliveries.show")
 def show(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show what was sent and what came back."""
-    webhook = changes.get(project, webhook_id)
+    webhook = actions.show_webhook(work(), project, webhook_id)
     return render_template(
         "webhooks/delivery.html",
         project=project,
         webhook=webhook,
-        delivery=log.get_delivery(webhook_id, delivery_id, session=db.session()),
+        delivery=actions.show_delivery(work(), project, webhook_id, delivery_id),
     )
 
 
 @webhook_deliveries.post(f"{_ONE_DELIVERY}/send_again")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhook_deliveries.send_again")
 def send_again(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
     """Queue a delivery again, with the same id."""
     try:
-        changes.send_again(project, webhook_id, delivery_id)
+        actions.send_again(work(), project, webhook_id, delivery_id)
     except ConflictError as error:
         flash(str(error), "error")
     else:

@@ -3,21 +3,23 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.roles import Role
 from domain.database.paging import LARGEST_ID
-from domain.errors import ConflictError
 from domain.projects.views import ProjectView
-from domain.webhooks.endpoints import list_endpoints
+from domain.types.destinations import DestinationQuery, SecretRotationBody
+from domain.webhooks import actions
+from domain.webhooks.endpoints import MOST_ENDPOINTS
 from domain.webhooks.log import recent_deliveries
-from forms.audit_stream import SecretRotationForm
+from domain.webhooks.types import WebhookBody, WebhookChangeBody
+from forms.destination import SecretRotationForm
 from forms.webhook import EVENT_CHOICES, WebhookForm
-from web.access.marks import project_member
+from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.list_query import list_query
+from web.pages.sent_tests import say_sent
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
-from web.services import now, settings
-from web.webhooks import changes
+from web.services import settings
 
 AT = "/<names:project_path>/-/settings/webhooks"
 ONE = f"/<int(max={LARGEST_ID}):webhook_id>"
@@ -27,33 +29,32 @@ webhooks = PageBlueprint("webhooks", __name__, url_prefix=AT)
 
 
 @webhooks.get("")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhooks.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the webhooks with the state of their delivery."""
     list_query()
-    found = list_endpoints(project.id, session=db.session(), now=now())
-    return render_template("webhooks/index.html", project=project, webhooks=found)
+    found = actions.list_webhooks(work(), project, DestinationQuery(per_page=MOST_ENDPOINTS))
+    return render_template("webhooks/index.html", project=project, webhooks=found.items)
 
 
 @webhooks.route("/new", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhooks.create")
 def new(project: ProjectView) -> ResponseReturnValue:
     """Create a webhook and show its secret."""
     form = WebhookForm(events=[each["name"] for each in EVENT_CHOICES])
-    if form.validate_on_submit() and form.has_valid_conditions():
-        try:
-            made = changes.create(project, form.details)
-        except ConflictError as error:
-            form.object_to("", str(error))
-        else:
-            keep_one_time_secret(_SECRET, made.endpoint.id, made.secret)
-            return _back_to(project, made.endpoint.id)
+    if form.is_submitted():
+        made = form.carry_out(
+            lambda: actions.create_webhook(work(), project, form.webhook(WebhookBody))
+        )
+        if made is not None:
+            keep_one_time_secret(_SECRET, made.id, made.secret)
+            return _back_to(project, made.id)
     page = render_template("webhooks/new.html", project=project, form=form, events=EVENT_CHOICES)
     return page, 422 if form.errors else 200
 
 
 @webhooks.get(ONE)
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhooks.show")
 def show(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Show a webhook, with its secret right after its creation or rotation."""
     list_query()
@@ -61,65 +62,64 @@ def show(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 
 
 @webhooks.post(ONE)
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhooks.change")
 def change(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Change URL, events and conditions."""
     form = WebhookForm()
-    if not (form.validate_on_submit() and form.has_valid_conditions()):
+    changed = form.carry_out(
+        lambda: actions.change_webhook(work(), project, webhook_id, form.webhook(WebhookChangeBody))
+    )
+    if changed is None:
         return _show_page(project, webhook_id, form=form)
-    changes.change(project, webhook_id, form.details)
     flash("Webhook saved.")
     return _back_to(project, webhook_id)
 
 
 @webhooks.post(f"{ONE}/rotate_secret")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhooks.rotate_secret")
 def rotate_secret(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Create a new secret and show it; the old one signs for the chosen time."""
-    rotation = SecretRotationForm()
-    if not rotation.validate_on_submit():
-        return _show_page(project, webhook_id, rotation=rotation)
-    until = now() + rotation.chosen.length
-    made = changes.rotate(project, webhook_id, previous_until=until)
+    form = SecretRotationForm()
+    made = form.carry_out(
+        lambda: actions.rotate_secret(work(), project, webhook_id, form.read(SecretRotationBody))
+    )
+    if made is None:
+        return _show_page(project, webhook_id, rotation=form)
     keep_one_time_secret(_SECRET, webhook_id, made.secret)
     return _back_to(project, webhook_id)
 
 
 @webhooks.post(f"{ONE}/test", endpoint="send_test")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhooks.send_test")
 def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Send a test message at once, and say what came of it."""
-    result = changes.send_test(project, webhook_id).attempt
-    if result.problem is None:
-        flash(f"Test message delivered: {result.status} after {result.milliseconds} ms.")
-    else:
-        flash(f"The test message was not delivered: {result.problem}.", "error")
+    say_sent(actions.send_test(work(), project, webhook_id), "test message")
     return _back_to(project, webhook_id)
 
 
 @webhooks.post(f"{ONE}/pause")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhooks.change")
 def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Stop sending to a webhook."""
-    changes.pause(project, webhook_id)
+    actions.pause_webhook(work(), project, webhook_id)
     flash("Paused. Nothing is sent until you resume.")
     return _back_to(project, webhook_id)
 
 
 @webhooks.post(f"{ONE}/resume")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhooks.change")
 def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Send from now on, and at once what waits."""
-    changes.resume(project, webhook_id)
+    actions.resume_webhook(work(), project, webhook_id)
     flash("Events are sent from now on.")
     return _back_to(project, webhook_id)
 
 
 @webhooks.post(f"{ONE}/delete")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("webhooks.delete")
 def delete(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Delete a webhook with what waits for it."""
-    removed = changes.remove(project, webhook_id)
+    removed = actions.delete_webhook(work(), project, webhook_id)
     flash(f"The webhook {removed.shown_url} was deleted.")
     return redirect(url_for("webhooks.index", project_path=project.path))
 
@@ -131,7 +131,7 @@ def _show_page(
     form: WebhookForm | None = None,
     rotation: SecretRotationForm | None = None,
 ) -> ResponseReturnValue:
-    webhook = changes.get(project, webhook_id)
+    webhook = actions.show_webhook(work(), project, webhook_id)
     form = form or WebhookForm.of(webhook)
     rotation = rotation or SecretRotationForm()
     page = render_template(

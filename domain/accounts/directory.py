@@ -41,7 +41,7 @@ class Account:
 
     @property
     def is_active(self) -> bool:
-        """Whether the account may be used."""
+        """Return whether the account may be used."""
         return self.state == ACTIVE
 
     def as_json(self) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """The environments of a project, such as production or staging.
 
 Users create them, and so does an alert that names an unknown one: a trigger inserts it in the
-transaction that stores the alert (migration 0006).
+transaction that stores the alert (migration 0051).
 """
 
 import re

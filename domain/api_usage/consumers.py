@@ -25,7 +25,7 @@ class ConsumerKind(StrEnum):
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """Return its name for people."""
         return _LABELS[self]
 
 

@@ -44,7 +44,7 @@ class Shape(NamedTuple):
 
     @property
     def without_names(self) -> "Shape":
-        """The same with one name that stands for all."""
+        """Return the same with one name that stands for all."""
         return self._replace(parameters=(UNKNOWN_NAME,))
 
 

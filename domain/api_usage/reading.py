@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.api_usage.consumers import Caller, ConsumerKind, ConsumerView, consumers_of
 from domain.api_usage.counting import Shape
 from domain.api_usage.matching import concerns_of
@@ -43,12 +43,12 @@ class Use:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the same calls have another result once the change takes effect."""
+        """Return whether the same calls have another result once the change takes effect."""
         return self.certainty is Certainty.SURE
 
     @property
     def may_be_felt(self) -> bool:
-        """Whether there were so many calls that a rate limit can come near."""
+        """Return whether there were so many calls that a rate limit can come near."""
         return self.change.kind is not Kind.LIMIT_APPLIED or self.busiest >= NEAR_A_LIMIT
 
 

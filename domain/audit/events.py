@@ -44,6 +44,7 @@ class EventKind(StrEnum):
     CODE_INVALIDATED = "authorization_code.burnt"
     REFRESH_REUSED = "refresh_token.reused"
     TOKEN_ISSUED = "token.issued"  # noqa: S105 - a name
+    TOKEN_EXCHANGED = "token.exchanged"  # noqa: S105 - a name
     TOKEN_ROTATED = "token.rotated"  # noqa: S105 - a name
     TOKEN_REVOKED = "token.revoked"  # noqa: S105 - a name
     #: A token that never ended got an expiry, because the running release asks for one.
@@ -191,7 +192,7 @@ def store_event(event: Event, source: EventSource, *, session: Session, now: dat
     """Add an event to the session; it is stored if and only if the transaction commits.
 
     A trigger of the database queues it for every destination of the audit log. For kinds that are
-    streamed only there is `domain.audit.streaming.streamed_events`.
+    streamed only there is `domain.audit.streamed_events`.
     """
     if event.kind in STREAMED_ONLY:
         message = f"{event.kind} is streamed only."

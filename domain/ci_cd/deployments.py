@@ -64,12 +64,12 @@ class DeploymentFilter:
 
     @property
     def is_by_update(self) -> bool:
-        """Whether it filters by the time of the last change."""
+        """Return whether it filters by the time of the last change."""
         return self.updated_after is not None or self.updated_before is not None
 
     @property
     def is_by_end(self) -> bool:
-        """Whether it filters by the end."""
+        """Return whether it filters by the end."""
         return self.finished_after is not None or self.finished_before is not None
 
 

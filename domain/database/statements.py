@@ -4,9 +4,10 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from sqlalchemy import Executable
+from sqlalchemy.orm import Session
 
 Outcome = TypeVar("Outcome")
 #: The values of a row in the order of the statement's columns; a `NamedTuple` gives them names.
@@ -40,3 +41,38 @@ class KeptConnection(Protocol):
 
         It is retried a few times after a deadlock or a serialization failure.
         """
+
+
+class SessionConnection:
+    """Lets what the hot paths share run in the transaction of a session, for actions."""
+
+    def __init__(self, session: Session) -> None:
+        """Use the connection of a session, whose pending changes are flushed."""
+        self._connection = session.connection()
+
+    @property
+    def dialect_name(self) -> str:
+        """`postgresql` or `sqlite`."""
+        return self._connection.dialect.name
+
+    def first(self, statement: Executable, parameters: Mapping[str, object]) -> Row | None:
+        """Run a read and return its first row, or None."""
+        found = self.all(statement, parameters)
+        return found[0] if found else None
+
+    def look_up(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
+        """Run a read and return its rows."""
+        return self.all(statement, parameters)
+
+    def all(
+        self,
+        statement: Executable,
+        parameters: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
+    ) -> Sequence[Row]:
+        """Run one statement and return its rows, if it has any."""
+        result = self._connection.execute(statement, cast("Any", parameters))
+        return cast("Sequence[Row]", result.all()) if result.returns_rows else ()
+
+    def transact(self, work: Callable[[], Outcome]) -> Outcome:
+        """Run the work; whoever began the transaction commits it."""
+        return work()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.reading.formats import Reading
+from domain.alerts.formats.base import Reading
 from domain.notifications.policy import PagingPolicy
 from models import Alert, Project
 
@@ -43,8 +43,15 @@ def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[
         return {}
     rows = session.execute(
         select(
-            *(Alert.id, Alert.iid, Alert.title, Alert.project_id, Alert.status, Alert.severity),
-            *(Project.path, Project.deleted_at, Project.archived_at),
+            Alert.id,
+            Alert.iid,
+            Alert.title,
+            Alert.project_id,
+            Alert.status,
+            Alert.severity,
+            Project.path,
+            Project.deleted_at,
+            Project.archived_at,
         )
         .join(Project, Project.id == Alert.project_id)
         .where(Alert.id.in_(alert_ids))

@@ -31,7 +31,8 @@ from domain.escalations.wording import mute_words
 from domain.notifications.paging import NewPage
 from domain.notifications.reach import Reach
 from domain.notifications.states import PageState
-from domain.silences.muting import Mute, MuteKind
+from domain.silences.muting import Mute
+from domain.silences.types import MuteKind
 from models import Escalation, EscalationPage
 
 #: Pages of which nothing was heard for so long count as failed. It is longer than pages of one
@@ -359,7 +360,7 @@ class Decision:
 
     @property
     def _is_repetition(self) -> bool:
-        """Whether the round is one of those that go on until somebody is reached."""
+        """Return whether the round is one of those that go on until somebody is reached."""
         return self._row.round > self._plan.repeats + 1
 
     def _say(self, text: str) -> None:

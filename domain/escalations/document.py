@@ -17,11 +17,11 @@ _HEAD = "| state | event | next state | what happens |\n|---|---|---|---|\n"
 class _Move(Protocol):
     @property
     def to(self) -> str:
-        """The next state."""
+        """Return the next state."""
 
     @property
     def what(self) -> str:
-        """What happens, as sentences."""
+        """Return what happens, as sentences."""
 
 
 def tables() -> str:

@@ -6,9 +6,7 @@ contacts of that time are left out.
 """
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -16,13 +14,12 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
+from domain.alerts.formats.base import Reading
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.matching.labels import labels_of
-from domain.alerts.reading.formats import Reading
 from domain.clock import date_and_time
 from domain.errors import InvalidError
-from domain.escalations.choosing import read_routing
-from domain.escalations.policies import PolicyView, all_policies
+from domain.escalations.policies import all_policies
 from domain.escalations.replay import (
     StatusChange,
     Taken,
@@ -32,11 +29,13 @@ from domain.escalations.replay import (
     triggered_times,
 )
 from domain.escalations.routes import all_routes
+from domain.escalations.routing import read_routing
 from domain.escalations.steps import Step, Target, TargetKind
 from domain.escalations.targets import names_of, who_may_be_paged
+from domain.escalations.types import AlertRouteDryRun, DryRunAlert, DryRunPage, EscalationPolicy
+from domain.on_call.final_schedule import Span, spans
 from domain.on_call.reading import read_plans
 from domain.on_call.restrictions import Period
-from domain.on_call.spans import Span, spans
 from domain.projects.views import Namespace
 from models import Alert, AlertNote
 
@@ -48,56 +47,6 @@ MOST_PAGES = 5_000
 _MOST_STEPS = 1_000
 USUAL_PERIOD = timedelta(days=7)
 LONGEST_PERIOD = timedelta(days=92)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedPage:
-    """Somebody who would have been paged."""
-
-    at: datetime
-    round: int
-    step: int
-    #: A user name, or None for a channel.
-    user: str | None = None
-    channel: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoundAlert:
-    """What would have become of an alert."""
-
-    iid: int
-    title: str
-    opened_at: datetime
-    #: None if no route fits.
-    route: str | None
-    #: None if nobody would have been paged.
-    policy: str | None
-    pages: tuple[PlannedPage, ...] = ()
-    #: Steps that would have reached nobody.
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class DryRun:
-    """Who would have been paged in a period."""
-
-    since: datetime
-    until: datetime
-    #: The newest first.
-    alerts: tuple[FoundAlert, ...]
-    #: Whether there were more alerts or pages than are looked at.
-    is_truncated: bool = False
-
-    @property
-    def totals(self) -> Sequence[tuple[str, int]]:
-        """The number of pages by person or channel, the most first."""
-        names = (
-            f"@{page.user}" if page.user is not None else f"channel {page.channel}"
-            for alert in self.alerts
-            for page in alert.pages
-        )
-        return Counter(names).most_common()
 
 
 def period(since: datetime | None, until: datetime | None, *, now: datetime) -> Period:
@@ -117,7 +66,9 @@ def period(since: datetime | None, until: datetime | None, *, now: datetime) -> 
     return Period(start, end)
 
 
-def dry_run(project: Namespace, asked: Period, *, session: Session, reading: Reading) -> DryRun:
+def dry_run(
+    project: Namespace, asked: Period, *, session: Session, reading: Reading
+) -> AlertRouteDryRun:
     """Return who would have been paged for the newest alerts that started in a period."""
     project_id = project.project_id or 0
     rows = _alerts(project_id, asked, session=session)
@@ -125,7 +76,7 @@ def dry_run(project: Namespace, asked: Period, *, session: Session, reading: Rea
     labels = labels_of([row.id for row in rows[:MOST_ALERTS]], session=session, reading=reading)
     changes = _status_changes([row.id for row in rows[:MOST_ALERTS]], session=session)
     routing = read_routing([project_id], session=session)[project_id]
-    found: list[FoundAlert] = []
+    found: list[DryRunAlert] = []
     left = MOST_PAGES
     for row in rows[:MOST_ALERTS]:
         if left <= 0 or row.id not in labels:
@@ -137,11 +88,11 @@ def dry_run(project: Namespace, asked: Period, *, session: Session, reading: Rea
         )
         left -= len(alert.pages) + len(alert.notes)
         found.append(alert)
-    return DryRun(
+    return AlertRouteDryRun(
         since=asked.start,
         until=asked.end,
-        alerts=tuple(found),
-        is_truncated=len(found) < len(rows),
+        alerts=found,
+        truncated=len(found) < len(rows),
     )
 
 
@@ -149,8 +100,13 @@ def _alerts(project_id: int, asked: Period, *, session: Session) -> Sequence[Row
     """Return the newest alerts that started in a period, and one more than are looked at."""
     return session.execute(
         select(
-            *(Alert.id, Alert.iid, Alert.title, Alert.status, Alert.created_at),
-            *(Alert.ended_at, Alert.last_event_at),
+            Alert.id,
+            Alert.iid,
+            Alert.title,
+            Alert.status,
+            Alert.created_at,
+            Alert.ended_at,
+            Alert.last_event_at,
         )
         .where(
             Alert.project_id == project_id,
@@ -198,35 +154,35 @@ class _World:
         self,
         row: Row[*tuple[Any, ...]],
         route: str | None,
-        policy: PolicyView | None,
+        policy: EscalationPolicy | None,
         changes: Sequence[StatusChange],
-    ) -> FoundAlert:
+    ) -> DryRunAlert:
         """Return what would have become of an alert."""
-        pages: list[PlannedPage] = []
+        pages: list[DryRunPage] = []
         notes: list[str] = []
         for taken in islice(self._taken(row, policy, changes), _MOST_STEPS):
             found = list(self._pages(taken.step, taken.at))
             pages += [
-                PlannedPage(at=taken.at, round=taken.round, step=taken.number, **each)
+                DryRunPage(at=taken.at, round=taken.round, step=taken.number, **each)
                 for each in found
             ]
             if not found:
                 moment = date_and_time(taken.at)
                 notes.append(f"Step {taken.number} would have reached nobody at {moment}.")
-        return FoundAlert(
+        return DryRunAlert(
             iid=row.iid,
             title=row.title,
             opened_at=row.created_at,
             route=route,
-            policy=policy.name if policy else None,
-            pages=tuple(pages),
-            notes=tuple(notes),
+            escalation_policy=policy.name if policy else None,
+            pages=pages,
+            notes=notes,
         )
 
     def _taken(
         self,
         row: Row[*tuple[Any, ...]],
-        policy: PolicyView | None,
+        policy: EscalationPolicy | None,
         changes: Sequence[StatusChange],
     ) -> Iterator[Taken]:
         if policy is not None:

@@ -14,7 +14,7 @@ from domain.escalations.state import State
 from domain.escalations.steps import Target, TargetKind
 from domain.escalations.targets import names_of
 from domain.escalations.wording import target_words
-from domain.notifications.contacts import ContactType
+from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.states import MessageState, PageState
 from models import (
     AlertRoute,
@@ -195,9 +195,8 @@ def _contacts(
         .where(PageMessage.batch_id.in_(batches))
         .order_by(PageMessage.id)
     ):
-        is_email = contact.type == ContactType.EMAIL.value
         outcome = ContactOutcome(
-            name="e-mail" if is_email else contact.label,
+            name=contact_type(contact.type).spoken or contact.label,
             state=MessageState(message.outcome or MessageState.WAITING),
             at=message.ended_at,
             failures=message.tries,

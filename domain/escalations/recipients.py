@@ -36,7 +36,7 @@ class Reached:
 
     @property
     def is_somebody(self) -> bool:
-        """Whether a page leaves at once to a person or a channel."""
+        """Return whether a page leaves at once to a person or a channel."""
         waiting = [each for each in self.unreached.values() if each is Reach.QUIET]
         return len(self.user_ids) > len(waiting) or bool(self.channel_ids)
 

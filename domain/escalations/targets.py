@@ -8,12 +8,13 @@ from typing import NoReturn
 from sqlalchemy import false, or_, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import Ability
+from domain.access.abilities import Ability
 from domain.accounts.users import ERASED
 from domain.alerts.reading.text import storable
 from domain.database.paging import LARGEST_ID
 from domain.errors import InvalidError
 from domain.escalations.steps import AnyTarget, NamedStep, NamedTarget, Step, Target, TargetKind
+from domain.escalations.types import EscalationTarget
 from domain.projects.member_lists import able_people, users_with
 from domain.projects.views import Namespace
 from models import Contact, OnCallSchedule, User
@@ -26,22 +27,13 @@ _MISSING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TargetView:
-    """A target with its name; None if it was deleted."""
-
-    kind: TargetKind
-    id: int
-    name: str | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Choices:
     """The targets that a form offers."""
 
-    people: tuple[TargetView, ...]
-    schedules: tuple[TargetView, ...]
-    channels: tuple[TargetView, ...]
+    people: tuple[EscalationTarget, ...]
+    schedules: tuple[EscalationTarget, ...]
+    channels: tuple[EscalationTarget, ...]
 
 
 def who_may_be_paged(
@@ -67,9 +59,11 @@ def choices(namespace: Namespace, *, most: int, session: Session, today: date) -
     )
 
 
-def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[TargetView, ...]:
+def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[EscalationTarget, ...]:
     by_name = sorted(names.items(), key=lambda each: each[1].lower())
-    return tuple(TargetView(kind, number, name) for number, name in by_name)
+    return tuple(
+        EscalationTarget(type=kind.value, id=number, name=name) for number, name in by_name
+    )
 
 
 def resolve_steps(

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from domain.alerts.matching.conditions import Conditions
 from domain.escalations.steps import TargetKind
-from domain.silences.muting import Mute, MuteKind
+from domain.silences.muting import Mute
+from domain.silences.types import MuteKind
 
 _UNITS = (
     (timedelta(days=1), "d"),
@@ -56,6 +58,24 @@ def listed(parts: Sequence[str]) -> str:
     """Return `a, b and c`."""
     *first, last = parts or ("nobody",)
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def conditions_words(conditions: Conditions) -> str:
+    """Return which alerts meet conditions, as the subject of a sentence."""
+    severities = f"{_either(conditions.severities)} alerts" if conditions.severities else "Alerts"
+    parts = [severities[0].upper() + severities[1:]]
+    if conditions.environments:
+        parts.append(f"of environment {_either(conditions.environments)}")
+    if conditions.services:
+        parts.append(f"of service {_either(conditions.services)}")
+    if conditions.labels:
+        parts.append(f"with {conditions.labels_text}")
+    return " ".join(parts) if len(parts) > 1 or conditions.severities else "All alerts"
+
+
+def _either(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 #: Before the name of a mute.

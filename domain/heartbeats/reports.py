@@ -5,9 +5,9 @@ from datetime import datetime
 
 import orjson
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.base import Reading
+from domain.alerts.formats.registry import OWN_FORMAT
 from domain.alerts.reading import fingerprint
-from domain.alerts.reading.formats import Reading, read_body
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.clock import start_stopwatch, written
@@ -62,14 +62,14 @@ def report(
     delivery = InboundDelivery(
         project_id=subject.project_id,
         integration_id=None,
-        format=IntegrationType.HTTP.value,
+        format=OWN_FORMAT.name,
         sender=SENDER,
         body=body,
         size=len(body),
         received_at=now,
         stopwatch=start_stopwatch(),
     )
-    return read_body(body, IntegrationType.HTTP, now=now, reading=_READING), delivery
+    return OWN_FORMAT.read(body, now=now, reading=_READING), delivery
 
 
 def _content(subject: Subject, decision: Decision, now: datetime) -> dict[str, object]:

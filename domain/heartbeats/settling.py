@@ -8,16 +8,17 @@ Workers skip what others have locked; a ping waits, so that its response comes a
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Executable, bindparam, case, exists, insert, select, update
-from sqlalchemy.orm import aliased
+from sqlalchemy import BigInteger, Executable, Row, bindparam, case, insert, select, update
 
-from domain.alerts.integration_type import IntegrationType
+from domain.access.features import AccessLevel
+from domain.alerts.receiving.receivers import is_taken_over
 from domain.alerts.storing.intake import receive_in_transaction
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.clock import date_and_time
 from domain.database.statements import KeptConnection
+from domain.due import NOW, in_milliseconds, moments
 from domain.durations import duration_text
 from domain.heartbeats.reports import Subject, fingerprint_of, report
 from domain.heartbeats.schedules import Schedule
@@ -33,8 +34,7 @@ from domain.heartbeats.states import (
     moment_of,
 )
 from domain.programs.reachability import Unreachable, times_unreachable
-from domain.projects.features import AccessLevel
-from models import Alert, Heartbeat, HeartbeatPing, Integration, Project
+from models import Alert, Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime
 
 #: When a project that takes no alerts now is looked at again.
@@ -66,13 +66,6 @@ class FoundHeartbeat(NamedTuple):
     takes_alerts: bool
 
 
-_External = aliased(Integration)
-_has_external = exists().where(
-    _External.project_id == Heartbeat.project_id,
-    _External.type == IntegrationType.EXTERNAL.value,
-    _External.active.is_(True),
-)
-
 ONE = (
     select(
         Heartbeat.id,
@@ -97,14 +90,14 @@ ONE = (
         case(
             (Project.archived_at.is_not(None), False),
             (Project.monitor_access_level == AccessLevel.DISABLED.value, False),
-            (_has_external, False),
+            (is_taken_over(Heartbeat.project_id), False),
             else_=True,
         ).label("takes_alerts"),
     )
     .join(Project, Project.id == Heartbeat.project_id)
     .where(
         Heartbeat.id == bindparam("heartbeat_id"),
-        Heartbeat.due_ms <= bindparam("now_ms", type_=BigInteger()),
+        Heartbeat.due_ms <= in_milliseconds(NOW),
         Project.deleted_at.is_(None),
     )
     .with_for_update(of=Heartbeat)
@@ -114,13 +107,11 @@ _ONE_THAT_IS_FREE = ONE.with_for_update(of=Heartbeat, skip_locked=True)
 _DUE = (
     select(Heartbeat.id)
     .join(Project, Project.id == Heartbeat.project_id)
-    .where(
-        Heartbeat.due_ms <= bindparam("now_ms", type_=BigInteger()),
-        Project.deleted_at.is_(None),
-    )
-    .order_by(Heartbeat.due_ms)
-    .limit(bindparam("most"))
+    .where(Heartbeat.due_ms <= in_milliseconds(NOW), Project.deleted_at.is_(None))
 )
+_LONGEST_DUE = _DUE.order_by(Heartbeat.due_ms).limit(bindparam("most"))
+#: Whether somebody has to look at a heartbeat.
+HEARTBEATS_ARE_DUE = _DUE.exists()
 
 _LAST_BODY = (
     select(HeartbeatPing.body)
@@ -129,7 +120,7 @@ _LAST_BODY = (
     .limit(1)
 )
 
-#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0007).
+#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
 _ITS_ALERT = (
     select(Alert.status, Alert.ended_at)
     .where(
@@ -177,7 +168,7 @@ _POSTPONE = (
 
 def due_heartbeats(*, connection: KeptConnection, now: datetime, most: int) -> Sequence[int]:
     """Return the ids of heartbeats that somebody has to look at, the longest due first."""
-    found = connection.look_up(_DUE, {"now_ms": milliseconds(now), "most": most})
+    found = connection.look_up(_LONGEST_DUE, {**moments(now), "most": most})
     return [row[0] for row in found]
 
 
@@ -206,7 +197,7 @@ def postpone(heartbeat_id: int, *, connection: KeptConnection, until: datetime) 
 def _settle(
     one: Executable, heartbeat_id: int, *, connection: KeptConnection, now: datetime
 ) -> Decision | None:
-    parameters = {"heartbeat_id": heartbeat_id, "now_ms": milliseconds(now)}
+    parameters = {**moments(now), "heartbeat_id": heartbeat_id}
     row = connection.first(one, parameters)
     if row is None:
         return None
@@ -226,7 +217,7 @@ def _settle(
 
 
 def _decide(found: FoundHeartbeat, *, connection: KeptConnection, now: datetime) -> Decision:
-    facts = _facts(found)
+    facts = facts_of(found)
     if facts.is_told:
         return _decide_again(found, facts, connection=connection, now=now)
     decision = decide(facts, now)
@@ -257,7 +248,7 @@ def _count_again(
     """Let the schedule count from the end of a time without pings, and say so in the log."""
     began_at, ended_at = unheard.began_at, unheard.ended_at or now
     connection.all(_COUNT_AGAIN, {"heartbeat_id": found.id, "new_counted_from": ended_at})
-    expected_at = _schedule(found).expected_after(ended_at)
+    expected_at = schedule_of(found).expected_after(ended_at)
     body = UNHEARD.format(
         began_at=date_and_time(began_at),
         ended_at=date_and_time(ended_at),
@@ -277,9 +268,10 @@ def _count_again(
     connection.all(_LOG, entry)
 
 
-def _facts(found: FoundHeartbeat) -> Facts:
+def facts_of(found: FoundHeartbeat | Row[*tuple[Any, ...]]) -> Facts:
+    """Return what the decision needs of a row with the columns of heartbeats."""
     return Facts(
-        schedule=_schedule(found),
+        schedule=schedule_of(found),
         state=HeartbeatState(found.state),
         has_alert=found.has_alert,
         counted_from=found.counted_from,
@@ -289,14 +281,15 @@ def _facts(found: FoundHeartbeat) -> Facts:
     )
 
 
-def _failed(found: FoundHeartbeat) -> bool:
+def _failed(found: FoundHeartbeat | Row[*tuple[Any, ...]]) -> bool:
     """Return whether it is looked at because of a failure that was reported."""
     if found.last_ping_kind != PingKind.FAIL.value or found.last_ping_at is None:
         return False
     return (found.due_ms or 0) <= milliseconds(found.last_ping_at)
 
 
-def _schedule(found: FoundHeartbeat) -> Schedule:
+def schedule_of(found: FoundHeartbeat | Heartbeat | Row[*tuple[Any, ...]]) -> Schedule:
+    """Return the schedule of a row with the columns of heartbeats."""
     every = found.every_seconds
     return Schedule(
         every=None if every is None else timedelta(seconds=every),
@@ -318,7 +311,7 @@ def _subject(found: FoundHeartbeat, decision: Decision, *, connection: KeptConne
         description=found.description,
         severity=found.severity,
         environment=found.environment,
-        schedule=_schedule(found),
+        schedule=schedule_of(found),
         last_ping_at=found.last_ping_at,
         last_exit_status=found.last_exit_status,
         log=log,

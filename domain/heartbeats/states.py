@@ -15,12 +15,12 @@ _SHORTEST_REST = timedelta(minutes=1)
 
 
 class HeartbeatState(StrEnum):
-    """The state of a heartbeat, by its stored value; LATE is never stored."""
+    """The state of a heartbeat."""
 
     #: No ping came yet: nothing is expected.
     NEW = "new"
     UP = "up"
-    #: Up, and the next ping is overdue within the grace time.
+    #: Up, and the next ping is overdue within the grace time; never stored.
     LATE = "late"
     DOWN = "down"
     PAUSED = "paused"

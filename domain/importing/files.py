@@ -31,12 +31,12 @@ class Document:
 
     @property
     def folder(self) -> str:
-        """The name of the folder that it is in, or an empty text."""
+        """Return the name of the folder that it is in, or an empty text."""
         return PurePosixPath(self.name).parent.name
 
     @property
     def stem(self) -> str:
-        """Its file name without suffix."""
+        """Return its file name without suffix."""
         return PurePosixPath(self.name).stem
 
 

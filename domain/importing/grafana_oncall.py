@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.errors import InvalidError
 from domain.importing.entities import Entity, EntityReader, Text, items_of
 from domain.importing.files import Document
@@ -167,6 +168,6 @@ def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration
     return ImportedIntegration(
         team=found.team_id or None,
         name=found.name or found.type,
-        type=IntegrationType.PROMETHEUS if is_metrics else IntegrationType.HTTP,
+        type=PROMETHEUS if is_metrics else HTTP,
         notes=() if is_metrics else (note,),
     )

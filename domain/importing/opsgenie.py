@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.errors import InvalidError
 from domain.importing.entities import Entity, EntityReader, Text, items_of
 from domain.importing.files import Document
@@ -196,7 +197,7 @@ def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration
     return ImportedIntegration(
         team=found.ownerTeam.id if found.ownerTeam else None,
         name=found.name or found.type,
-        type=IntegrationType.PROMETHEUS if is_metrics else IntegrationType.HTTP,
+        type=PROMETHEUS if is_metrics else HTTP,
         is_active=found.enabled is not False,
         **details,
     )

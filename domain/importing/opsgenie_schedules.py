@@ -44,7 +44,7 @@ class Reference(Entity):
 
     @property
     def shown(self) -> str:
-        """Its name, or its id."""
+        """Return its name, or its id."""
         return self.username or self.name or self.id
 
 

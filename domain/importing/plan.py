@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.base import Format
 from domain.on_call.handovers import Cadence
 from domain.on_call.restrictions import Restriction
 
@@ -94,7 +94,7 @@ class ImportedIntegration:
 
     team: str | None
     name: str
-    type: IntegrationType
+    type: Format
     is_active: bool = True
     notes: tuple[str, ...] = ()
 

@@ -1,10 +1,51 @@
-"""Checks the texts of an incident."""
+"""The kinds of an incident's fields, and how texts are checked."""
 
+from enum import StrEnum
+from typing import NamedTuple
+
+from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.errors import InvalidError
 from domain.incidents.composing import LONGEST_DESCRIPTION, LONGEST_TITLE
 
 LONGEST_NOTE = 10_000
+#: The most alerts that a request links.
+MOST_AT_ONCE = 200
+_SEVERITIES = tuple(Severity)
+#: The urgency of critical.
+HIGHEST_URGENCY = len(_SEVERITIES) - 1
+#: The most linked alerts that an incident names; it has the number of all.
+MOST_NAMED_ALERTS = 100
+
+
+class IncidentStatus(StrEnum):
+    """The status of an incident."""
+
+    TRIGGERED = "triggered"
+    ACKNOWLEDGED = "acknowledged"
+    RESOLVED = "resolved"
+
+
+STATUSES = tuple(status.value for status in IncidentStatus)
+OPEN_STATUSES = (IncidentStatus.TRIGGERED.value, IncidentStatus.ACKNOWLEDGED.value)
+
+
+def urgency_of(severity: Severity) -> int:
+    """Return the severity as it is stored: 0 for unknown to 5 for critical."""
+    return HIGHEST_URGENCY - severity.rank
+
+
+def severity_of(urgency: int) -> Severity:
+    """Return the severity that is stored so."""
+    return _SEVERITIES[HIGHEST_URGENCY - urgency]
+
+
+class Person(NamedTuple):
+    """Somebody who did something to an incident, or looks after it."""
+
+    #: None if the account was deleted.
+    id: int | None
+    username: str
 
 
 def checked_title(text: str) -> str:

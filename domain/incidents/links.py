@@ -1,7 +1,6 @@
 """Links between alerts and incidents, and the fingerprints that open incidents hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import delete, insert, select
@@ -9,12 +8,9 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.following.followers import Follower, follow, unfollow
 from domain.alerts.handling.status import lock_alerts_of
-from domain.audit.events import Actor
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError
-from domain.incidents.rows import locked_incident, views_of
-from domain.incidents.timeline import EntryKind, NewEntry, add_entries, alerts_in
-from domain.incidents.views import OPEN_STATUSES, IncidentView
+from domain.incidents.fields import MOST_AT_ONCE, OPEN_STATUSES
 from models import (
     Alert,
     Incident,
@@ -23,8 +19,6 @@ from models import (
     IncidentRule,
 )
 
-#: The most alerts that a request links.
-MOST_AT_ONCE = 200
 #: Rows of a statement.
 _SLICE = 500
 
@@ -154,85 +148,6 @@ def hold_again(incident: Incident, *, session: Session) -> None:
     _hold(incident.project_id, held, session=session)
     if incident.alerts:
         follow(incident.project_id, Follower.INCIDENTS, session=session)
-
-
-def link_alerts(
-    project_id: int,
-    iid: int,
-    alert_iids: Sequence[int],
-    *,
-    by: Actor | None,
-    session: Session,
-    now: datetime,
-) -> IncidentView:
-    """Link alerts to an incident; those that it has stay as they are.
-
-    Raise NotFoundError, or ConflictError for an alert of another open incident.
-    """
-    incident = locked_incident(project_id, iid, session=session)
-    alerts = lock_alerts(project_id, alert_iids, session=session)
-    had = set(
-        session.scalars(
-            select(IncidentAlert.alert_id).where(
-                IncidentAlert.incident_id == incident.id,
-                IncidentAlert.alert_id.in_([alert.id for alert in alerts]),
-            )
-        )
-    )
-    new = [alert for alert in alerts if alert.id not in had]
-    if new:
-        if incident.status in OPEN_STATUSES:
-            check_free(new, session=session)
-            hold({incident.id: new}, project_id, session=session)
-        link({incident.id: new}, session=session)
-        _note(incident, EntryKind.LINKED, new, by=by, session=session, now=now)
-    (view,) = views_of([incident], session=session)
-    return view
-
-
-def unlink_alert(
-    project_id: int,
-    iid: int,
-    alert_iid: int,
-    *,
-    by: Actor | None,
-    session: Session,
-    now: datetime,
-) -> IncidentView:
-    """Take an alert from an incident; raise NotFoundError if it is not linked."""
-    incident = locked_incident(project_id, iid, session=session)
-    (alert,) = lock_alerts(project_id, [alert_iid], session=session)
-    removed = session.execute(
-        delete(IncidentAlert)
-        .where(IncidentAlert.incident_id == incident.id, IncidentAlert.alert_id == alert.id)
-        .returning(IncidentAlert.alert_id)
-    ).all()
-    if not removed:
-        message = f"Alert {alert_iid} is not linked to incident {iid}."
-        raise NotFoundError(message)
-    _note(incident, EntryKind.UNLINKED, [alert], by=by, session=session, now=now)
-    if incident.status in OPEN_STATUSES:
-        # What other alerts of the incident have is held again.
-        release_fingerprints([incident.id], session=session)
-        hold_again(incident, session=session)
-    (view,) = views_of([incident], session=session)
-    return view
-
-
-def _note(
-    incident: Incident,
-    kind: EntryKind,
-    alerts: Sequence[LinkedAlert],
-    *,
-    by: Actor | None,
-    session: Session,
-    now: datetime,
-) -> None:
-    incident.alerts += len(alerts) if kind is EntryKind.LINKED else -len(alerts)
-    incident.updated_at = now
-    details = alerts_in([alert.iid for alert in alerts])
-    entry = NewEntry(incident_id=incident.id, kind=kind, details=details)
-    add_entries([entry], by=by, session=session, now=now)
 
 
 def stop_following(project_id: int, *, session: Session) -> None:

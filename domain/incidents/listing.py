@@ -22,14 +22,7 @@ from domain.alerts.listing.sort_orders import (
 )
 from domain.alerts.reading.incoming import Severity
 from domain.database.paging import Page
-from domain.incidents.rows import views_of
-from domain.incidents.views import (
-    HIGHEST_URGENCY,
-    OPEN_STATUSES,
-    STATUSES,
-    IncidentView,
-    urgency_of,
-)
+from domain.incidents.fields import HIGHEST_URGENCY, OPEN_STATUSES, STATUSES, urgency_of
 from domain.projects.access import COUNT_LIMIT
 from models import Alert, Incident, IncidentAlert, IncidentAssignee, User
 from models.folding import fold
@@ -84,7 +77,7 @@ class IncidentFilter:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it filters by more than the status."""
+        """Return whether it filters by more than the status."""
         return bool(self.search or self.severity or self.assignee or self.alert is not None)
 
 
@@ -99,7 +92,7 @@ class IncidentSlice:
 
     @property
     def is_backwards(self) -> bool:
-        """Whether the page is read from its last row to its first."""
+        """Return whether the page is read from its last row to its first."""
         return self.preceding is not None
 
 
@@ -131,7 +124,7 @@ def _named(wanted: IncidentFilter, *, session: Session) -> tuple[int, ...] | Non
 
 def list_incidents(
     wanted: IncidentFilter, part: IncidentSlice, *, session: Session
-) -> Page[IncidentView]:
+) -> Page[Incident]:
     """Return a page of the incidents."""
     wanted = looked_up(wanted, session=session)
     together = union_all(
@@ -146,13 +139,13 @@ def list_incidents(
         .order_by(*sorted_by(columns, order=part.order, backwards=part.is_backwards))
     ).all()
     positions = [part.order.values_of(row) for row in rows]
-    found = views_of([row[0] for row in rows[: part.size]], session=session)
+    found = [row[0] for row in rows[: part.size]]
     return _page(found, positions, part)
 
 
 def _page(
-    found: Sequence[IncidentView], positions: Sequence[Values], part: IncidentSlice
-) -> Page[IncidentView]:
+    found: Sequence[Incident], positions: Sequence[Values], part: IncidentSlice
+) -> Page[Incident]:
     is_more, shown = len(positions) > part.size, positions[: part.size]
     items = tuple(found)
     if part.is_backwards:
@@ -263,9 +256,9 @@ def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, in
     return dict(session.execute(union_all(*counts)).all())
 
 
-def incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[IncidentView]:
+def incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[Incident]:
     """Return the newest incidents that have an alert, at most ten."""
-    rows = session.scalars(
+    return session.scalars(
         select(Incident)
         .where(
             Incident.id.in_(
@@ -275,4 +268,3 @@ def incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[IncidentV
         .order_by(Incident.id.desc())
         .limit(10)
     ).all()
-    return views_of(rows, session=session)

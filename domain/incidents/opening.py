@@ -1,43 +1,33 @@
 """Opens incidents: one that a user asks for, and those that rules open."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from domain.alerts.formats.base import Reading
 from domain.alerts.handling.reports import AlertReport, read_reports
-from domain.alerts.reading.formats import Reading
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor
 from domain.errors import InvalidError
-from domain.incidents.assignees import set_assignees
 from domain.incidents.composing import composed_description, composed_title
-from domain.incidents.fields import checked_description, checked_title
+from domain.incidents.fields import (
+    IncidentStatus,
+    checked_description,
+    checked_title,
+    urgency_of,
+)
 from domain.incidents.links import LinkedAlert, check_free, hold, link, lock_alerts
 from domain.incidents.planning import Opening
-from domain.incidents.rows import lock_incidents, views_of
+from domain.incidents.rows import lock_incidents
 from domain.incidents.timeline import EntryKind, NewEntry, add_entries, alerts_in
-from domain.incidents.views import IncidentStatus, IncidentView, urgency_of
+from domain.incidents.types import NewIncident
 from domain.projects.views import ProjectView
 from models import Incident
 
 #: Returns the URL of the page of an alert by its number.
 AlertUrl = Callable[[int], str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewIncident:
-    """An incident to be opened; what is None comes from its first alert."""
-
-    title: str | None = None
-    description: str | None = None
-    severity: Severity | None = None
-    #: Numbers (iid) of alerts.
-    alerts: Sequence[int] = ()
-    #: User names.
-    assignees: Sequence[str] = ()
-    closes_when_resolved: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +38,7 @@ class Composer:
     alert_url: AlertUrl
 
 
-def create_incident(
+def open_incident(
     project: ProjectView,
     new: NewIncident,
     *,
@@ -56,7 +46,7 @@ def create_incident(
     session: Session,
     now: datetime,
     composer: Composer,
-) -> IncidentView:
+) -> Incident:
     """Open an incident; raise InvalidError, NotFoundError or ConflictError.
 
     An alert that an open incident has is refused.
@@ -70,9 +60,7 @@ def create_incident(
         new = _completed(new, first, counter.last_iid, composer)
     row = _row(project.id, counter.last_iid, new, by=by, now=now)
     _store(row, alerts, by=by, session=session, now=now)
-    set_assignees(project, row, new.assignees, by=by, session=session, now=now)
-    (view,) = views_of([row], session=session)
-    return view
+    return row
 
 
 def _first_report(
@@ -107,12 +95,12 @@ def _completed(new: NewIncident, report: AlertReport, iid: int, composer: Compos
     description = new.description
     if description is None:
         description = composed_description(report, composer.alert_url(report.iid))
-    return replace(
-        new,
-        title=composed_title(report, iid) if new.title is None else new.title,
-        description=description,
-        severity=new.severity or report.severity,
-    )
+    composed = {
+        "title": composed_title(report, iid) if new.title is None else new.title,
+        "description": description,
+        "severity": new.severity or report.severity,
+    }
+    return new.model_copy(update=composed)
 
 
 def _row(
@@ -128,7 +116,7 @@ def _row(
         description=checked_description(new.description or ""),
         urgency=urgency_of(new.severity or Severity.UNKNOWN),
         status=IncidentStatus.TRIGGERED.value,
-        closes_when_resolved=new.closes_when_resolved,
+        closes_when_resolved=bool(new.close_when_resolved),
         author_id=by.id if by else None,
         author_name=by.name if by else "",
         created_at=now,
@@ -143,7 +131,7 @@ def open_by_rules(
     session: Session,
     now: datetime,
     composer: Composer,
-) -> list[IncidentView]:
+) -> list[Incident]:
     """Store the incidents that rules open, with a few statements for all of them.
 
     The caller has locked the incidents of the project.
@@ -181,7 +169,7 @@ def open_by_rules(
         session=session,
         now=now,
     )
-    return views_of(rows, session=session)
+    return rows
 
 
 def _row_of_rule(
@@ -192,7 +180,7 @@ def _row_of_rule(
     composer: Composer,
     now: datetime,
 ) -> Incident:
-    new = NewIncident(closes_when_resolved=opening.rule.closes_when_resolved)
+    new = NewIncident(close_when_resolved=opening.rule.closes_when_resolved)
     row = _row(project_id, iid, _completed(new, report, iid, composer), by=None, now=now)
     row.urgency, row.rule_id = opening.urgency, opening.rule.id
     row.alerts = len(opening.alerts)

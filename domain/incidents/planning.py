@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from domain.incidents.links import LinkedAlert
-from domain.incidents.rules import RuleView
+from domain.incidents.rules import ActiveRule
 
 STORM_SIZE = 20
 STORM_TIME = timedelta(minutes=10)
@@ -30,7 +30,7 @@ class FiringAlert:
     #: The open incident that it is linked to, or None.
     incident_id: int | None
     #: The first rule whose conditions it meets, or None.
-    rule: RuleView | None
+    rule: ActiveRule | None
 
 
 @dataclass
@@ -46,7 +46,7 @@ class RuleState:
 class Opening:
     """An incident to be opened by a rule, with its alerts; the first one gives it its title."""
 
-    rule: RuleView
+    rule: ActiveRule
     alerts: list[LinkedAlert]
     urgency: int
 
@@ -113,7 +113,7 @@ def _join(planned: Plan, holder: int | Opening, each: FiringAlert) -> int | Open
     return holder
 
 
-def _open(planned: Plan, each: FiringAlert, rule: RuleView, state: RuleState) -> int | Opening:
+def _open(planned: Plan, each: FiringAlert, rule: ActiveRule, state: RuleState) -> int | Opening:
     if state.count >= STORM_SIZE and state.newest is not None:
         return _gather(planned, each, rule, state.newest)
     opening = Opening(rule, [each.alert], each.urgency)
@@ -124,7 +124,7 @@ def _open(planned: Plan, each: FiringAlert, rule: RuleView, state: RuleState) ->
 
 
 def _gather(
-    planned: Plan, each: FiringAlert, rule: RuleView, newest: int | Opening
+    planned: Plan, each: FiringAlert, rule: ActiveRule, newest: int | Opening
 ) -> int | Opening:
     if isinstance(newest, Opening):
         newest.alerts.append(each.alert)

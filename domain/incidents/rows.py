@@ -1,4 +1,4 @@
-"""Reads incidents into views, and locks them for a change."""
+"""Reads incidents, and locks them for a change."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,14 +8,10 @@ from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
 from domain.errors import NotFoundError
-from domain.incidents.views import (
-    MOST_NAMED_ALERTS,
-    IncidentStatus,
-    IncidentView,
-    Person,
-    severity_of,
-)
-from models import Alert, Incident, IncidentAlert, IncidentAssignee, IncidentCounter, User
+from domain.incidents.fields import MOST_NAMED_ALERTS, IncidentStatus, severity_of
+from domain.incidents.types import Incident, IncidentPerson
+from models import Alert, IncidentAlert, IncidentAssignee, IncidentCounter, User
+from models import Incident as IncidentRow
 
 
 def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
@@ -34,32 +30,27 @@ def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
     ).one()
 
 
-def locked_incident(project_id: int, iid: int, *, session: Session) -> Incident:
+def locked_incident(project_id: int, iid: int, *, session: Session) -> IncidentRow:
     """Lock the incidents of a project and return one of them, or raise NotFoundError."""
     lock_incidents(project_id, session=session)
-    return _get(project_id, iid, session=session)
-
-
-def get_incident(project_id: int, iid: int, *, session: Session) -> IncidentView:
-    """Return an incident, or raise NotFoundError."""
-    (view,) = views_of([_get(project_id, iid, session=session)], session=session)
-    return view
+    return get_row(project_id, iid, session=session)
 
 
 def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
     """Return the id of the row of an incident, or raise NotFoundError."""
     found = session.scalar(
-        select(Incident.id).where(Incident.project_id == project_id, Incident.iid == iid)
+        select(IncidentRow.id).where(IncidentRow.project_id == project_id, IncidentRow.iid == iid)
     )
     if found is None:
         raise _not_found(iid)
     return found
 
 
-def _get(project_id: int, iid: int, *, session: Session) -> Incident:
+def get_row(project_id: int, iid: int, *, session: Session) -> IncidentRow:
+    """Return the row of an incident, or raise NotFoundError."""
     found = session.scalars(
-        select(Incident)
-        .where(Incident.project_id == project_id, Incident.iid == iid)
+        select(IncidentRow)
+        .where(IncidentRow.project_id == project_id, IncidentRow.iid == iid)
         .execution_options(populate_existing=True)
     ).one_or_none()
     if found is None:
@@ -71,38 +62,43 @@ def _not_found(iid: int) -> NotFoundError:
     return NotFoundError(f"Incident {iid} not found in this project.")
 
 
-def views_of(rows: Sequence[Incident], *, session: Session) -> list[IncidentView]:
-    """Return the views of rows, with a few queries for all of them."""
+def incidents_of(rows: Sequence[IncidentRow], *, url: str, session: Session) -> list[Incident]:
+    """Return incidents as all faces see them, with a few queries for all of them.
+
+    The URL is that of the list, without a slash at its end.
+    """
     session.flush()
     assignees = _assignees_of([row.id for row in rows], session=session)
     alerts = _alerts_of(rows, session=session)
-    return [_view(row, assignees.get(row.id, ()), alerts.get(row.id, ())) for row in rows]
+    return [
+        Incident(
+            id=row.id,
+            iid=row.iid,
+            project_id=row.project_id,
+            title=row.title,
+            description=row.description,
+            severity=severity_of(row.urgency),
+            status=IncidentStatus(row.status),
+            assignees=tuple(assignees.get(row.id, ())),
+            alerts=tuple(alerts.get(row.id, ())),
+            alerts_count=row.alerts,
+            close_when_resolved=row.closes_when_resolved,
+            rule_id=row.rule_id,
+            author=IncidentPerson(id=row.author_id, username=row.author_name)
+            if row.author_name
+            else None,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            acknowledged_at=row.acknowledged_at,
+            resolved_at=row.resolved_at,
+            web_url=f"{url}/{row.iid}",
+        )
+        for row in rows
+    ]
 
 
-def _view(row: Incident, assignees: Sequence[Person], alerts: Sequence[int]) -> IncidentView:
-    return IncidentView(
-        id=row.id,
-        iid=row.iid,
-        project_id=row.project_id,
-        title=row.title,
-        description=row.description,
-        severity=severity_of(row.urgency),
-        status=IncidentStatus(row.status),
-        assignees=tuple(assignees),
-        alerts=tuple(alerts),
-        alert_count=row.alerts,
-        closes_when_resolved=row.closes_when_resolved,
-        author=Person(row.author_id, row.author_name) if row.author_name else None,
-        rule_id=row.rule_id,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        acknowledged_at=row.acknowledged_at,
-        resolved_at=row.resolved_at,
-    )
-
-
-def _assignees_of(ids: Iterable[int], *, session: Session) -> Mapping[int, list[Person]]:
-    found: dict[int, list[Person]] = defaultdict(list)
+def _assignees_of(ids: Iterable[int], *, session: Session) -> Mapping[int, list[IncidentPerson]]:
+    found: dict[int, list[IncidentPerson]] = defaultdict(list)
     rows = session.execute(
         select(IncidentAssignee.incident_id, User.id, User.username)
         .join(User, User.id == IncidentAssignee.user_id)
@@ -110,11 +106,11 @@ def _assignees_of(ids: Iterable[int], *, session: Session) -> Mapping[int, list[
         .order_by(User.username_key, User.id)
     )
     for incident_id, user_id, username in rows:
-        found[incident_id].append(Person(user_id, username))
+        found[incident_id].append(IncidentPerson(id=user_id, username=username))
     return found
 
 
-def _alerts_of(rows: Sequence[Incident], *, session: Session) -> Mapping[int, list[int]]:
+def _alerts_of(rows: Sequence[IncidentRow], *, session: Session) -> Mapping[int, list[int]]:
     """Return the numbers of linked alerts; those of an incident of thousands are asked apart."""
     found: dict[int, list[int]] = defaultdict(list)
     small = [row.id for row in rows if 0 < row.alerts <= MOST_NAMED_ALERTS]

@@ -9,11 +9,9 @@ from sqlalchemy.orm import Session
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
 from domain.audit.events import Actor
-from domain.errors import InvalidError
+from domain.incidents.fields import OPEN_STATUSES, IncidentStatus
 from domain.incidents.links import hold_again, release_fingerprints, stop_following
-from domain.incidents.rows import locked_incident, views_of
 from domain.incidents.timeline import EntryKind, NewEntry, add_entries
-from domain.incidents.views import OPEN_STATUSES, STATUSES, IncidentStatus, IncidentView
 from models import Alert, Incident, IncidentAlert
 
 _RESOLVED = IncidentStatus.RESOLVED.value
@@ -26,32 +24,15 @@ _FOLLOWING: dict[str, Sequence[str]] = {
 
 
 def change_status(
-    project_id: int,
-    iid: int,
-    status: str,
-    *,
-    by: Actor | None,
-    session: Session,
-    now: datetime,
-) -> IncidentView:
-    """Give an incident a status, and to its alerts that follow it there.
+    incident: Incident, status: str, *, by: Actor | None, session: Session, now: datetime
+) -> None:
+    """Give a locked incident another status, and to its alerts that follow it there.
 
     Acknowledging it acknowledges its triggered alerts, and closing it resolves those that are open;
     ignored ones stay so. A reopened incident leaves its alerts as they are.
     """
-    if status not in STATUSES:
-        message = f"A status is one of {', '.join(STATUSES)}."
-        raise InvalidError(message, field="status")
-    incident = locked_incident(project_id, iid, session=session)
-    if incident.status != status:
-        _change(incident, status, by=by, session=session, now=now)
-    (view,) = views_of([incident], session=session)
-    return view
-
-
-def _change(
-    incident: Incident, status: str, *, by: Actor | None, session: Session, now: datetime
-) -> None:
+    if incident.status == status:
+        return
     old = incident.status
     _set(incident, status, now=now)
     changed = 0
@@ -96,7 +77,7 @@ def _move_fingerprints(incident: Incident, old: str, *, session: Session) -> Non
 
 def close_recovered(
     project_id: int, alert_ids: Sequence[int], *, session: Session, now: datetime
-) -> list[IncidentView]:
+) -> Sequence[Incident]:
     """Close those incidents of alerts that are to be closed when all of their alerts are resolved.
 
     Ignored alerts do not keep one open. The caller has locked the incidents of the project.
@@ -117,7 +98,7 @@ def close_recovered(
         .execution_options(populate_existing=True)
     ).all()
     if not rows:
-        return []
+        return rows
     entries = []
     for row in rows:
         details = {"old": row.status, "new": _RESOLVED, "because": "its alerts are resolved"}
@@ -127,7 +108,7 @@ def close_recovered(
     release_fingerprints([row.id for row in rows], session=session)
     session.flush()
     stop_following(project_id, session=session)
-    return views_of(rows, session=session)
+    return rows
 
 
 def _has_alert(statuses: Sequence[str]) -> ColumnElement[bool]:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.audit.events import Actor
 from domain.database.paging import Page, Slice
-from domain.incidents.views import Person
+from domain.incidents.fields import Person
 from models import IncidentNote
 
 #: An entry names so many alerts, and counts the others.
@@ -76,12 +76,12 @@ class TimelineEntry:
 
     @property
     def is_comment(self) -> bool:
-        """Whether a user wrote it."""
+        """Return whether a user wrote it."""
         return self.kind is EntryKind.NOTE
 
     @property
     def is_edited(self) -> bool:
-        """Whether the comment was changed after it was written."""
+        """Return whether the comment was changed after it was written."""
         return self.updated_at > self.created_at
 
 

@@ -9,10 +9,11 @@ from sqlalchemy.orm import Session
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
-from domain.notifications.contacts import ContactView, Owner, get_row, view_of
+from domain.notifications.contacts import Owner, get_row, view_of
 from domain.notifications.queueing import MessageKind, queue_message
+from domain.notifications.types import Contact
 from domain.randomness import random_letters
-from models import Contact
+from models import Contact as ContactRow
 
 _CODE_LIFETIME = timedelta(minutes=15)
 _CODE_DIGITS = 6
@@ -56,13 +57,15 @@ def _count(owner: Owner, *, session: Session, keyring: Keyring, now: datetime) -
 
 def confirm_contact(
     contact_id: int, code: str, owner: Owner, *, session: Session, keyring: Keyring, now: datetime
-) -> tuple[ContactView, str | None]:
+) -> tuple[Contact, str | None]:
     """Confirm a contact by its code; return it, and what is wrong with the code or None.
 
     The guess is counted, so a refusal is returned rather than raised.
     """
     get_row(contact_id, owner, session=session)
-    row = session.scalars(select(Contact).where(Contact.id == contact_id).with_for_update()).one()
+    row = session.scalars(
+        select(ContactRow).where(ContactRow.id == contact_id).with_for_update()
+    ).one()
     if row.confirmed_at is not None:
         return view_of(row), None
     problem = _problem(row, code, keyring=keyring, now=now)
@@ -71,7 +74,7 @@ def confirm_contact(
     return view_of(row), problem
 
 
-def _problem(row: Contact, code: str, *, keyring: Keyring, now: datetime) -> str | None:
+def _problem(row: ContactRow, code: str, *, keyring: Keyring, now: datetime) -> str | None:
     expected = _code_of(row, keyring=keyring, now=now)
     if expected is None:
         return "This code has expired. Send a new one."
@@ -83,7 +86,7 @@ def _problem(row: Contact, code: str, *, keyring: Keyring, now: datetime) -> str
     return None if is_right else "This is not the code that was sent."
 
 
-def _code_of(row: Contact, *, keyring: Keyring, now: datetime) -> str | None:
+def _code_of(row: ContactRow, *, keyring: Keyring, now: datetime) -> str | None:
     if row.code_ciphertext is None or row.code_expires_at is None or row.code_expires_at <= now:
         return None
     try:

@@ -4,51 +4,24 @@ The address is stored encrypted, since it may hold credentials; pages show it wi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.users import checked_email
-from domain.clock import written
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import Keyring, UndecipherableError
+from domain.notifications.contact_types.base import Address, ContactType
+from domain.notifications.contact_types.registry import CONTACT_TYPES
 from domain.notifications.outcomes import contact_is_going
-from models import Contact
+from domain.notifications.types import Contact, ContactState
+from models import Contact as ContactRow
 
 #: Each one gets every page, so more would only be a burden.
 MOST_CONTACTS = 20
 _LONGEST_LABEL = 100
 _LONGEST_SHOWN = 255
-EMAIL_LANE = "email"
-
-
-class ContactType(StrEnum):
-    """By what a message is sent; the value is stored and shown."""
-
-    EMAIL = "email"
-    APPRISE = "apprise"
-
-
-class ContactState(StrEnum):
-    """The state of a contact; the value is shown."""
-
-    UNCONFIRMED = "unconfirmed"
-    READY = "ready"
-    FAILING = "failing"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Address:
-    """A checked address, and what may be shown of it."""
-
-    type: ContactType
-    clear: str = field(repr=False)
-    shown: str
-    #: Contacts with the same one share a service.
-    lane: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,72 +32,28 @@ class Owner:
     project_id: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContactView:
-    """A contact as pages, the API and commands show it."""
-
-    id: int
-    user_id: int | None
-    project_id: int | None
-    type: ContactType
-    label: str
-    shown_address: str
-    created_at: datetime
-    confirmed_at: datetime | None
-    #: Failed attempts since the last success.
-    tries: int
-    failing_since: datetime | None
-    last_error: str | None
-    last_sent_at: datetime | None
-    #: Whether it stands for the e-mail address of the account, for want of another contact.
-    is_account_email: bool
-
-    @property
-    def state(self) -> ContactState:
-        """What is shown first of it."""
-        if self.confirmed_at is None:
-            return ContactState.UNCONFIRMED
-        return ContactState.FAILING if self.failing_since else ContactState.READY
-
-    def as_json(self) -> dict[str, object]:
-        """Return what commands print: no secret is in it."""
-        return {
-            "id": self.id,
-            "type": self.type.value,
-            "label": self.label,
-            "address": self.shown_address,
-            "state": self.state.value,
-            "created_at": written(self.created_at),
-            "confirmed_at": written(self.confirmed_at) if self.confirmed_at else None,
-        }
-
-
-def view_of(row: Contact) -> ContactView:
+def view_of(row: ContactRow) -> Contact:
     """Return the view of a row."""
-    return ContactView(
+    if row.confirmed_at is None:
+        state = ContactState.UNCONFIRMED
+    else:
+        state = ContactState.FAILING if row.failing_since else ContactState.READY
+    return Contact(
         id=row.id,
-        user_id=row.user_id,
-        project_id=row.project_id,
-        type=ContactType(row.type),
+        type=row.type,
         label=row.label,
-        shown_address=row.shown_address,
+        address=row.shown_address,
+        state=state,
         created_at=row.created_at,
         confirmed_at=row.confirmed_at,
-        tries=row.tries,
+        last_sent_at=row.last_sent_at,
         failing_since=row.failing_since,
         last_error=row.last_error,
-        last_sent_at=row.last_sent_at,
+        user_id=row.user_id,
+        project_id=row.project_id,
+        tries=row.tries,
         is_account_email=row.address_ciphertext is None,
     )
-
-
-def email_address(text: str) -> Address:
-    """Return a checked e-mail address, or raise InvalidError."""
-    try:
-        address = checked_email(text)
-    except InvalidError as error:
-        raise InvalidError(str(error), field="address") from error
-    return Address(type=ContactType.EMAIL, clear=address, shown=address, lane=EMAIL_LANE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +69,7 @@ class NewContact:
 
 def create_contact(
     new: NewContact, *, session: Session, keyring: Keyring, now: datetime
-) -> ContactView:
+) -> Contact:
     """Store a contact; raise InvalidError, or ConflictError if the owner has it already."""
     label = " ".join(new.label.split()) or new.address.shown[:_LONGEST_LABEL]
     if len(label) > _LONGEST_LABEL:
@@ -153,10 +82,10 @@ def create_contact(
     if any(_has_address(row, new.address, keyring) for row in others):
         message = "There is already one with this address."
         raise ConflictError(message, field="address")
-    row = Contact(
+    row = ContactRow(
         user_id=new.owner.user_id,
         project_id=new.owner.project_id,
-        type=new.address.type.value,
+        type=new.address.type.name,
         label=label,
         address_ciphertext=keyring.encrypt(new.address.clear),
         shown_address=new.address.shown[:_LONGEST_SHOWN],
@@ -172,8 +101,8 @@ def create_contact(
     return view_of(row)
 
 
-def _has_address(row: Contact, address: Address, keyring: Keyring) -> bool:
-    if row.type != address.type.value or row.address_ciphertext is None:
+def _has_address(row: ContactRow, address: Address, keyring: Keyring) -> bool:
+    if row.type != address.type.name or row.address_ciphertext is None:
         return False
     try:
         return keyring.decrypt(row.address_ciphertext) == address.clear
@@ -181,25 +110,27 @@ def _has_address(row: Contact, address: Address, keyring: Keyring) -> bool:
         return False
 
 
-def list_contacts(owner: Owner, *, session: Session) -> Sequence[ContactView]:
+def list_contacts(owner: Owner, *, session: Session) -> Sequence[Contact]:
     """Return the contacts of a person, or the channels of a project, the oldest first."""
     return [view_of(row) for row in _rows_of(owner, session=session)]
 
 
-def has_contacts(contact_type: ContactType, *, session: Session) -> bool:
-    """Return whether anybody has a contact of a type."""
-    found = select(Contact.id).where(Contact.type == contact_type.value).limit(1)
-    return session.scalar(found) is not None
+def types_in_use(*, session: Session) -> Sequence[ContactType]:
+    """Return the types that anybody has a contact of."""
+    return [
+        each
+        for each in CONTACT_TYPES
+        if session.scalar(select(ContactRow.id).where(ContactRow.type == each.name).limit(1))
+        is not None
+    ]
 
 
-def get_contact(contact_id: int, owner: Owner, *, session: Session) -> ContactView:
+def get_contact(contact_id: int, owner: Owner, *, session: Session) -> Contact:
     """Return a contact of an owner, or raise NotFoundError."""
     return view_of(get_row(contact_id, owner, session=session))
 
 
-def delete_contact(
-    contact_id: int, owner: Owner, *, session: Session, now: datetime
-) -> ContactView:
+def delete_contact(contact_id: int, owner: Owner, *, session: Session, now: datetime) -> Contact:
     """Delete a contact with what waits for it, and return what it was."""
     row = get_row(contact_id, owner, session=session)
     if row.address_ciphertext is None:
@@ -210,20 +141,20 @@ def delete_contact(
     return view
 
 
-def get_row(contact_id: int, owner: Owner, *, session: Session) -> Contact:
+def get_row(contact_id: int, owner: Owner, *, session: Session) -> ContactRow:
     """Return the row of a contact of an owner, or raise NotFoundError."""
-    row = session.scalar(select(Contact).where(Contact.id == contact_id, *_is_of(owner)))
+    row = session.scalar(select(ContactRow).where(ContactRow.id == contact_id, *_is_of(owner)))
     if row is None:
-        message = "Channel not found." if owner.user_id is None else "Contact not found."
+        message = "Channel not found." if owner.user_id is None else "ContactRow not found."
         raise NotFoundError(message)
     return row
 
 
-def _rows_of(owner: Owner, *, session: Session) -> Sequence[Contact]:
-    return session.scalars(select(Contact).where(*_is_of(owner)).order_by(Contact.id)).all()
+def _rows_of(owner: Owner, *, session: Session) -> Sequence[ContactRow]:
+    return session.scalars(select(ContactRow).where(*_is_of(owner)).order_by(ContactRow.id)).all()
 
 
 def _is_of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
     if owner.user_id is not None:
-        return (Contact.user_id == owner.user_id,)
-    return (Contact.project_id == owner.project_id,)
+        return (ContactRow.user_id == owner.user_id,)
+    return (ContactRow.project_id == owner.project_id,)

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from domain.notifications.contacts import ContactType
+from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.notices import Notice, tell_maintainers
 from domain.notifications.outcomes import say_of_pages
 from domain.notifications.paging import PageKind
@@ -71,8 +71,7 @@ def _say(
 
 
 def _by(contact: Contact) -> str:
-    is_email = contact.type == ContactType.EMAIL.value
-    return "e-mail" if is_email else f"the contact “{contact.label}”"
+    return contact_type(contact.type).spoken or f"the contact “{contact.label}”"
 
 
 def _name(contact: Contact, *, session: Session) -> str:

@@ -7,12 +7,13 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy import ColumnElement, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.database.failures import is_lost, is_of_database
-from domain.notifications.contacts import ContactType
+from domain.due import NOW, later
+from domain.notifications.contact_types.registry import CONTACT_TYPES
 from domain.notifications.outcomes import recipient_cannot
 from domain.notifications.paging import PageKind, earliest_leave
 from domain.notifications.queueing import account_contact, queue_batch
@@ -33,10 +34,9 @@ _NO_ACCESS = "has no access to the alerts of the project: not paged"
 _NO_CONTACT = "could not be paged: there is no confirmed contact"
 
 
-def has_due_recipients(*, session: Session, now: datetime) -> bool:
-    """Return whether there is something to gather; it reads one row of an index."""
-    due = select(PageRecipient.id).where(PageRecipient.due_at <= now).limit(1)
-    return session.scalar(due) is not None
+#: Whether there is something to gather, and whether there will be in a moment.
+RECIPIENTS_ARE_DUE = exists().where(PageRecipient.due_at <= NOW)
+RECIPIENTS_ARE_DUE_SOON = exists().where(PageRecipient.due_at <= later(NOW, GATHERING_PAUSE))
 
 
 def gather_due(*, sends_mail: bool, session: Session, now: datetime) -> int:
@@ -175,8 +175,8 @@ class _Gathering:
         if recipient.contact_id is not None:
             return [recipient.contact_id]
         user_id = recipient.user_id
-        email = ContactType.EMAIL.value
-        is_on = or_(Contact.failing_since.is_(None), Contact.type == email)
+        by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
+        is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
         confirmed = self._session.execute(
             select(Contact.id, is_on)
             .where(

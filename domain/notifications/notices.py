@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import Ability
+from domain.access.abilities import Ability
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.notifications.policy import PagingPolicy
 from domain.notifications.queueing import queue_notice

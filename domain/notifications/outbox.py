@@ -6,16 +6,18 @@ alerts that wait for the same contact are sent as one, so nobody gets a flood af
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, exists, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
 from domain.database.upsert import insert_into
+from domain.due import NOW, Moment
 from domain.keyring import Keyring, UndecipherableError
-from domain.notifications.contacts import ContactType
+from domain.notifications.contact_types.base import Delivery, Problem
+from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.failures import record_failed, record_given_up
 from domain.notifications.messages import Content, code_content, page_content, test_content
 from domain.notifications.outcomes import (
@@ -51,18 +53,6 @@ class Claim:
     lane: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Delivery:
-    """What is sent to a contact now."""
-
-    type: ContactType
-    address: str = field(repr=False)
-    content: Content = field(repr=False)
-    message_ids: tuple[int, ...]
-    tries: int
-    created_at: datetime
-
-
 #: How a message ended, NULL while it waits, and the last error.
 OUTCOME_OF_MESSAGE = select(PageMessage.outcome, PageMessage.last_error).where(
     PageMessage.id == bindparam("message_id")
@@ -71,11 +61,6 @@ OUTCOME_OF_MESSAGE = select(PageMessage.outcome, PageMessage.last_error).where(
 
 class LostAddressError(Exception):
     """No key opens the address any more; the text is for people."""
-
-
-def has_due_contacts(*, session: Session, now: datetime) -> bool:
-    """Return whether there is something to claim; it reads one index."""
-    return session.scalar(select(Contact.id).where(*_is_due(now)).limit(1)) is not None
 
 
 def find_due_lanes(
@@ -105,14 +90,13 @@ def claim_contacts(
     ]
 
 
-def _is_due(now: datetime) -> tuple[ColumnElement[bool], ...]:
-    is_free = or_(
-        Contact.claimed_until.is_(None),
-        Contact.claimed_until < now,
-        # Made by a host whose clock was wrong.
-        Contact.claimed_until > now + 10 * CLAIM_LIFETIME,
-    )
+def _is_due(now: Moment) -> tuple[ColumnElement[bool], ...]:
+    is_free = or_(Contact.claimed_until.is_(None), Contact.claimed_until < now)
     return Contact.next_try_at <= now, is_free
+
+
+#: Whether there is something to claim.
+CONTACTS_ARE_DUE = exists().where(*_is_due(NOW))
 
 
 def _is_ours(claim: Claim) -> tuple[ColumnElement[bool], ...]:
@@ -134,7 +118,7 @@ def next_delivery(
         if content is not None:
             contact.claimed_until = now + CLAIM_LIFETIME
             return Delivery(
-                type=ContactType(contact.type),
+                type=contact_type(contact.type),
                 address=_address(contact, session=session, keyring=keyring),
                 content=content,
                 message_ids=tuple(each.id for each in messages),
@@ -221,49 +205,40 @@ def record_sent(claim: Claim, delivery: Delivery, *, session: Session, now: date
     _end(contact, messages, ended, session=session, now=now)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FailedAttempt:
-    """Why messages were not sent."""
-
-    #: Contains no address and no secret.
-    reason: str
-    #: The service's own words, for those who may see the contact.
-    words: str = ""
-    #: Whether a retry is useless.
-    is_final: bool = False
-    #: Whether no e-mail at all leaves, to whatever address.
-    is_of_all_mail: bool = False
-    #: From 0 to 1; it varies the pause.
-    share: float = 0.5
-
-
 def record_failure(
-    claim: Claim, failure: FailedAttempt, policy: PagingPolicy, *, session: Session, now: datetime
+    claim: Claim,
+    problem: Problem,
+    policy: PagingPolicy,
+    *,
+    share: float,
+    session: Session,
+    now: datetime,
 ) -> int | None:
     """Schedule the next attempt, and give up the claim; return how many messages were given up.
 
-    Codes and tests are tried once, what is too old not again. None if the claim was lost.
+    Codes and tests are tried once, what is too old not again. `share` from 0 to 1 varies the pause.
+    None if the claim was lost.
     """
     contact = session.scalar(select(Contact).where(*_is_ours(claim)).with_for_update())
     if contact is None:
         return None
-    shows_words = failure.words and _may_show_answers(contact)
-    words = f"{failure.reason}: {failure.words}" if shows_words else failure.reason
+    shows_words = problem.words and _may_show_answers(contact)
+    words = f"{problem.reason}: {problem.words}" if shows_words else problem.reason
     contact.tries += 1
     contact.failing_since = contact.failing_since or now
     contact.last_failed_at, contact.last_error = now, words[:_LONGEST_ERROR]
     waiting = _all_waiting(contact, session=session)
     for each in waiting:
         each.tries, each.last_error = each.tries + 1, contact.last_error
-    over = [each for each in waiting if _is_over(each, failure, now)]
-    record_given_up(contact, over, failure.reason, policy, session=session, now=now)
-    _judge(contact, waiting, failure, policy, session=session, now=now)
+    over = [each for each in waiting if _is_over(each, problem, now)]
+    record_given_up(contact, over, problem.reason, policy, session=session, now=now)
+    _judge(contact, waiting, problem, policy, session=session, now=now)
     for outcome, kinds in _OUTCOMES:
         some = [each for each in over if each.kind in kinds]
         _end(contact, some, outcome, session=session, now=now)
     contact.claimed_until = None
     has_more = len(over) < len(waiting)
-    pause = pause_after(contact.tries, share=failure.share)
+    pause = pause_after(contact.tries, share=share)
     contact.next_try_at = now + pause if has_more else None
     _count(contact, FAILED_ATTEMPT, 1, session=session)
     return sum(each.kind == MessageKind.PAGE.value for each in over)
@@ -275,8 +250,8 @@ def _may_show_answers(contact: Contact) -> bool:
     Whoever enters a URL must not read inside a network by it. So a contact has to be confirmed,
     and a channel to have taken a message. Mail goes to this service's own server.
     """
-    has_taken = contact.last_sent_at is not None or contact.type == ContactType.EMAIL.value
-    return contact.confirmed_at is not None and has_taken
+    is_trusted = contact.last_sent_at is not None or contact_type(contact.type).uses_mail_server
+    return contact.confirmed_at is not None and is_trusted
 
 
 #: In this order, in which the totals are locked.
@@ -289,7 +264,7 @@ _OUTCOMES = (
 def _judge(
     contact: Contact,
     tried: Sequence[PageMessage],
-    failure: FailedAttempt,
+    problem: Problem,
     policy: PagingPolicy,
     *,
     session: Session,
@@ -300,22 +275,22 @@ def _judge(
     lost = failed_batches(of_batches, session=session) if of_batches else ()
     if not lost:
         return
-    if contact.user_id is not None and policy.sends_mail and not failure.is_of_all_mail:
+    if contact.user_id is not None and policy.sends_mail and not problem.is_of_all_mail:
         account = account_contact(contact.user_id, session=session, now=now)
         passed_on = batches_without(account, lost, session=session)
         for each in passed_on:
             queue_batch(each, [account], session=session, now=now)
         lost = [each for each in lost if each not in passed_on]
     # What is given up was said to be so.
-    unsaid = [each for each in lost if not _is_over(of_batches[each], failure, now)]
-    record_failed(contact, unsaid, failure.reason, policy, session=session, now=now)
+    unsaid = [each for each in lost if not _is_over(of_batches[each], problem, now)]
+    record_failed(contact, unsaid, problem.reason, policy, session=session, now=now)
     of_lost = Page.batch_id.in_(lost)
     pages_failed(PageEvent.ALL_FAILED, of_lost, session=session, now=now)
 
 
-def _is_over(message: PageMessage, failure: FailedAttempt, now: datetime) -> bool:
+def _is_over(message: PageMessage, problem: Problem, now: datetime) -> bool:
     is_retried = MessageKind(message.kind) in RETRIED
-    return not is_retried or failure.is_final or now - message.created_at >= GIVE_UP_AFTER
+    return not is_retried or problem.is_final or now - message.created_at >= GIVE_UP_AFTER
 
 
 def release(claim: Claim, *, session: Session) -> None:

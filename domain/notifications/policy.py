@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from domain.alerts.reading.formats import Reading
+from domain.alerts.formats.base import Reading
 from domain.notifications.reasons import Explain
 
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from domain.notifications.contacts import ContactType
+from domain.notifications.contact_types.base import ContactType
+from domain.notifications.contact_types.registry import CONTACT_TYPES, contact_type
 from domain.notifications.queueing import queue_batch
 from domain.notifications.states import ENDED, FAILED_ATTEMPT, MessageState
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, Project, User
@@ -92,13 +93,13 @@ def states_by_type(*, session: Session) -> Sequence[TypeState]:
     return [
         TypeState(
             type=each,
-            waiting=waiting.get(each.value, (0, None))[0],
-            oldest_at=waiting.get(each.value, (0, None))[1],
-            failing=failing.get(each.value, 0),
-            ended={outcome: totals.get((each.value, outcome.value), 0) for outcome in ENDED},
-            failed_attempts=totals.get((each.value, FAILED_ATTEMPT), 0),
+            waiting=waiting.get(each.name, (0, None))[0],
+            oldest_at=waiting.get(each.name, (0, None))[1],
+            failing=failing.get(each.name, 0),
+            ended={outcome: totals.get((each.name, outcome.value), 0) for outcome in ENDED},
+            failed_attempts=totals.get((each.name, FAILED_ATTEMPT), 0),
         )
-        for each in ContactType
+        for each in CONTACT_TYPES
     ]
 
 
@@ -138,7 +139,7 @@ def _failing(session: Session) -> list[FailingContact]:
             id=row.id,
             owner=username or path,
             is_of_project=username is None,
-            type=ContactType(row.type),
+            type=contact_type(row.type),
             label=row.label,
             waiting=count,
             tries=row.tries,
@@ -165,7 +166,7 @@ def _given_up(session: Session) -> list[GivenUpMessage]:
             id=message.id,
             owner=username or path,
             label=contact.label,
-            type=ContactType(contact.type),
+            type=contact_type(contact.type),
             ended_at=message.ended_at,
             tries=message.tries,
         )

@@ -8,7 +8,7 @@ from sqlalchemy import case, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
-from domain.notifications.contacts import EMAIL_LANE, ContactType
+from domain.notifications.contact_types.mail import EMAIL, EMAIL_LANE
 from domain.notifications.pauses import NEW_MESSAGE_PAUSE
 from models import Contact, PageMessage
 
@@ -78,7 +78,7 @@ def account_contact(user_id: int, *, session: Session, now: datetime) -> int:
     if found is None:
         values = {
             "user_id": user_id,
-            "type": ContactType.EMAIL.value,
+            "type": EMAIL.name,
             "label": "Account email",
             "shown_address": "",
             "lane": EMAIL_LANE,

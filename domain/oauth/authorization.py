@@ -9,18 +9,21 @@ from enum import Enum
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, InvalidScopeError, OAuth2Error
 
+from domain.access.scopes import ADMIN_MODE, grantable
 from domain.audit.events import Event, EventKind
 from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.authentication import Client
 from domain.oauth.consent.approvals import Approval, ConsentPrompt, consent_prompt_for, remember
-from domain.oauth.consent.pushed_requests import NOT_PUSHED, consume
+from domain.oauth.consent.pushed_requests import consume
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
-from domain.oauth.scopes import ADMIN_MODE, grantable
+from domain.oauth.reasons import NOT_PUSHED, Refusal, RefusedParameterError
 from domain.oauth.server import AuthorizationServer
 from models import Application
 
+#: What a request is told that was not pushed, and had to be.
+_NOT_PUSHED = Refusal(sentence="Authorization requests have to be pushed first.", reason=NOT_PUSHED)
 #: Values of `prompt` that require the consent page, which shows the account and offers another.
 _ASKING = frozenset({"consent", "select_account"})
 #: Values of `prompt` that a new sign-in satisfies.
@@ -149,7 +152,7 @@ def check_request(request: ProtocolRequest, server: AuthorizationServer) -> Chec
     grant = server.get_authorization_grant(request)
     redirect_uri = grant.validate_authorization_request()
     if request.pushed is None and _must_be_pushed(grant.request.client, server):
-        raise InvalidRequestError(NOT_PUSHED, redirect_uri=redirect_uri)
+        raise RefusedParameterError(_NOT_PUSHED, redirect_uri=redirect_uri)
     return CheckedRequest(grant=grant, request=request, redirect_uri=redirect_uri)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, final
 
-from authlib.oauth2.rfc6749 import InvalidGrantError
+from pydantic import Field
 
 from domain.oauth.clients.authentication import (
     MISSING,
@@ -20,19 +20,19 @@ from domain.oauth.clients.authentication import (
     record_use,
 )
 from domain.oauth.clients.credential_lookup import CredentialLookup, Found
-from domain.oauth.context import ServerComponent
-from domain.oauth.messages import NO_STORE, ProtocolRequest
+from domain.oauth.context import OAuthPolicy, ServerComponent
+from domain.oauth.messages import NO_STORE, OAuthResponse, ProtocolRequest
 from domain.oauth.presented_tokens.dpop import (
     InvalidProofError,
     Proof,
     ProofTarget,
+    check_proof,
     consume_proof,
-    find_proof,
 )
+from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
+from domain.types.base import Body
 
 Checked = TypeVar("Checked")
-#: Status, body and headers, as Authlib hands responses over.
-ResponseParts = tuple[int, Mapping[str, object], Sequence[tuple[str, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +53,10 @@ class ClientRequest(Generic[Found]):
             raise ClientRefusedError(was_basic=False, sentence=MISSING)
         return self.client
 
-    def get_credential(self, unknown: str) -> Found:
-        """Return the credential that was found, or raise invalid_grant with this sentence."""
+    def get_credential(self, unknown: Refusal) -> Found:
+        """Return the credential that was found, or raise invalid_grant with this refusal."""
         if self.found is None:
-            raise InvalidGrantError(unknown)
+            raise RefusedGrantError(unknown)
         return self.found
 
 
@@ -75,12 +75,14 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
     RECORDS_USE: ClassVar[bool] = True
 
     @final
-    def respond(self, request: ProtocolRequest) -> ResponseParts:
+    def respond(self, request: ProtocolRequest) -> OAuthResponse:
         """Go through all phases; raises OAuth2Error in the first that refuses the request."""
-        request.refuse_repeated_parameters()
+        request.refuse_repeated_parameters(self.server.PARAMETERS)
         lookup = self.lookup(request)
-        client, found = self._authenticate(request, lookup)
-        if client is not None:
+        client, found = None, None
+        if not self.takes_no_client(request):
+            authenticated = authenticate_with(request, self._context, lookup)
+            client, found = authenticated
             self.check_client(client, request)
         proof = self._find_proof(request, client)
         if lookup is not None:
@@ -98,7 +100,7 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
         body = self.perform(asked, checked)
         if client is not None and self.RECORDS_USE:
             record_use(client, self._context)
-        return self.STATUS, body, NO_STORE
+        return OAuthResponse(status=self.STATUS, body=body, headers=NO_STORE)
 
     # The hooks
 
@@ -121,56 +123,72 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
 
     @abstractmethod
     def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, object]:
-        """Execute the request and return the body of the response."""
+        """Execute the request and return the body of the response.
 
-    # The phases, which subclasses do not override
-
-    def _authenticate(
-        self, request: ProtocolRequest, lookup: CredentialLookup[Found] | None
-    ) -> tuple[Client | None, Found | None]:
-        if self.takes_no_client(request):
-            return None, None
-        return authenticate_with(request, self._context, lookup)
+        A grant consumes the credential and stores the pair.
+        """
 
     def _find_proof(self, request: ProtocolRequest, client: Client | None) -> Proof | None:
         """Return the DPoP proof of the request, which `respond` consumes once all is checked."""
         if self.PROOF_PATH is None:
             return None
+        text = request.headers.get("DPoP")
+        if text is None:
+            if self.ISSUES_TOKENS and client is not None and client.application.require_dpop:
+                raise InvalidProofError(
+                    "Tokens of this application are bound to a key: send a DPoP proof."
+                )
+            return None
         context = self._context
         target = ProofTarget("POST", f"{context.policy.issuer}{self.PROOF_PATH}")
-        proof = find_proof(request, target, now=context.now)
-        is_bound = client is not None and client.application.require_dpop
-        if proof is None and is_bound and self.ISSUES_TOKENS:
-            raise InvalidProofError(
-                "Tokens of this application are bound to a key: send a DPoP proof."
-            )
-        return proof
+        return check_proof(text, target, now=context.now)
+
+
+class ClientParameters(Body):
+    """Who the client is, unless Basic authentication says so."""
+
+    client_id: str = ""
+    client_secret: str = Field(default="", description="Of confidential applications.")
 
 
 class TokenGrant(ClientEndpoint[Found, Checked]):
-    """A grant at the token endpoint (RFC 6749 section 3.2): its lookup, its check, its redeem.
+    """A grant at the token endpoint (RFC 6749 section 3.2): all that there is to say about it.
 
-    Mixed into the grant of Authlib that has the GRANT_TYPE.
+    Mixed into the grant of Authlib that has the GRANT_TYPE. Documents, descriptions, forms and
+    help read the declarations from `grants/registry.py`.
     """
 
     PROOF_PATH = "/oauth/token"
     ISSUES_TOKENS = True
     GRANT_TYPE: str
+    #: The name of the credential in a sentence, as in “the device code cannot be used”.
+    CREDENTIAL: ClassVar[str]
+    #: The parameters of a request, which the description of the API shows.
+    REQUEST: ClassVar[type[Body]]
+    #: Those of them that may be given more than once.
+    REPEATABLE: ClassVar[frozenset[str]] = frozenset()
+    #: The reasons of its refusals that no other grant has.
+    REASONS: ClassVar[Sequence[Reason]] = ()
+    #: What a developer can do if the credential is refused.
+    REMEDIES: ClassVar[Sequence[str]] = ()
+    #: The name of the grant in forms where administrators allow it to an application, with what
+    #: that means; without a name every application may use it.
+    PERMISSION: ClassVar[str] = ""
+    PERMISSION_HELP: ClassVar[str] = ""
+    #: A client that registers itself may ask for it (RFC 7591 section 2).
+    IS_REGISTRABLE: ClassVar[bool] = False
     request: ProtocolRequest
 
-    def create_token_response(self) -> ResponseParts:
-        """Respond to the request that the grant was made for."""
-        return self.respond(self.request)
+    @classmethod
+    def is_offered(cls, policy: OAuthPolicy) -> bool:
+        """Return whether the instance offers the grant."""
+        del policy
+        return True
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Refuse a client whose registration rules the grant out (RFC 7591 section 2)."""
+        """Refuse a client that is not allowed the grant, or is registered for others."""
         del request
-        client.require_grant_type(self.GRANT_TYPE)
-
-    def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, object]:
-        """Redeem the credential."""
-        return self.redeem(asked, checked)
-
-    @abstractmethod
-    def redeem(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, object]:
-        """Consume the credential, store the pair, and return the body of the token response."""
+        if self.PERMISSION:
+            client.require_allowed_grant(self.GRANT_TYPE)
+        else:
+            client.require_grant_type(self.GRANT_TYPE)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -13,6 +12,7 @@ from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import Event
 from domain.database.statements import KeptConnection, Run
 from domain.keyring import Keyring
+from domain.oauth.reasons import Reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +77,6 @@ class OAuthPolicy:
     registration: RegistrationPolicy
 
 
-class ClientProblem(StrEnum):
-    """Why a known client was not authenticated; the client itself is not told."""
-
-    NO_SECRET = "no_secret"  # noqa: S105 - the problem
-    WRONG_SECRET = "wrong_secret"  # noqa: S105 - the problem
-    #: A secret that is not one of the public application's.
-    SECRET_OF_PUBLIC = "secret_of_public"  # noqa: S105 - the problem
-
-
 @dataclass(frozen=True, kw_only=True)
 class RefusedRequest:
     """A refused request that named a known application; nothing proves that it was its own."""
@@ -97,7 +88,7 @@ class RefusedRequest:
     error: str
     #: The sentence of the response.
     description: str
-    client_problem: ClientProblem | None
+    reason: Reason
     #: The IP address to keep; None where it would be that of a person's browser.
     address: str | None
     #: What was sent in the place of a registered redirect URI, without what can be a secret.

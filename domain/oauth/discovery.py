@@ -1,12 +1,12 @@
 """Metadata documents (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
 
+from domain.access.scopes import OFFERED
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.grants.authorization_code import PROMPTS
+from domain.oauth.grants.registry import offered_grants
 from domain.oauth.openid import id_tokens, userinfo
 from domain.oauth.openid.keys import ALGORITHM
 from domain.oauth.presented_tokens.dpop import ALGORITHMS
-from domain.oauth.scopes import OFFERED
-from domain.oauth.server import offered_grants
 
 _SECRET_METHODS = ["client_secret_basic", "client_secret_post"]
 _CLIENT_METHODS = [*_SECRET_METHODS, "none"]

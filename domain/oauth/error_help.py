@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from domain.oauth.grants.registry import GRANTS
+
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorHelp:
@@ -12,6 +14,7 @@ class ErrorHelp:
     remedies: tuple[str, ...]
 
 
+*_FIRST, _LAST = (grant.CREDENTIAL for grant in GRANTS)
 ERRORS: tuple[ErrorHelp, ...] = (
     ErrorHelp(
         code="invalid_request",
@@ -39,17 +42,9 @@ ERRORS: tuple[ErrorHelp, ...] = (
     ),
     ErrorHelp(
         code="invalid_grant",
-        meaning="The code, refresh token, device code or password cannot be used.",
+        meaning=f"The {', '.join(_FIRST)} or {_LAST} cannot be used.",
         remedies=(
-            (
-                "An authorization code can be used once and within ten minutes, with the same "
-                "redirect_uri and code_verifier that it was requested with."
-            ),
-            (
-                "A refresh token can be used once. For a few seconds (REFRESH_REPLAY_SECONDS) it "
-                "gives the same new tokens again; after that, reuse by a public application "
-                "revokes everything from that authorization."
-            ),
+            *(remedy for grant in GRANTS for remedy in grant.REMEDIES),
             "Otherwise, send the user through authorization again.",
         ),
     ),
@@ -83,6 +78,11 @@ ERRORS: tuple[ErrorHelp, ...] = (
             "Add them on the application's page, or request fewer.",
             "A refresh cannot request more than the user approved.",
         ),
+    ),
+    ErrorHelp(
+        code="invalid_target",
+        meaning="The token is wanted for another service than this instance.",
+        remedies=("Leave resource and audience out, or send the URL of this instance.",),
     ),
     ErrorHelp(
         code="access_denied",

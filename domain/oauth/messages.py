@@ -29,12 +29,13 @@ class Parameters(OAuth2Payload):
     def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
         """Store all values of each name. An empty value counts as absent (section 3.1)."""
         self._lists = {name: [text for text in texts if text] for name, texts in values.items()}
-        self._first = {name: texts[0] for name, texts in self._lists.items() if texts}
+        #: The first value of each name.
+        self.first = {name: texts[0] for name, texts in self._lists.items() if texts}
 
     @property
     def data(self) -> dict[str, str]:
-        """The first value of each name."""
-        return self._first
+        """Authlib's name for the first value of each name."""
+        return self.first
 
     @property
     def datalist(self) -> defaultdict[str, list[str]]:
@@ -76,11 +77,6 @@ class ProtocolRequest(OAuth2Request):
         #: The application that the client credentials name, right or wrong; None if unknown.
         self.named_application_id: int | None = None
 
-    def header(self, name: str) -> str | None:
-        """Return a header; case-insensitive."""
-        names = (each for each in self.headers if each.lower() == name.lower())
-        return next((self.headers[each] for each in names), None)
-
     @property
     def args(self) -> dict[str, str]:
         """Authlib's name for the parameters of a query."""
@@ -93,7 +89,7 @@ class ProtocolRequest(OAuth2Request):
 
     def value(self, name: str) -> str | None:
         """Return a parameter, or None if it is absent or empty."""
-        return self.payload.data.get(name)
+        return self.payload.first.get(name)
 
     def required(self, name: str) -> str:
         """Return a parameter, or raise invalid_request naming it (RFC 6749 section 5.2)."""
@@ -102,11 +98,11 @@ class ProtocolRequest(OAuth2Request):
             raise InvalidRequestError(f"Missing required parameter: {name}.")
         return value
 
-    def refuse_repeated_parameters(self) -> None:
-        """Raise invalid_request if a parameter of the protocol is given twice (section 3.2)."""
-        known = [name for name in self.payload.repeated() if name in PARAMETERS]
-        if known:
-            raise InvalidRequestError(f"The parameter {known[0]} is given more than once.")
+    def refuse_repeated_parameters(self, known: frozenset[str]) -> None:
+        """Raise invalid_request if a known parameter is given twice (section 3.2)."""
+        for name in self.payload.repeated():
+            if name in known:
+                raise InvalidRequestError(f"The parameter {name} is given more than once.")
 
 
 def in_description(names: Sequence[str], *, longest: int = 200) -> str:
@@ -115,27 +111,22 @@ def in_description(names: Sequence[str], *, longest: int = 200) -> str:
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in text)
 
 
-#: Parameters that this server reads; RFC 6749 section 3.1 has us ignore all others.
+#: Parameters that other endpoints than the token endpoint read; RFC 6749 section 3.1 has us ignore
+#: all others.
 PARAMETERS = frozenset(
     {
         "client_id",
         "client_secret",
-        "code",
         "code_challenge",
         "code_challenge_method",
-        "code_verifier",
-        "device_code",
         "dpop_jkt",
-        "grant_type",
         "id_token_hint",
         "login_hint",
         "max_age",
         "nonce",
-        "password",
         "post_logout_redirect_uri",
         "prompt",
         "redirect_uri",
-        "refresh_token",
         "request",
         "request_uri",
         "response_mode",
@@ -144,6 +135,5 @@ PARAMETERS = frozenset(
         "state",
         "token",
         "token_type_hint",
-        "username",
     }
 )

@@ -3,29 +3,85 @@
 import hmac
 import re
 
-from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidRequestError
+from authlib.oauth2.rfc6749 import InvalidRequestError
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
+
+from domain.oauth.reasons import Reason, Refusal, RefusedGrantError, RefusedParameterError
 
 #: Section 4.2: the base64url form, without padding, of 32 bytes.
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 #: Section 4.1: 43 to 128 unreserved characters.
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
-MISSING_CHALLENGE = "Missing required parameter: code_challenge."
-OTHER_METHOD = "code_challenge_method must be S256."
-NO_CHALLENGE = "This code was issued without a code_challenge."
-MISSING_VERIFIER = "Missing required parameter: code_verifier."
-MALFORMED_VERIFIER = "code_verifier must be 43 to 128 unreserved characters."
-WRONG_VERIFIER = "code_verifier does not match the code_challenge."
+_WRONG_VERIFIER = Reason(
+    name="wrong_verifier",
+    title="Wrong code verifier",
+    advice=(
+        "code_challenge is the SHA-256 hash of code_verifier as base64url without padding. "
+        "Keep the verifier of each request with its state: a second tab must not replace it."
+    ),
+)
+MISSING_CHALLENGE = Refusal(
+    sentence="Missing required parameter: code_challenge.",
+    reason=Reason(
+        name="missing_challenge",
+        title="No code challenge",
+        advice=(
+            "The application has to use PKCE: send code_challenge and code_challenge_method=S256 "
+            "with the authorization request, and code_verifier with the token request."
+        ),
+    ),
+)
+OTHER_METHOD = Refusal(
+    sentence="code_challenge_method must be S256.",
+    reason=Reason(
+        name="challenge_method",
+        title="Unsupported code challenge method",
+        advice=(
+            "Send code_challenge_method=S256, with the SHA-256 hash of code_verifier as "
+            "base64url without padding. The method plain, which is the default, is not supported."
+        ),
+    ),
+)
+NO_CHALLENGE = Refusal(
+    sentence="This code was issued without a code_challenge.",
+    reason=Reason(
+        name="unexpected_verifier",
+        title="Code verifier without a challenge",
+        advice="Send code_challenge and code_challenge_method=S256 with the authorization request.",
+    ),
+)
+MISSING_VERIFIER = Refusal(
+    sentence="Missing required parameter: code_verifier.",
+    reason=Reason(
+        name="missing_verifier",
+        title="No code verifier",
+        advice="The authorization request had a code_challenge: send its code_verifier.",
+    ),
+)
+MALFORMED_VERIFIER = Refusal(
+    sentence="code_verifier must be 43 to 128 unreserved characters.", reason=_WRONG_VERIFIER
+)
+WRONG_VERIFIER = Refusal(
+    sentence="code_verifier does not match the code_challenge.", reason=_WRONG_VERIFIER
+)
+REFUSALS = (
+    MISSING_CHALLENGE,
+    OTHER_METHOD,
+    NO_CHALLENGE,
+    MISSING_VERIFIER,
+    MALFORMED_VERIFIER,
+    WRONG_VERIFIER,
+)
 
 
 def check_challenge(challenge: str | None, method: str | None, *, is_required: bool) -> None:
     """Raise invalid_request for a missing, plain or malformed challenge (section 4.4.1)."""
     if challenge is None:
         if is_required or method is not None:
-            raise InvalidRequestError(MISSING_CHALLENGE)
+            raise RefusedParameterError(MISSING_CHALLENGE)
         return
     if method != "S256":
-        raise InvalidRequestError(OTHER_METHOD)
+        raise RefusedParameterError(OTHER_METHOD)
     if not _CHALLENGE.fullmatch(challenge):
         raise InvalidRequestError("code_challenge must be 43 characters of base64url.")
 
@@ -38,11 +94,11 @@ def check_verifier(verifier: str | None, challenge: str | None) -> None:
     """
     if challenge is None:
         if verifier is not None:
-            raise InvalidGrantError(NO_CHALLENGE)
+            raise RefusedGrantError(NO_CHALLENGE)
         return
     if verifier is None:
-        raise InvalidRequestError(MISSING_VERIFIER)
+        raise RefusedParameterError(MISSING_VERIFIER)
     if not _VERIFIER.fullmatch(verifier):
-        raise InvalidGrantError(MALFORMED_VERIFIER)
+        raise RefusedGrantError(MALFORMED_VERIFIER)
     if not hmac.compare_digest(create_s256_code_challenge(verifier), challenge):
-        raise InvalidGrantError(WRONG_VERIFIER)
+        raise RefusedGrantError(WRONG_VERIFIER)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from authlib.oauth2.rfc6749 import InvalidScopeError
 
+from domain.access.scopes import UnknownScopeError, parse_scopes
 from domain.oauth.clients.authentication import Client
 from domain.oauth.messages import in_description
-from domain.oauth.scopes import UnknownScopeError, parse_scopes
 
 
 def known_scopes(text: str) -> tuple[str, ...]:

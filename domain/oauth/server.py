@@ -16,7 +16,7 @@ from domain.oauth.client_requests import ClientEndpoint, TokenGrant
 from domain.oauth.clients.applications import find_by_uid
 from domain.oauth.clients.authentication import find_named
 from domain.oauth.clients.redirect_uris import with_parameters, without_secrets
-from domain.oauth.context import OAuthContext, OAuthPolicy, RefusedRequest
+from domain.oauth.context import OAuthContext, RefusedRequest
 from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
 from domain.oauth.endpoints.introspection import IntrospectionEndpoint
 from domain.oauth.endpoints.pushed_authorization import PushedAuthorizationEndpoint
@@ -26,14 +26,12 @@ from domain.oauth.grants.authorization_code import (
     UnknownRedirectUriError,
     issuer_parameter,
 )
-from domain.oauth.grants.device_code import DeviceCodeGrant
-from domain.oauth.grants.password import PasswordGrant
-from domain.oauth.grants.refresh_token import RefreshTokenGrant
+from domain.oauth.grants.registry import GRANTS_BY_TYPE, PARAMETERS
 from domain.oauth.messages import NO_STORE, OAuthResponse, ProtocolRequest
+from domain.oauth.reasons import BY_ERROR, OTHER
 
-#: Every grant of this server, in the order of the specification.
-GRANTS = (AuthorizationCodeGrant, RefreshTokenGrant, PasswordGrant, DeviceCodeGrant)
-#: Everything else that clients post to, by the names that Authlib and RFC 9126 give it.
+#: What clients post to, besides token requests, by the names that Authlib
+#: and RFC 9126 give it.
 ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
     "device_authorization": DeviceAuthorizationEndpoint,
     "introspection": IntrospectionEndpoint,
@@ -50,17 +48,11 @@ UNKNOWN_GRANT = "other"
 _ORDINARY = frozenset({"authorization_pending", "slow_down"})
 
 
-def offered_grants(policy: OAuthPolicy) -> tuple[Any, ...]:
-    """Return the enabled grants."""
-    is_offered = {
-        PasswordGrant: policy.passwords.is_offered,
-        DeviceCodeGrant: policy.devices.is_offered,
-    }
-    return tuple(grant for grant in GRANTS if is_offered.get(grant, True))
-
-
 class AuthorizationServer(AuthlibServer):
     """The authorization server for one request."""
+
+    #: Those that a request may contain once.
+    PARAMETERS = PARAMETERS
 
     def __init__(self, context: OAuthContext) -> None:
         """Work with these collaborators; grants and endpoints are those of the tables above."""
@@ -78,16 +70,16 @@ class AuthorizationServer(AuthlibServer):
             raise InvalidRequestError("The parameter grant_type is given more than once.")
         if wanted is None:
             raise InvalidRequestError("Missing required parameter: grant_type.")
-        for grant in offered_grants(self.context.policy):
-            if wanted == grant.GRANT_TYPE:
-                chosen: TokenGrant[Any, Any] = grant(request, self)
-                return chosen
-        raise UnknownGrantTypeError
+        grant = GRANTS_BY_TYPE.get(wanted)
+        if grant is None or not grant.is_offered(self.context.policy):
+            raise UnknownGrantTypeError
+        chosen: TokenGrant[Any, Any] = grant(request, self)
+        return chosen
 
     def create_token_response(self, request: ProtocolRequest) -> OAuthResponse:
         """Respond to a token request; errors are responses too, so that their writes are kept."""
         try:
-            return self.handle_response(*self.get_token_grant(request).create_token_response())
+            return self.get_token_grant(request).respond(request)
         except OAuth2Error as error:
             wanted = request.value("grant_type") or ""
             name = wanted if _GRANT_TYPE.fullmatch(wanted) else UNKNOWN_GRANT
@@ -97,7 +89,7 @@ class AuthorizationServer(AuthlibServer):
     def create_endpoint_response(self, name: str, request: ProtocolRequest) -> OAuthResponse:
         """Respond to a request to one of the endpoints; errors are responses here as well."""
         try:
-            return self.handle_response(*ENDPOINTS[name](self).respond(request))
+            return ENDPOINTS[name](self).respond(request)
         except OAuth2Error as error:
             self._record_refusal(request, error, name)
             return self.handle_error_response(request, error)
@@ -132,7 +124,7 @@ class AuthorizationServer(AuthlibServer):
                 request=name,
                 error=error.error,
                 description=error.get_error_description(),
-                client_problem=getattr(error, "problem", None),
+                reason=getattr(error, "reason", None) or BY_ERROR.get(error.error, OTHER),
                 address=address,
                 redirect_uri=None if sent is None else without_secrets(sent),
             ),

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from domain.on_call.final_schedule import Span, by_users, spans
 from domain.on_call.plans import Plan
 from domain.on_call.reading import read_plans
 from domain.on_call.restrictions import Period
-from domain.on_call.spans import Span, by_users, spans
 
 _MOMENT = timedelta(microseconds=1)
 #: How far the next change is looked for, in steps: most schedules change within a week.

@@ -10,14 +10,15 @@ from datetime import datetime, timedelta
 from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.checks import check_feature
+from domain.access.features import Feature
+from domain.access.roles import Role
 from domain.accounts.users import ACTIVE
 from domain.errors import DomainError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.on_call.schedules import ScheduleView, get_schedule
-from domain.projects.access import check_feature, get_project_for
-from domain.projects.features import Feature
+from domain.projects.access import get_project_for
 from domain.projects.views import ProjectView, Viewer
 from models import OnCallFeed, OnCallSchedule, Project, User
 

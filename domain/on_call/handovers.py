@@ -64,7 +64,7 @@ class Handovers:
 
     @cached_property
     def begins_at(self) -> datetime:
-        """The moment from which somebody is on call."""
+        """Return the moment from which somebody is on call."""
         return instant(datetime.combine(self.starts_on, self.cadence.at), zone(self.time_zone))
 
     def number_at(self, moment: datetime) -> int:

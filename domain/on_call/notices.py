@@ -13,12 +13,12 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
 from domain.mail.outbox import NewMessage, queue_messages
+from domain.on_call.final_schedule import spans
 from domain.on_call.overrides import OverrideView
 from domain.on_call.people import PersonOnCall, people
 from domain.on_call.reading import read_plans
 from domain.on_call.restrictions import Period
 from domain.on_call.schedules import ScheduleView
-from domain.on_call.spans import spans
 from domain.on_call.swaps import SwapView
 from domain.time_zones import zone
 from models import User

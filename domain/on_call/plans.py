@@ -31,7 +31,7 @@ class RotationPlan:
 
     @property
     def handovers(self) -> Handovers:
-        """Its hand-overs."""
+        """Return its hand-overs."""
         return Handovers(self.cadence, self.starts_on, self.time_zone)
 
     def user_at(self, turn: int) -> int:

@@ -9,12 +9,12 @@ from sqlalchemy.orm import Session
 
 from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.on_call.changers import Changer
+from domain.on_call.change_permissions import Changer
+from domain.on_call.final_schedule import Source, spans
 from domain.on_call.given_times import check_is_not_over, checked_period
 from domain.on_call.people import PersonOnCall, check_can_be_on_call, ids_of, people
 from domain.on_call.reading import read_plans
 from domain.on_call.restrictions import Period
-from domain.on_call.spans import Source, spans
 from domain.projects.views import Namespace
 from models import OnCallSchedule, OnCallSwap
 

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from domain.due import Moment
 from domain.outgoing.signing import Message
 from models.destination import Destination
 
@@ -75,14 +76,9 @@ class Failure:
     sets_aside: bool = False
 
 
-def is_due(kind: Kind, now: datetime) -> tuple[ColumnElement[bool], ...]:
+def is_due(kind: Kind, now: Moment) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for destinations that a worker may deliver to."""
-    is_free = or_(
-        kind.claimed_until.is_(None),
-        kind.claimed_until < now,
-        # Made by a host whose clock was wrong.
-        kind.claimed_until > now + 10 * CLAIM_LIFETIME,
-    )
+    is_free = or_(kind.claimed_until.is_(None), kind.claimed_until < now)
     may_try = or_(kind.next_try_at.is_(None), kind.next_try_at <= now)
     return kind.paused_at.is_(None), is_free, may_try
 

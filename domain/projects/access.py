@@ -7,10 +7,11 @@ from typing import NamedTuple
 from sqlalchemy import func, literal, or_, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import Ability, known_abilities
-from domain.accounts.roles import Role
-from domain.errors import ForbiddenError, NotFoundError
-from domain.projects.features import AccessLevel, Feature
+from domain.access.abilities import Ability, known_abilities
+from domain.access.checks import check_role
+from domain.access.features import AccessLevel, Feature
+from domain.access.roles import Role
+from domain.errors import NotFoundError
 from domain.projects.former_paths import MovedError, find_moved_group, find_moved_project
 from domain.projects.grants import (
     INTERNAL,
@@ -204,6 +205,14 @@ def follow_to_project(path: str, viewer: Viewer, *, session: Session) -> Project
         return get_project(moved.place.path, viewer, session=session)
 
 
+def follow_to_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
+    """As `get_group`, and return the group at a former path as well."""
+    try:
+        return get_group(path, viewer, session=session)
+    except MovedError as moved:
+        return get_group(moved.place.path, viewer, session=session)
+
+
 def namespace_of(row: Group | Project) -> Namespace:
     """Return a group or project as a namespace with members."""
     if isinstance(row, Group):
@@ -224,29 +233,8 @@ def get_project_for(
     Raises ForbiddenError or NotFoundError.
     """
     project = get_project(path, viewer, session=session)
-    has_role = project.role is not None and project.role >= at_least
-    if not has_role and ability not in project.abilities:
-        message = f"You need the {at_least.label} role in {project.path}."
-        raise ForbiddenError(message)
+    check_role(project, at_least, ability)
     return project
-
-
-def check_feature(project: ProjectView, feature: Feature) -> None:
-    """Raise ForbiddenError if a part is turned off, NotFoundError if it is for members alone."""
-    level = project.access_levels[feature]
-    if level is AccessLevel.DISABLED:
-        message = f"{feature.label} is turned off in {project.path}."
-        raise ForbiddenError(message)
-    if level is AccessLevel.PRIVATE and project.role is None:
-        message = "Project not found, or you do not have access."
-        raise NotFoundError(message)
-
-
-def check_takes_changes(project: ProjectView) -> None:
-    """Raise ForbiddenError for an archived project."""
-    if project.is_archived:
-        message = f"{project.path} is archived and cannot be changed. Unarchive it first."
-        raise ForbiddenError(message)
 
 
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
@@ -290,10 +278,7 @@ def get_group_for(
     Raises ForbiddenError or NotFoundError.
     """
     group = get_group(path, viewer, session=session)
-    has_role = group.role is not None and group.role >= at_least
-    if not has_role and ability not in group.abilities:
-        message = f"You need the {at_least.label} role in {group.path}."
-        raise ForbiddenError(message)
+    check_role(group, at_least, ability)
     return group
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import LEAST_ROLES, Ability
+from domain.access.abilities import LEAST_ROLES, Ability
 from domain.database.latest import latest
 from domain.projects.grants import PRIVATE, has_role_in_project
 from domain.projects.views import Viewer

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from sqlalchemy import delete, exists, false, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import ACTIVE, BOT
 from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors

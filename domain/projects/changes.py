@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import date
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import UserView
 from domain.audit.events import Event, EventKind
 from domain.projects.editing import Changes

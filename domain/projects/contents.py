@@ -50,7 +50,7 @@ class Content:
 
     @property
     def plural(self) -> str:
-        """The word for several."""
+        """Return the word for several."""
         return f"{self.word.removesuffix('y')}ies" if self.word.endswith("y") else f"{self.word}s"
 
 

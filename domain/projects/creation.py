@@ -8,8 +8,8 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.access.roles import Role
 from domain.accounts.names import check_path
-from domain.accounts.roles import Role
 from domain.errors import InvalidError, NotFoundError, TakenError
 from domain.projects.editing import checked_name, checked_visibility
 from domain.projects.paths import ancestors, parent

@@ -8,12 +8,12 @@ from typing import TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.access.features import AccessLevel, Feature
+from domain.access.roles import Role
 from domain.accounts.names import check_display_name
-from domain.accounts.roles import Role
 from domain.accounts.users import BOT
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_namespace
-from domain.projects.features import AccessLevel, Feature
 from domain.projects.grants import VISIBILITIES
 from domain.projects.views import Viewer
 from models import Group, Project, User

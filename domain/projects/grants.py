@@ -4,7 +4,7 @@ from datetime import date
 
 from sqlalchemy import ColumnElement, Select, or_, select, true
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects.views import Viewer
 from models import Group, Member, Project
 

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import ColumnElement, Row, Select, delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import ACTIVE, UserView, checked_email, view_of
 from domain.database.paging import Listed, ListPart, fetch_part
 from domain.database.upsert import insert_into

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.database.paging import Listed, ListPart, fetch_part
 from domain.projects.access import Permissions, namespace_of
 from domain.projects.activity import last_activity

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import LEAST_ROLES, Ability, known_abilities
-from domain.accounts.roles import Role
+from domain.access.abilities import LEAST_ROLES, Ability, known_abilities
+from domain.access.roles import Role
 from domain.accounts.users import ACTIVE, BOT, HUMAN
 from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
 from domain.errors import NotFoundError
@@ -254,7 +254,7 @@ class _Membership(NamedTuple):
 
     @property
     def abilities(self) -> Sequence[str]:
-        """The names of the abilities that it adds."""
+        """Return the names of the abilities that it adds."""
         return self.custom.abilities if self.custom else ()
 
 

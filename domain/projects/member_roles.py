@@ -12,8 +12,8 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import Ability, known_abilities, with_included
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability, known_abilities, with_included
+from domain.access.roles import Role
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from models import Member, MemberRole

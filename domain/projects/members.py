@@ -9,7 +9,7 @@ from datetime import date, datetime
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import ACTIVE, BOT, ERASED, UserView, get_user, view_of
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
@@ -318,3 +318,25 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
     paths = session.scalars(mine).all()
     others = Member.user_id != user_id
     return tuple(path for path in paths if not has_owner(path, others, session=session))
+
+
+def leave(namespace: Namespace, *, by: Viewer, session: Session) -> UserView:
+    """End the viewer's own direct membership; roles from groups above stay.
+
+    Raises NotFoundError without one, and InvalidError for bots and the last owner of a group.
+    """
+    lock_namespace(namespace, session=session)
+    row = session.execute(
+        select(Member, User)
+        .join(User, User.id == Member.user_id)
+        .where(Member.user_id == by.user_id, is_here(namespace))
+        .execution_options(populate_existing=True)
+    ).first()
+    if row is None:
+        message = f"You have no role of your own in {namespace.path}."
+        raise NotFoundError(message)
+    member, user = row
+    check_is_no_bot(user)
+    keep_an_owner(namespace, member, session=session)
+    session.execute(delete(Member).where(Member.id == member.id))
+    return view_of(user)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import exists, or_, select
+from sqlalchemy import exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.database.paging import Listed, ListPart
 from domain.errors import DomainError
 from domain.projects.access import (
@@ -165,3 +165,19 @@ def _with_open_alerts(views: Iterable[ProjectView], *, session: Session) -> tupl
     shown = tuple(views)
     counts = count_open_alerts([each.id for each in shown if each.shows_alerts], session=session)
     return tuple(replace(each, open_alerts=counts.get(each.id, 0)) for each in shown)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """The number of groups and projects of the instance."""
+
+    groups: int
+    projects: int
+
+
+def count_namespaces(*, session: Session) -> Totals:
+    """Count groups and projects."""
+    groups = select(func.count(Group.id)).where(Group.deleted_at.is_(None)).scalar_subquery()
+    projects = select(func.count(Project.id)).where(Project.deleted_at.is_(None)).scalar_subquery()
+    row = session.execute(select(groups.label("groups"), projects.label("projects"))).one()
+    return Totals(groups=row.groups, projects=row.projects)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import BOT, ERASED
 from domain.database.paging import LARGEST_ID
 from domain.errors import NotFoundError

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, or_, select, true
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import BOT
 from domain.errors import ConflictError
 from domain.projects.creation import make_owner
@@ -35,7 +35,7 @@ class ChangedRole:
 
     @property
     def is_lowered(self) -> bool:
-        """Whether the member may do less afterwards."""
+        """Return whether the member may do less afterwards."""
         return (self.after or 0) < (self.before or 0)
 
 
@@ -51,7 +51,7 @@ class Transfer:
 
     @property
     def hidden_count(self) -> int:
-        """How many changed roles are not among those shown."""
+        """Return how many changed roles are not among those shown."""
         return self.role_count - len(self.roles)
 
 

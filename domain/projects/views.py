@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NamedTuple
 
-from domain.accounts.abilities import LEAST_ROLES, Ability
-from domain.accounts.roles import Role
-from domain.projects.features import AccessLevel, Feature
+from domain.access.abilities import LEAST_ROLES, Ability
+from domain.access.features import AccessLevel, Feature
+from domain.access.roles import Role
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Namespace:
 
     @property
     def id(self) -> int | None:
-        """The id of the group or project."""
+        """Return the id of the group or project."""
         return self.project_id if self.group_id is None else self.group_id
 
 
@@ -78,32 +78,32 @@ class ProjectView:
 
     @property
     def shows_alerts(self) -> bool:
-        """Whether the viewer may see alerts."""
+        """Return whether the viewer may see alerts."""
         return self.has(Feature.MONITOR) and self.may(Ability.READ_ALERTS)
 
     @property
     def handles_alerts(self) -> bool:
-        """Whether the viewer may change, assign and comment on alerts."""
+        """Return whether the viewer may change, assign and comment on alerts."""
         return self.may(Ability.ADMIN_ALERTS)
 
     @property
     def manages_environments(self) -> bool:
-        """Whether the viewer may create and delete environments."""
+        """Return whether the viewer may create and delete environments."""
         return self.may(Ability.ADMIN_ENVIRONMENTS)
 
     @property
     def shows_environments(self) -> bool:
-        """Whether the viewer may see environments."""
+        """Return whether the viewer may see environments."""
         return self.has(Feature.ENVIRONMENTS) and self.may(Ability.READ_ENVIRONMENTS)
 
     @property
     def can_integrate(self) -> bool:
-        """Whether the viewer may see and change integrations."""
+        """Return whether the viewer may see and change integrations."""
         return self.has(Feature.MONITOR) and self.may(Ability.ADMIN_INTEGRATIONS)
 
     @property
     def namespace(self) -> Namespace:
-        """The project as a namespace with members."""
+        """Return the project as a namespace with members."""
         return Namespace(project_id=self.id, path=self.path)
 
     @property
@@ -113,23 +113,32 @@ class ProjectView:
 
     @property
     def can_maintain(self) -> bool:
-        """Whether the viewer may see and change integrations, members and settings."""
+        """Return whether the viewer may see and change integrations, members and settings."""
         return self.role is not None and self.role >= Role.MAINTAINER
 
     @property
     def is_owned(self) -> bool:
-        """Whether the viewer may change the visibility, archive, move and delete the project."""
+        """Return whether the viewer may change visibility, archive, move and delete the project."""
         return self.role == Role.OWNER
 
     @property
     def can_report(self) -> bool:
-        """Whether the viewer may see images of a private project."""
+        """Return whether the viewer may see images of a private project."""
         return self.role is not None and self.role >= Role.REPORTER
 
     @property
     def can_develop(self) -> bool:
-        """Whether the viewer has the role to see alerts and environments, and to work on them."""
+        """Return whether the viewer has the role to see and work on alerts and environments."""
         return self.role is not None and self.role >= Role.DEVELOPER
+
+    @property
+    def is_group(self) -> bool:
+        """False: it is a project."""
+        return False
+
+    def level_of(self, feature: Feature) -> AccessLevel:
+        """Return who may use a part of the project."""
+        return self.access_levels[feature]
 
     def has(self, feature: Feature) -> bool:
         """Return whether a part of the project is turned on."""
@@ -156,18 +165,33 @@ class GroupView:
     abilities: frozenset[Ability] = frozenset()
 
     @property
+    def is_group(self) -> bool:
+        """True: it is a group."""
+        return True
+
+    @property
+    def is_archived(self) -> bool:
+        """False: groups cannot be archived."""
+        return False
+
+    def level_of(self, feature: Feature) -> AccessLevel:
+        """Return that each feature is on: only projects turn some off."""
+        del feature
+        return AccessLevel.ENABLED
+
+    @property
     def namespace(self) -> Namespace:
-        """The group as a namespace with members."""
+        """Return the group as a namespace with members."""
         return Namespace(group_id=self.id, path=self.path)
 
     @property
     def can_maintain(self) -> bool:
-        """Whether the viewer may create projects and add members here."""
+        """Return whether the viewer may create projects and add members here."""
         return self.role is not None and self.role >= Role.MAINTAINER
 
     @property
     def is_owned(self) -> bool:
-        """Whether the viewer may create access tokens here."""
+        """Return whether the viewer may create access tokens here."""
         return self.role == Role.OWNER
 
 
@@ -215,7 +239,7 @@ class MemberView:
 
     @property
     def role_name(self) -> str:
-        """The name of the role, and of the custom one."""
+        """Return the name of the role, and of the custom one."""
         return _role_name(self.role, self.custom_role)
 
     @property

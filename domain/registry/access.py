@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.errors import DomainError, InvalidError, NotFoundError
 from domain.projects.access import PRIVATE, PUBLIC, get_project
 from domain.projects.views import ProjectView, Viewer

@@ -21,17 +21,17 @@ class RegistryConfiguration:
 
     @property
     def bundle_url(self) -> str:
-        """Where the certificates are, which the registry has to trust."""
+        """Return where the certificates are, which the registry has to trust."""
         return f"{self.base_url}/jwt/certificates"
 
     @property
     def download_command(self) -> str:
-        """The command that stores them where the configuration expects them."""
+        """Return the command that stores them where the configuration expects them."""
         return f"curl --fail --output {BUNDLE_FILE} {self.bundle_url}"
 
     @property
     def text(self) -> str:
-        """The configuration file."""
+        """Return the configuration file."""
         return _CONFIGURATION.format(
             base_url=self.base_url,
             bundle_file=BUNDLE_FILE,

@@ -48,7 +48,7 @@ class RepositoryView:
 
     @property
     def name(self) -> str:
-        """The name below the project's path; empty if it has that path itself.
+        """Return the name below the project's path; empty if it has that path itself.
 
         The whole name if it begins with a former path of the project.
         """
@@ -73,12 +73,12 @@ class TagView:
 
     @property
     def revision(self) -> str | None:
-        """The configuration's digest in hexadecimal, which clients call the image's id."""
+        """Return the configuration's digest in hexadecimal, which clients call the image's id."""
         return self.config_digest.partition(":")[2] if self.config_digest else None
 
     @property
     def short_revision(self) -> str | None:
-        """The first of them."""
+        """Return the first of them."""
         return self.revision[:_HEX_OF_SHORT_REVISION] if self.revision else None
 
 

@@ -28,7 +28,7 @@ class Interface(StrEnum):
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """Return its name for people."""
         return _LABELS[self]
 
 
@@ -60,7 +60,7 @@ class Kind(StrEnum):
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """Return its name for people."""
         return self.replace("_", " ").capitalize()
 
 
@@ -177,7 +177,7 @@ class Change:
 
     @cached_property
     def removal(self) -> Release:
-        """The release that it takes effect in."""
+        """Return the release that it takes effect in."""
         return parse_release(self.release)
 
     def applies_in(self, release: Release) -> bool:
@@ -186,10 +186,10 @@ class Change:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """The calls over HTTP that it concerns."""
+        """Return the calls over HTTP that it concerns."""
         return tuple(each for each in self.matches if isinstance(each, Call))
 
     @property
     def message(self) -> str:
-        """What a refused request is told."""
+        """Return what a refused request is told."""
         return f"{self.title} (release {self.release}). {self.replacement}"

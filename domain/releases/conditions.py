@@ -16,7 +16,7 @@ class Condition(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parameters that it looks at."""
+        """Return the parameters that it looks at."""
         ...
 
     def __call__(self, parameters: Parameters) -> bool:
@@ -51,7 +51,7 @@ class Missing:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parameter."""
+        """Return the parameter."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
@@ -71,7 +71,7 @@ class AboveOne:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parameter."""
+        """Return the parameter."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
@@ -114,7 +114,7 @@ class Shorter:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parameter."""
+        """Return the parameter."""
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
@@ -136,7 +136,7 @@ class FilteredUnlikeSorted:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The filters and the parameter of the order."""
+        """Return the filters and the parameter of the order."""
         return (*self.filters, self.sort)
 
     def __call__(self, parameters: Parameters) -> bool:

@@ -37,7 +37,7 @@ class Example:
 
     @property
     def has_body(self) -> bool:
-        """Whether the parameters are those of a body."""
+        """Return whether the parameters are those of a body."""
         return bool(self.parameters) and self.method not in _READING
 
 

@@ -20,7 +20,7 @@ class State(StrEnum):
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """Return its name for people."""
         return _LABELS[self]
 
 

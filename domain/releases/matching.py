@@ -21,12 +21,12 @@ class Concern:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the call is concerned whatever its caller does with the response."""
+        """Return whether the call is concerned whatever its caller does with the response."""
         return not self.call.fields or bool(self.call.attributes)
 
     @property
     def refuses(self) -> bool:
-        """Whether the gate refuses the call from the release on."""
+        """Return whether the gate refuses the call from the release on."""
         return self.is_sure and not self.change.is_strict
 
 

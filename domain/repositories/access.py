@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import LEAST_ROLES, Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import LEAST_ROLES, Ability
+from domain.access.roles import Role
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.access import PRIVATE, PUBLIC, follow_to_project
 from domain.projects.views import ProjectView, Viewer

@@ -221,7 +221,7 @@ class _Questions:
 
     @property
     def file_actions(self) -> tuple[tuple[int, int, int], ...]:
-        """What gives the program its ends."""
+        """Return what gives the program its ends."""
         pairs = zip(self.of_program, (_ASKS, _IS_ANSWERED), strict=False)
         return tuple((os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in pairs)
 

@@ -38,7 +38,7 @@ class Branch:
 
     @property
     def label(self) -> str:
-        """The name for people."""
+        """Return the name for people."""
         return text_of(self.name)
 
 
@@ -67,12 +67,12 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """The name for people."""
+        """Return the name for people."""
         return text_of(self.name)
 
     @property
     def can_be_opened(self) -> bool:
-        """Whether it has a page; URLs of pages hold no line break."""
+        """Return whether it has a page; URLs of pages hold no line break."""
         return self.kind != "submodule" and b"\n" not in self.path
 
 
@@ -134,14 +134,21 @@ class RepositoryReader:
         return branch, tail[len(branch.name) + 1 :].strip(b"/")
 
     def commits(self, branch: Branch, *, skip: int, count: int) -> CommitPage:
-        """Return a page of commits of a branch; raises NotFoundError far beyond the newest."""
+        """Return a page of commits of a branch; raise NotFoundError far beyond the newest."""
         if skip > MOST_COMMITS:
             raise NotFoundError("Only the newest commits are shown: clone the repository instead.")
         output = self._git.run(
             self._path,
-            *("log", "-z", "--no-show-signature", "--no-decorate", "--encoding=UTF-8"),
-            *("--format=%H%n%an%n%at%n%s", f"--skip={skip}", f"--max-count={count + 1}"),
-            *("--end-of-options", branch.tip),
+            "log",
+            "-z",
+            "--no-show-signature",
+            "--no-decorate",
+            "--encoding=UTF-8",
+            "--format=%H%n%an%n%at%n%s",
+            f"--skip={skip}",
+            f"--max-count={count + 1}",
+            "--end-of-options",
+            branch.tip,
         )
         found = tuple(_commit(record) for record in output.split(b"\0") if record)
         return CommitPage(commits=found[:count], has_older=len(found) > count)

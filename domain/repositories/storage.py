@@ -37,7 +37,11 @@ def ensure_repository(git: Git, path: Path) -> None:
     aside = path.with_name(f"{path.name}.{random_hex(8)}{_NEW}")
     git.run(
         aside,
-        *("init", "--quiet", "--bare", "--template=", f"--initial-branch={DEFAULT_BRANCH}"),
+        "init",
+        "--quiet",
+        "--bare",
+        "--template=",
+        f"--initial-branch={DEFAULT_BRANCH}",
         "--",
         str(aside),
     )

@@ -49,7 +49,7 @@ class KeptRepository:
 
     @property
     def exists(self) -> bool:
-        """Whether anybody has used it."""
+        """Return whether anybody has used it."""
         return self.path.exists()
 
 

@@ -7,7 +7,7 @@ import orjson
 from sqlalchemy import delete, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.registry import OWN_FORMAT
 from domain.alerts.reading import fingerprint
 from domain.clock import written
 from domain.keyring import Keyring
@@ -51,7 +51,7 @@ def find_target(project_path: str, *, session: Session, keyring: Keyring) -> Tar
         .join(Project, Project.id == Integration.project_id)
         .where(
             or_(Project.path_key == wanted, Project.id.in_(moved)),
-            Integration.type == IntegrationType.HTTP.value,
+            Integration.type == OWN_FORMAT.name,
             Integration.active.is_(True),
         )
         .order_by(Integration.id)

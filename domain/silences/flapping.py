@@ -18,7 +18,7 @@ from domain.alerts.handling.activity import NoteKind
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.clock import CLOCK_TOLERANCE
 from domain.database.upsert import insert_into
-from domain.errors import InvalidError
+from domain.silences.types import FlapSettings
 from models import Alert, AlertNote, FlapSetting
 
 _MINUTE = timedelta(minutes=1)
@@ -31,28 +31,7 @@ _TRIGGERED = "triggered"
 _CRITICAL = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class FlapSettings:
-    """How a project treats alerts that open again and again."""
-
-    is_on: bool = True
-    openings: int = 5
-    within_minutes: int = 30
-    hold_minutes: int = 10
-    #: 0: an alert that opens again after it was acknowledged and ended pages at once.
-    reopen_minutes: int = 0
-    #: Whether repeated pages of critical alerts wait as well.
-    holds_critical: bool = False
-
-
 USUAL = FlapSettings()
-#: The bounds of each number.
-BOUNDS = {
-    "openings": (1, 100),
-    "within_minutes": (1, 1_440),
-    "hold_minutes": (1, 240),
-    "reopen_minutes": (0, 60),
-}
 
 
 def find_settings(project_ids: Iterable[int], *, session: Session) -> Mapping[int, FlapSettings]:
@@ -69,7 +48,7 @@ def get_settings(project_id: int, *, session: Session) -> FlapSettings:
 
 def _settings_of(row: FlapSetting) -> FlapSettings:
     return FlapSettings(
-        is_on=row.is_on,
+        enabled=row.is_on,
         openings=row.openings,
         within_minutes=row.within_minutes,
         hold_minutes=row.hold_minutes,
@@ -78,16 +57,12 @@ def _settings_of(row: FlapSetting) -> FlapSettings:
     )
 
 
-def store_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> FlapSettings:
-    """Store the settings of a project, or raise InvalidError."""
-    for name, (least, most) in BOUNDS.items():
-        if not least <= getattr(wanted, name) <= most:
-            message = f"{name} must be between {least} and {most}."
-            raise InvalidError(message, field=name)
-    values = vars(wanted)
+def store_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> None:
+    """Store the settings of a project."""
+    values = wanted.model_dump()
+    values["is_on"] = values.pop("enabled")
     insert = insert_into(FlapSetting, session=session).values(project_id=project_id, **values)
     session.execute(insert.on_conflict_do_update(index_elements=["project_id"], set_=values))
-    return wanted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +101,7 @@ def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Map
     settings = find_settings(alerts.values(), session=session)
     by_settings: dict[FlapSettings, list[int]] = {}
     for alert_id, project_id in alerts.items():
-        if settings[project_id].is_on:
+        if settings[project_id].enabled:
             by_settings.setdefault(settings[project_id], []).append(alert_id)
     found: dict[int, Return] = {}
     for each, ids in by_settings.items():
@@ -161,7 +136,7 @@ def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mappi
     found: dict[int, Hold] = {}
     for each, ids in by_settings.items():
         found |= _continuing(ids, each, at=at, session=session)
-        found |= _flapping(ids, each, at=at, session=session) if each.is_on else {}
+        found |= _flapping(ids, each, at=at, session=session) if each.enabled else {}
     return found
 
 

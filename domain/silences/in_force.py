@@ -6,9 +6,9 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from domain.maintenance_windows.windows import find_current
 from domain.projects.views import ProjectView
 from domain.silences.silences import find_live
-from domain.silences.windows import find_current
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ def in_force(
             windows=len(windows.get(project_id, ())),
             until=max(
                 *(silence.ends_at for silence in silences.get(project_id, ())),
-                *(occurrence.ends_at for _, occurrence in windows.get(project_id, ())),
+                *(window.occurrence.ends_at for window in windows.get(project_id, ())),
                 at,
             ),
         )

@@ -7,36 +7,24 @@ time that it is told, and then asks again: rules may have ended, changed or come
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
+from domain.alerts.formats.base import Reading
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.listing.queries import AlertRow
 from domain.alerts.matching.conditions import meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.alerts.matching.matchers import matches
-from domain.alerts.reading.formats import Reading
+from domain.maintenance_windows.windows import CurrentWindow, find_current
 from domain.silences.flapping import Hold, holds
-from domain.silences.silences import SilenceView, find_live
-from domain.silences.times import Occurrence
-from domain.silences.windows import WindowView, find_current
+from domain.silences.silences import LiveSilence, find_live
+from domain.silences.types import MuteKind
 
 #: A page is held back no longer without asking again, so that it leaves soon after a silence was
 #: ended by hand, or a window deleted.
 _ASK_AGAIN = timedelta(seconds=30)
 _IDS_AT_ONCE = 1_000
-
-
-class MuteKind(StrEnum):
-    """What holds the pages of an alert back."""
-
-    SILENCE = "silence"
-    MAINTENANCE = "maintenance"
-    #: Only pages to those who were paged before wait.
-    FLAPPING = "flapping"
-    #: It continues an alert that somebody acknowledged.
-    REOPENED = "reopened"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +50,8 @@ class Mute:
 class _Rules:
     """The silences and windows in force, by project."""
 
-    silences: Mapping[int, Sequence[SilenceView]]
-    windows: Mapping[int, Sequence[tuple[WindowView, Occurrence]]]
+    silences: Mapping[int, Sequence[LiveSilence]]
+    windows: Mapping[int, Sequence[CurrentWindow]]
 
     def concern(self, project_id: int) -> bool:
         return project_id in self.silences or project_id in self.windows
@@ -73,9 +61,9 @@ class _Rules:
             if matches(silence.matchers, alert.labels):
                 yield _of_silence(silence, at)
                 break  # it is the one that ends last
-        for window, occurrence in self.windows.get(alert.project_id, ()):
+        for window in self.windows.get(alert.project_id, ()):
             if meets(window.conditions, alert):
-                yield _of_window(window, occurrence, at)
+                yield _of_window(window, at)
 
 
 def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Mapping[int, Mute]:
@@ -119,8 +107,8 @@ def muted_alert(alert_id: int, *, at: datetime, session: Session, reading: Readi
 
 
 def _rules(project_ids: set[int], *, at: datetime, session: Session) -> _Rules:
-    silences: dict[int, Sequence[SilenceView]] = {}
-    windows: dict[int, Sequence[tuple[WindowView, Occurrence]]] = {}
+    silences: dict[int, Sequence[LiveSilence]] = {}
+    windows: dict[int, Sequence[CurrentWindow]] = {}
     ids = sorted(project_ids)
     for begin in range(0, len(ids), _IDS_AT_ONCE):
         some = ids[begin : begin + _IDS_AT_ONCE]
@@ -146,25 +134,25 @@ def _longest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
     return found
 
 
-def _of_silence(silence: SilenceView, at: datetime) -> Mute:
+def _of_silence(silence: LiveSilence, at: datetime) -> Mute:
     return Mute(
         kind=MuteKind.SILENCE,
         id=silence.id,
-        name=silence.comment or silence.text,
+        name=silence.name,
         by=silence.created_by,
         until=silence.ends_at,
         look_again_at=_again(silence.ends_at, at),
     )
 
 
-def _of_window(window: WindowView, occurrence: Occurrence, at: datetime) -> Mute:
+def _of_window(window: CurrentWindow, at: datetime) -> Mute:
     return Mute(
         kind=MuteKind.MAINTENANCE,
         id=window.id,
         name=window.name,
         by=window.created_by,
-        until=occurrence.ends_at,
-        look_again_at=_again(occurrence.ends_at, at),
+        until=window.occurrence.ends_at,
+        look_again_at=_again(window.occurrence.ends_at, at),
     )
 
 

@@ -1,16 +1,17 @@
 """What a silence would mute: the open alerts, and those of the last week, as an example."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import func, select, union
 from sqlalchemy.orm import Session
 
+from domain.alerts.formats.base import Reading
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.matching.labels import labels_of
 from domain.alerts.matching.matchers import Matcher, matches
-from domain.alerts.reading.formats import Reading
+from domain.projects.views import ProjectView
+from domain.silences.types import PreviewAlert, SilencePreview
 from models import Alert, Delivery
 
 LOOKED_BACK = timedelta(days=7)
@@ -20,60 +21,38 @@ _MOST_BYTES = 16_000_000
 _MOST_SHOWN = 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class PreviewedAlert:
-    """An alert that the matchers match."""
-
-    iid: int
-    title: str
-    severity: str
-    status: str
-    started_at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preview:
-    """What matchers match among the alerts that were looked at."""
-
-    #: The newest of them.
-    alerts: tuple[PreviewedAlert, ...]
-    open_alerts: int
-    #: Those that opened in the last seven days, open or not.
-    recent_alerts: int
-    looked_at: int
-    #: Whether there are more alerts than were looked at.
-    is_cut: bool
-
-
 def preview(
-    project_id: int,
-    matchers: Sequence[Matcher],
+    project: ProjectView,
+    matchers: tuple[Matcher, ...],
     *,
+    base_url: str,
     session: Session,
     reading: Reading,
     now: datetime,
-) -> Preview:
+) -> SilencePreview:
     """Return what matchers match among the open alerts and those of the last seven days."""
-    ids, is_cut = _candidates(project_id, session=session, now=now)
+    ids, is_cut = _candidates(project.id, session=session, now=now)
     found = labels_of(ids, session=session, reading=reading)
     matched = [alert_id for alert_id in ids if matches(matchers, found[alert_id].labels)]
     alerts = _rows(matched, session=session)
     since = now - LOOKED_BACK
-    return Preview(
-        alerts=tuple(
-            PreviewedAlert(
+    return SilencePreview(
+        matchers=matchers,
+        open_alerts=sum(alert.status in OPEN_STATUSES for alert in alerts),
+        recent_alerts=sum(alert.started_at >= since for alert in alerts),
+        looked_at=len(ids),
+        is_complete=not is_cut,
+        alerts=[
+            PreviewAlert(
                 iid=alert.iid,
                 title=alert.title,
                 severity=found[alert.id].severity,
                 status=alert.status,
                 started_at=alert.started_at,
+                web_url=f"{base_url}/{project.path}/-/alerts/{alert.iid}",
             )
             for alert in alerts[:_MOST_SHOWN]
-        ),
-        open_alerts=sum(alert.status in OPEN_STATUSES for alert in alerts),
-        recent_alerts=sum(alert.started_at >= since for alert in alerts),
-        looked_at=len(ids),
-        is_cut=is_cut,
+        ],
     )
 
 

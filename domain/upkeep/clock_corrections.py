@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Select,
     and_,
     case,
     exists,
@@ -29,6 +30,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.alerts.following import changes
 from domain.clock import CLOCK_TOLERANCE, date_and_time
+from domain.due import NOW, Moment, in_milliseconds, later, moments
 from domain.heartbeats.states import milliseconds
 from domain.mail import outbox as mail
 from domain.notifications.outbox import CLAIM_LIFETIME as CONTACT_CLAIM
@@ -70,7 +72,7 @@ class Gate:
 
     name: str
     table: type[Any]
-    is_wrong: Callable[[datetime], ColumnElement[bool]]
+    is_wrong: Callable[[Moment], ColumnElement[bool]]
     #: The new values of columns.
     values: Callable[[datetime], Mapping[str, Any]]
 
@@ -86,11 +88,11 @@ def _gate(
     `written` says when the row was written, in which case whatever lies ahead is wrong.
     """
 
-    def is_wrong(now: datetime) -> ColumnElement[bool]:
-        latest = now + CLOCK_TOLERANCE
+    def is_wrong(now: Moment) -> ColumnElement[bool]:
+        latest = later(now, CLOCK_TOLERANCE)
         is_of_wrong_clock = false() if written is None else written > latest
         # The first one alone finds the index of the column.
-        found = column > latest, or_(column > latest + most, is_of_wrong_clock)
+        found = column > latest, or_(column > later(now, CLOCK_TOLERANCE + most), is_of_wrong_clock)
         return and_(*found, *(() if among is None else (among,)))
 
     def values(now: datetime) -> Mapping[str, Any]:
@@ -103,15 +105,15 @@ def _gate(
     return Gate(name=name, table=table, is_wrong=is_wrong, values=values)
 
 
-def _heartbeat_is_wrong(now: datetime) -> ColumnElement[bool]:
-    latest = now + CLOCK_TOLERANCE
-    latest_ms = literal(milliseconds(latest), BigInteger())
+def _heartbeat_is_wrong(now: Moment) -> ColumnElement[bool]:
+    latest = later(now, CLOCK_TOLERANCE)
+    latest_ms = in_milliseconds(now, CLOCK_TOLERANCE)
     wait_ms = (Heartbeat.every_seconds + Heartbeat.grace_seconds) * literal(1_000, BigInteger())
     # One that is down is looked at again after a minute at least.
     is_too_far = and_(
         Heartbeat.every_seconds.is_not(None),
         Heartbeat.due_ms > latest_ms + wait_ms,
-        Heartbeat.due_ms > milliseconds(latest + _MINUTE),
+        Heartbeat.due_ms > in_milliseconds(now, CLOCK_TOLERANCE + _MINUTE),
     )
     is_of_wrong_clock = or_(Heartbeat.counted_from > latest, Heartbeat.started_ms > latest_ms)
     return and_(Heartbeat.due_ms.is_not(None), or_(is_of_wrong_clock, is_too_far))
@@ -159,11 +161,7 @@ _PAGES = "pages.due_at"
 
 def times_ahead(*, session: Session, now: datetime) -> Mapping[str, int]:
     """Return how many times of each table lie too far ahead, without those that have none."""
-    counts = {
-        gate.name: session.scalar(select(func.count()).where(gate.is_wrong(now))) or 0
-        for gate in GATES
-    }
-    counts[_PAGES] = len(session.execute(_held_recipients(now)).all())
+    counts = session.execute(COUNT_TIMES_AHEAD, moments(now)).mappings().one()
     return {name: count for name, count in counts.items() if count}
 
 
@@ -188,9 +186,9 @@ def note_wrong_clock(*, session: Session, now: datetime) -> None:
     record_turn(CLOCK_CORRECTION, session=session, now=now)
 
 
-def _held_recipients(now: datetime) -> Any:
+def _held_recipients(now: Moment) -> Select[int]:
     """Return the statement that finds recipients whose pages wait for a time that is wrong."""
-    latest = now + CLOCK_TOLERANCE
+    latest, much_later = (later(now, CLOCK_TOLERANCE + each) for each in (_NONE, _MINUTE))
     waiting = (
         Page.recipient_id == PageRecipient.id,
         Page.batch_id.is_(None),
@@ -201,8 +199,27 @@ def _held_recipients(now: datetime) -> Any:
     is_of_wrong_clock = exists().where(*waiting, Page.created_at > latest)
     return select(PageRecipient.id).where(
         PageRecipient.due_at > latest,
-        or_(is_of_wrong_clock, and_(PageRecipient.due_at > latest + _MINUTE, is_overdue)),
+        or_(
+            is_of_wrong_clock,
+            and_(PageRecipient.due_at > much_later, is_overdue),
+        ),
     )
+
+
+def _count_of(statement: Select[int]) -> ColumnElement[int]:
+    return select(func.count()).select_from(statement.subquery()).scalar_subquery()
+
+
+#: How many times of each table lie too far ahead, with the parameters of `domain.due`.
+COUNT_TIMES_AHEAD = select(
+    *(
+        _count_of(select(literal(1)).select_from(gate.table).where(gate.is_wrong(NOW))).label(
+            gate.name
+        )
+        for gate in GATES
+    ),
+    _count_of(_held_recipients(NOW)).label(_PAGES),
+)
 
 
 def _bring_back_pages(*, session: Session, now: datetime) -> None:

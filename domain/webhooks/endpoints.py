@@ -1,291 +1,205 @@
-"""Endpoints of projects: created, changed, paused and removed by maintainers."""
+"""Endpoints of projects, and their deliveries.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from enum import StrEnum
+Deliveries about the same alert or incident are sent in their order: while one waits to be tried
+again, later ones wait behind it. Others go on.
+"""
 
-from sqlalchemy import ColumnElement, Select, delete, func, select
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, literal_column, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.following.followers import Follower, follow, unfollow
-from domain.alerts.matching.conditions import Conditions, conditions_from
-from domain.errors import ConflictError, NotFoundError
-from domain.keyring import Keyring
-from domain.outgoing.signing import new_secret
-from domain.outgoing.signing_secrets import previous_ends_at, replace_secret, secrets_of
-from domain.outgoing.states import DestinationState, state_of
+from domain.alerts.matching.conditions import conditions_from
+from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.due import Moment
+from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
+from domain.outgoing.destinations import (
+    DestinationKind,
+    Queue,
+    Refusal,
+)
+from domain.outgoing.signing import Message
 from domain.outgoing_urls import parse_outgoing_url
 from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.events import read_events, takes_alerts
+from domain.webhooks.types import EndpointDetails, PauseReason, Webhook
 from models import Project, WebhookDelivery, WebhookEndpoint
 
 #: Of a project; each one costs a row for every event.
 MOST_ENDPOINTS = 20
+#: A delivery that failed for so long is given up.
+GIVE_UP_AFTER = timedelta(days=3)
+_GONE = 410
 
 
-class PauseReason(StrEnum):
-    """Why an endpoint is paused; the value is stored and shown."""
+class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
+    """What endpoints of projects do otherwise than other destinations."""
 
-    #: A maintainer paused it.
-    USER = "user"
-    #: It took nothing for days.
-    FAILURES = "failures"
-    #: It answered 410 Gone.
-    GONE = "gone"
-
-
-@dataclass(frozen=True, kw_only=True)
-class EndpointDetails:
-    """What a maintainer decides about an endpoint."""
-
-    url: str = field(repr=False)
-    events: tuple[str, ...]
-    conditions: Conditions = field(default_factory=Conditions)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EndpointView:
-    """An endpoint and the state of its delivery."""
-
-    id: int
-    project_id: int
-    url: str
-    events: tuple[str, ...]
-    conditions: Conditions
-    state: DestinationState
-    created_at: datetime
-    paused_at: datetime | None
-    pause_reason: PauseReason | None
-    #: None unless a former secret still signs.
-    previous_secret_expires_at: datetime | None
-    #: Deliveries that wait, and when the oldest of them was queued.
-    backlog: int
-    oldest_event_at: datetime | None
-    last_delivered_at: datetime | None
-    #: Failures since the last success.
-    failures: int
-    failing_since: datetime | None
-    last_failed_at: datetime | None
-    last_error: str | None
-    next_try_at: datetime | None
-
-    @property
-    def shown_url(self) -> str:
-        """The URL without its query, which may hold a secret."""
-        return parse_outgoing_url(self.url).shown
-
-    @property
-    def is_encrypted(self) -> bool:
-        """Whether messages are sent over TLS."""
-        return parse_outgoing_url(self.url).is_encrypted
-
-    @property
-    def details(self) -> EndpointDetails:
-        """What a maintainer has decided."""
-        return EndpointDetails(url=self.url, events=self.events, conditions=self.conditions)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewSecret:
-    """An endpoint with its new secret, which is shown once."""
-
-    endpoint: EndpointView
-    secret: str = field(repr=False)
-
-
-def create_endpoint(
-    project_id: int,
-    details: EndpointDetails,
-    *,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> NewSecret:
-    """Create an endpoint, which gets the events from now on."""
-    parse_outgoing_url(details.url)
-    events = read_events(details.events)
-    _lock(project_id, session)
-    mine = WebhookEndpoint.project_id == project_id
-    if (session.scalar(select(func.count()).where(mine)) or 0) >= MOST_ENDPOINTS:
-        raise ConflictError(f"A project can have {MOST_ENDPOINTS} webhooks: delete one first.")
-    secret = new_secret()
-    row = WebhookEndpoint(
-        project_id=project_id,
-        url=details.url,
-        events=list(events),
-        conditions=details.conditions.to_json(),
-        secret_ciphertext=keyring.encrypt(secret),
-        created_at=now,
+    noun = message_noun = "webhook"
+    most = MOST_ENDPOINTS
+    too_many = f"A project can have {MOST_ENDPOINTS} webhooks: delete one first."
+    not_found = "Webhook not found in this project."
+    #: So that an endpoint is not left alone for hours when it is there again; the pauses of a
+    #: delivery do grow.
+    most_counted_failures = 12
+    turn_seconds = 20.0
+    row = WebhookEndpoint
+    owner_column = "project_id"
+    queue = Queue(
+        entry=WebhookDelivery,
+        destination=WebhookDelivery.endpoint_id,
+        queued_at=WebhookDelivery.queued_at,
+        is_waiting=WebhookDelivery.state == literal_column(f"'{DeliveryState.WAITING}'"),
     )
-    session.add(row)
-    _follow(project_id, session)
-    made = get_endpoint(project_id, row.id, session=session, now=now)
-    return NewSecret(endpoint=made, secret=secret)
 
-
-def _lock(project_id: int, session: Session) -> None:
-    """Let one change of a project's endpoints follow the other."""
-    project = select(Project.id).where(Project.id == project_id)
-    # The weaker lock: alerts that are stored meanwhile refer to the project.
-    session.execute(project.with_for_update(key_share=True))
-
-
-def _follow(project_id: int, session: Session) -> None:
-    """Follow the project's alerts if and only if an endpoint gets their events."""
-    session.flush()
-    chosen = session.scalars(
-        select(WebhookEndpoint.events).where(
-            WebhookEndpoint.project_id == project_id, WebhookEndpoint.paused_at.is_(None)
+    def view(self, row: WebhookEndpoint, *more: Any, **shared: Any) -> Webhook:
+        """Return the view of a row."""
+        del more
+        return Webhook.model_validate(
+            {
+                **shared,
+                **conditions_from(row.conditions).to_json(),
+                "events": row.events,
+                "active": row.paused_at is None,
+                "pause_reason": row.pause_reason,
+            }
         )
-    )
-    change = follow if any(map(takes_alerts, chosen)) else unfollow
-    change(project_id, Follower.WEBHOOKS, session=session)
 
+    def columns(self, details: EndpointDetails) -> Mapping[str, object]:
+        """Return events and conditions, or raise InvalidError."""
+        return {
+            "events": [*read_events(details.events)],
+            "conditions": details.conditions.to_json(),
+        }
 
-def list_endpoints(project_id: int, *, session: Session, now: datetime) -> Sequence[EndpointView]:
-    """Return the endpoints of a project, the oldest first."""
-    mine = _statement(WebhookEndpoint.project_id == project_id)
-    return [_view(*row, now=now) for row in session.execute(mine.order_by(WebhookEndpoint.id))]
+    def may_be_sent(self, now: Moment) -> ColumnElement[bool]:
+        """Return the condition for deliveries that are due."""
+        return and_(self.queue.is_waiting, WebhookDelivery.next_try_at <= now)
 
+    def lock(self, owner: int | None, session: Session) -> None:
+        """Let one change of a project's endpoints follow the other."""
+        project = select(Project.id).where(Project.id == owner)
+        # The weaker lock: alerts that are stored meanwhile refer to the project.
+        session.execute(project.with_for_update(key_share=True))
 
-def troubled_endpoints(*, session: Session, now: datetime) -> Sequence[EndpointView]:
-    """Return the endpoints of all projects that fail, or that were paused because of it."""
-    troubled = (WebhookEndpoint.failing_since.is_not(None)) | (
-        WebhookEndpoint.pause_reason.in_((PauseReason.FAILURES.value, PauseReason.GONE.value))
-    )
-    rows = session.execute(_statement(troubled).order_by(WebhookEndpoint.id))
-    return [_view(*row, now=now) for row in rows]
+    def changed(self, owner: int | None, session: Session) -> None:
+        """Follow the project's alerts if and only if an endpoint gets their events."""
+        mine = WebhookEndpoint.project_id == owner, WebhookEndpoint.paused_at.is_(None)
+        chosen = session.scalars(select(WebhookEndpoint.events).where(*mine))
+        change = follow if any(map(takes_alerts, chosen)) else unfollow
+        change(owner or 0, Follower.WEBHOOKS, session=session)
 
+    def stop(self, row: WebhookEndpoint, now: datetime) -> None:
+        """Mark an endpoint as paused by a maintainer: nothing is queued any more."""
+        row.paused_at, row.pause_reason = now, PauseReason.USER.value
 
-def get_endpoint(
-    project_id: int, endpoint_id: int, *, session: Session, now: datetime
-) -> EndpointView:
-    """Return an endpoint of a project, or raise NotFoundError."""
-    condition = (WebhookEndpoint.id == endpoint_id) & (WebhookEndpoint.project_id == project_id)
-    found = session.execute(_statement(condition)).first()
-    if found is None:
-        raise _not_found()
-    return _view(*found, now=now)
+    def start(self, row: WebhookEndpoint) -> None:
+        """Mark an endpoint as not paused."""
+        if row.paused_at is not None:
+            # The days without a success begin anew.
+            row.failing_since, row.tries = None, 0
+        row.pause_reason = None
+        super().start(row)
 
-
-def _not_found() -> NotFoundError:
-    return NotFoundError("Webhook not found in this project.")
-
-
-def _statement(condition: ColumnElement[bool]) -> Select[WebhookEndpoint, int, datetime | None]:
-    waiting = (
-        select(func.count(), func.min(WebhookDelivery.queued_at).label("oldest"))
-        .where(
-            WebhookDelivery.endpoint_id == WebhookEndpoint.id,
-            WebhookDelivery.state == DeliveryState.WAITING.value,
+    def first(
+        self, row: WebhookEndpoint, *, session: Session, now: datetime
+    ) -> tuple[int, Message] | None:
+        """Return the delivery that has been due for longest, after earlier ones of its alert."""
+        mine = WebhookDelivery.endpoint_id == row.id
+        due = (
+            select(WebhookDelivery)
+            .where(mine, self.may_be_sent(now))
+            .order_by(WebhookDelivery.next_try_at, WebhookDelivery.id)
+            .limit(1)
         )
-        .correlate(WebhookEndpoint)
-    )
-    count = waiting.with_only_columns(func.count()).scalar_subquery()
-    oldest = waiting.with_only_columns(func.min(WebhookDelivery.queued_at)).scalar_subquery()
-    return select(WebhookEndpoint, count, oldest).where(condition)
+        while (found := session.scalar(due)) is not None:
+            before = session.scalar(
+                select(WebhookDelivery.next_try_at)
+                .where(
+                    mine,
+                    self.queue.is_waiting,
+                    WebhookDelivery.order_key == found.order_key,
+                    WebhookDelivery.id < found.id,
+                )
+                .order_by(WebhookDelivery.id)
+                .limit(1)
+            )
+            if before is None:
+                return found.id, Message(id=found.message_id, body=found.body.encode())
+            # An earlier one of the same alert has to go first; of equal times the lower id is.
+            found.next_try_at = before
+            session.flush()
+        return None
+
+    def taken(
+        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+    ) -> None:
+        """Write the success into the log."""
+        del claim
+        row = session.get(WebhookDelivery, delivery.entry_id, with_for_update=True)
+        if row is not None:
+            note_attempt(row, attempt, now=now)
+            row.state, row.next_try_at = DeliveryState.DELIVERED.value, None
+
+    def refused(
+        self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
+    ) -> Failure:
+        """Write the failure into the log.
+
+        What has failed for days is given up, and an endpoint that took nothing for days is paused.
+        """
+        delivery, attempt, failure = refusal.delivery, refusal.attempt, refusal.failure
+        row = delivery and session.get(WebhookDelivery, delivery.entry_id, with_for_update=True)
+        if row:
+            note_attempt(row, attempt, now=now)
+            row.next_try_at = max(
+                failure.next_try_at, now + refusal.retries.pause(attempt, row.tries)
+            )
+            if now - row.queued_at >= GIVE_UP_AFTER:
+                row.state, row.next_try_at = DeliveryState.FAILED.value, None
+        if attempt.status == _GONE:
+            self._pause_for(PauseReason.GONE, claim, session=session, now=now)
+        elif now - failure.failing_since >= refusal.retries.patience:
+            self._pause_for(PauseReason.FAILURES, claim, session=session, now=now)
+        return failure
+
+    def _pause_for(
+        self, reason: PauseReason, claim: Claim, *, session: Session, now: datetime
+    ) -> None:
+        endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
+        if endpoint.paused_at is None:
+            self.lock(endpoint.project_id, session)
+            endpoint.paused_at, endpoint.pause_reason = now, reason.value
+            session.flush()
+            self.changed(endpoint.project_id, session)
+        details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
+        subject = parse_outgoing_url(endpoint.url).shown
+        event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details)
+        store_event(event, EventSource(), session=session, now=now)
 
 
-def _view(
-    row: WebhookEndpoint, waiting: int, oldest: datetime | None, *, now: datetime
-) -> EndpointView:
-    return EndpointView(
-        id=row.id,
-        project_id=row.project_id,
-        url=row.url,
-        events=tuple(row.events),
-        conditions=conditions_from(row.conditions),
-        state=state_of(row, now=now),
-        created_at=row.created_at,
-        paused_at=row.paused_at,
-        pause_reason=PauseReason(row.pause_reason) if row.pause_reason else None,
-        previous_secret_expires_at=previous_ends_at(row, now=now),
-        backlog=waiting,
-        oldest_event_at=oldest,
-        last_delivered_at=row.last_delivered_at,
-        failures=row.tries,
-        failing_since=row.failing_since,
-        last_failed_at=row.last_failed_at,
-        last_error=row.last_error,
-        next_try_at=row.next_try_at,
-    )
+WEBHOOKS = Webhooks()
 
 
-def _row(project_id: int, endpoint_id: int, session: Session) -> WebhookEndpoint:
-    row = session.get(WebhookEndpoint, endpoint_id, with_for_update=True, populate_existing=True)
-    if row is None or row.project_id != project_id:
-        raise _not_found()
-    # After the endpoint, as workers do that pause one.
-    _lock(project_id, session)
-    return row
+def troubled_endpoints(*, session: Session, now: datetime) -> Sequence[tuple[int, Webhook]]:
+    """Return what fails, or was paused because of it, each with the id of its project."""
+    reasons = (PauseReason.FAILURES.value, PauseReason.GONE.value)
+    has_failed = WebhookEndpoint.failing_since.is_not(None)
+    was_paused = WebhookEndpoint.pause_reason.in_(reasons)
+    found = WEBHOOKS.find(has_failed | was_paused, session=session, now=now)
+    ids = [each.id for each in found]
+    owners = select(WebhookEndpoint.id, WebhookEndpoint.project_id)
+    projects = dict(session.execute(owners.where(WebhookEndpoint.id.in_(ids))).all())
+    return [(projects[each.id], each) for each in found]
 
 
-def change_endpoint(
-    project_id: int, endpoint_id: int, details: EndpointDetails, *, session: Session
-) -> None:
-    """Change where events are sent, and which; those that wait are sent to the new URL."""
-    parse_outgoing_url(details.url)
-    row = _row(project_id, endpoint_id, session)
-    if row.url != details.url:
-        row.url, row.next_try_at = details.url, None
-    row.events = list(read_events(details.events))
-    row.conditions = details.conditions.to_json()
-    _follow(project_id, session)
-
-
-def pause_endpoint(project_id: int, endpoint_id: int, *, session: Session, now: datetime) -> None:
-    """Stop sending, and queue nothing more."""
-    pause(_row(project_id, endpoint_id, session), PauseReason.USER, session=session, now=now)
-
-
-def pause(row: WebhookEndpoint, reason: PauseReason, *, session: Session, now: datetime) -> None:
-    """Pause an endpoint whose row the caller has locked."""
-    if row.paused_at is None:
-        _lock(row.project_id, session)
-        row.paused_at, row.pause_reason = now, reason.value
-        _follow(row.project_id, session)
-
-
-def resume_endpoint(project_id: int, endpoint_id: int, *, session: Session) -> None:
-    """Send what still waits at once, and queue what happens from now on."""
-    row = _row(project_id, endpoint_id, session)
-    if row.paused_at is not None:
-        # The days without a success begin anew.
-        row.failing_since, row.tries = None, 0
-    row.paused_at = row.pause_reason = row.next_try_at = None
-    _follow(project_id, session)
-
-
-def rotate_secret(
-    project_id: int,
-    endpoint_id: int,
-    *,
-    previous_until: datetime,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> NewSecret:
-    """Create a new secret; the old one signs beside it until a moment, which may be now."""
-    row = _row(project_id, endpoint_id, session)
-    secret = replace_secret(row, previous_until=previous_until, keyring=keyring, now=now)
-    session.flush()
-    made = get_endpoint(project_id, endpoint_id, session=session, now=now)
-    return NewSecret(endpoint=made, secret=secret)
-
-
-def secrets_in_force(
-    project_id: int, endpoint_id: int, *, session: Session, keyring: Keyring, now: datetime
-) -> list[str]:
-    """Return the secrets that sign, the newest first."""
-    row = session.get(WebhookEndpoint, endpoint_id)
-    if row is None or row.project_id != project_id:
-        raise _not_found()
-    return secrets_of(row, keyring=keyring, now=now)
-
-
-def remove_endpoint(project_id: int, endpoint_id: int, *, session: Session) -> None:
-    """Remove an endpoint; what waits for it is never sent, and its log is pruned."""
-    row = _row(project_id, endpoint_id, session)
-    session.execute(delete(WebhookEndpoint).where(WebhookEndpoint.id == row.id))
-    _follow(project_id, session)
+def note_attempt(row: WebhookDelivery, attempt: Attempt, *, now: datetime) -> None:
+    """Write the result of an attempt into the log."""
+    row.tries += 1
+    row.last_try_at = now
+    row.status_code, row.duration = attempt.status, attempt.milliseconds
+    row.response = attempt.response.decode(errors="replace").replace("\x00", "\ufffd")
+    row.error = attempt.problem

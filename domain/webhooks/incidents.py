@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.listing.filters import SEVERITIES
 from domain.clock import written
+from domain.due import NOW, Moment
 from domain.webhooks.events import WebhookEvent, takes
 from domain.webhooks.payloads import MessageProject, body_of, projects_of
 from domain.webhooks.queueing import active_endpoints, new_delivery, store_deliveries
@@ -25,13 +26,12 @@ _MOST_ALERTS, _LONGEST_DESCRIPTION = 100, 10_000
 _Change = WebhookIncidentChange
 
 
-def has_due_incidents(*, session: Session, now: datetime) -> bool:
-    """Return whether a change of an incident waits; it writes nothing."""
-    return session.scalar(select(_Change.id).where(_is_due(now)).limit(1)) is not None
-
-
-def _is_due(now: datetime) -> ColumnElement[bool]:
+def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(_Change.next_try_at.is_(None), _Change.next_try_at <= now)
+
+
+#: Whether a change of an incident waits.
+INCIDENT_CHANGES_ARE_DUE = exists().where(_is_due(NOW))
 
 
 def take_incident_changes(

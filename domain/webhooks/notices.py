@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.outgoing.states import DestinationState
 from domain.projects.bots import Maintainer, maintainers_of
-from domain.webhooks.endpoints import EndpointView, PauseReason, troubled_endpoints
+from domain.webhooks.endpoints import troubled_endpoints
+from domain.webhooks.types import PauseReason, Webhook
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,16 +36,16 @@ def queue_webhook_notices(sign: WebhookNoticeSettings, *, session: Session, now:
     One when an endpoint has failed for a day, and one when it was paused because of failures.
     """
     messages = []
-    for endpoint in troubled_endpoints(session=session, now=now):
+    for project_id, endpoint in troubled_endpoints(session=session, now=now):
         notice = _notice(endpoint, sign)
         if notice is None:
             continue
-        path, people = maintainers_of(None, endpoint.project_id, session=session, today=now.date())
+        path, people = maintainers_of(None, project_id, session=session, today=now.date())
         messages += [_message(notice, endpoint, path, to, sign) for to in people]
     return queue_messages(messages, session=session, now=now)
 
 
-def _notice(endpoint: EndpointView, sign: WebhookNoticeSettings) -> _Notice | None:
+def _notice(endpoint: Webhook, sign: WebhookNoticeSettings) -> _Notice | None:
     url, error = endpoint.shown_url, endpoint.last_error
     if endpoint.state is DestinationState.PAUSED and endpoint.paused_at is not None:
         gone = endpoint.pause_reason is PauseReason.GONE
@@ -77,7 +78,7 @@ def _notice(endpoint: EndpointView, sign: WebhookNoticeSettings) -> _Notice | No
 
 def _message(
     notice: _Notice,
-    endpoint: EndpointView,
+    endpoint: Webhook,
     path: str,
     to: Maintainer,
     sign: WebhookNoticeSettings,

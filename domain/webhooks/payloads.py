@@ -16,6 +16,8 @@ from sqlalchemy.orm import Session
 from domain.alerts.listing.queries import ROWS, row_of
 from domain.alerts.matching.labels import AlertLabels
 from domain.clock import written
+from domain.outgoing.signing import Message, new_message_id
+from domain.webhooks.events import TESTED
 from models import Alert, Project
 
 #: More labels, and more of a value, are left out.
@@ -105,3 +107,8 @@ def _alert(row: Any, labels: AlertLabels, base_url: str) -> _Json:
 def _bounded(labels: Mapping[str, str]) -> Mapping[str, str]:
     some = islice(sorted(labels.items()), _MOST_LABELS)
     return {name[:_LONGEST_LABEL]: value[:_LONGEST_LABEL] for name, value in some}
+
+
+def message_of_test(project: MessageProject, *, now: datetime) -> Message:
+    """Return a message that names the project and nothing else: it shows that it arrives."""
+    return Message(id=f"msg_{new_message_id()}", body=body_of(TESTED, now, project).encode())

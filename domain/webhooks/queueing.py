@@ -9,9 +9,9 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import Change
+from domain.alerts.formats.base import Reading
 from domain.alerts.matching.conditions import Conditions, conditions_from, meets
 from domain.alerts.matching.labels import labels_of
-from domain.alerts.reading.formats import Reading
 from domain.outgoing.signing import new_message_id
 from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.events import WebhookEvent, takes

@@ -1,14 +1,14 @@
 """Bounds what waits for endpoints and what the delivery log keeps, in slices."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
-from domain.webhooks.deliveries import GIVE_UP_AFTER
+from domain.outgoing.destinations import Between
 from domain.webhooks.delivery_states import DeliveryState
+from domain.webhooks.endpoints import GIVE_UP_AFTER, WEBHOOKS
 from models import WebhookDelivery, WebhookEndpoint
 
 #: Of an endpoint: the oldest of more that wait are given up, and the oldest of more are removed.
@@ -16,9 +16,7 @@ MOST_WAITING, MOST_KEPT = 10_000, 20_000
 _SLICE = 500
 _TOO_LONG = "It waited for three days."
 _TOO_MANY = f"More than {MOST_WAITING:,} deliveries waited."
-_IS_WAITING = WebhookDelivery.state == DeliveryState.WAITING.value
-
-Between = Callable[[], None]
+_IS_WAITING = WEBHOOKS.queue.is_waiting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,26 +59,9 @@ def give_up_old(
     # A while after the last attempt that can be due.
     before = now - GIVE_UP_AFTER - timedelta(hours=4)
     total = _give_up(WebhookDelivery.queued_at < before, _TOO_LONG, session, between)
-    for endpoint_id, newest in _surplus(most, _IS_WAITING, session):
-        surplus = (WebhookDelivery.endpoint_id == endpoint_id) & (WebhookDelivery.id <= newest)
+    for _, surplus in WEBHOOKS.surplus(most, _IS_WAITING, session=session):
         total += _give_up(surplus, _TOO_MANY, session, between)
     return total
-
-
-def _surplus(most: int, condition: ColumnElement[bool], session: Session) -> list[tuple[int, int]]:
-    """Return the endpoints that have more such deliveries, each with the newest that is over."""
-    found = []
-    for endpoint_id in session.scalars(select(WebhookEndpoint.id)).all():
-        newest = session.scalar(
-            select(WebhookDelivery.id)
-            .where(WebhookDelivery.endpoint_id == endpoint_id, condition)
-            .order_by(WebhookDelivery.id.desc())
-            .offset(most)
-            .limit(1)
-        )
-        if newest is not None:
-            found.append((endpoint_id, newest))
-    return found
 
 
 def _give_up(
@@ -108,23 +89,12 @@ def prune_log(
     *, before: datetime, session: Session, between: Between, most: int = MOST_KEPT
 ) -> int:
     """Remove deliveries that are done and old, the oldest of too many, and those of no endpoint."""
+
+    def remove(condition: ColumnElement[bool]) -> int:
+        return WEBHOOKS.remove_entries(condition, session=session, between=between)
+
     is_done = ~_IS_WAITING
-    total = _remove(is_done & (WebhookDelivery.created_at < before), session, between)
-    for endpoint_id, newest in _surplus(most, is_done, session):
-        surplus = (WebhookDelivery.endpoint_id == endpoint_id) & (WebhookDelivery.id <= newest)
-        total += _remove(is_done & surplus, session, between)
-    is_orphan = ~exists().where(WebhookEndpoint.id == WebhookDelivery.endpoint_id)
-    return total + _remove(is_orphan, session, between)
-
-
-def _remove(condition: ColumnElement[bool], session: Session, between: Between) -> int:
-    some, total = select(WebhookDelivery.id).where(condition).limit(_SLICE), 0
-    while ids := session.scalars(some).all():
-        session.execute(
-            delete(WebhookDelivery)
-            .where(WebhookDelivery.id.in_(ids))
-            .execution_options(synchronize_session=False)
-        )
-        between()
-        total += len(ids)
-    return total
+    total = remove(is_done & (WebhookDelivery.created_at < before))
+    for _, surplus in WEBHOOKS.surplus(most, is_done, session=session):
+        total += remove(surplus)
+    return total + remove(WEBHOOKS.orphans())

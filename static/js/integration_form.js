@@ -14,12 +14,13 @@ function require(field, isNeeded) {
 function fit() {
   require(label, label.dataset.neededFor.split(" ").includes(type.value));
   const field = apiUrl.closest(".field");
-  field.hidden = type.value === "http";
-  require(apiUrl, !field.hidden);
-  const { placeholder } = apiUrl.dataset;
-  // Any address will do for Prometheus; what somebody typed stays.
-  if (type.value === "prometheus" && !apiUrl.value) apiUrl.value = placeholder;
-  else if (type.value !== "prometheus" && apiUrl.value === placeholder) apiUrl.value = "";
+  const usual = JSON.parse(apiUrl.dataset.usual);
+  field.hidden = !(type.value in usual);
+  require(apiUrl, apiUrl.dataset.neededFor.split(" ").includes(type.value));
+  // A type may have a usual address; what somebody typed stays.
+  if (!apiUrl.value || Object.values(usual).includes(apiUrl.value)) {
+    apiUrl.value = usual[type.value] ?? "";
+  }
 }
 
 if (type && apiUrl) {

@@ -56,9 +56,7 @@ def test_every_requirement_is_shown_or_has_a_reason() -> None:
 
 def test_every_setting_is_read_by_somebody() -> None:
     read: set[str] = set()
-    declared = {
-        ROOT / "web" / "settings" / name for name in ("reader.py", "server_table.py", "table.py")
-    }
+    declared = {ROOT / "web" / "settings" / name for name in ("reader.py", "table.py")}
     for file in (ROOT / "app.py", ROOT / "gunicorn.conf.py", *modules(*LAYERS)):
         if file not in declared:
             tree = ast.parse(file.read_text(encoding="utf-8"))

@@ -3,8 +3,8 @@
 import pytest
 from flask import Flask
 
+from domain.access.permissions import PERMISSIONS
 from web.api.operations import Operation
-from web.api.permissions import PERMISSIONS
 from web.http.endpoints import find_mark
 
 pytestmark = pytest.mark.one_database("sqlite")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at, problems_of
 from tests.support.accounts.api_caller import api_caller

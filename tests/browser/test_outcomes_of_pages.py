@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Escalation
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import problems_of

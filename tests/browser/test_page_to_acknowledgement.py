@@ -7,7 +7,7 @@ from email.message import EmailMessage
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import Person, alice, make_project, make_user

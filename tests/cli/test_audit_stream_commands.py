@@ -27,8 +27,7 @@ def test_gatebell_is_a_command_from_anywhere(gatebell: LiveGatebell, tmp_path: P
         timeout=60,
     )
     made = json.loads(done.stdout)
-    assert set(made) == {"id", "url", "secret"}
-    assert (made["url"], made["secret"][:6]) == (ELSEWHERE, "whsec_")
+    assert (made["url"], made["state"], made["secret"][:6]) == (ELSEWHERE, "active", "whsec_")
     gatebell.cli("audit-streams", "delete", str(made["id"]))
 
 

@@ -24,9 +24,9 @@ def test_contacts_are_created_listed_and_deleted(crew: Flask) -> None:
     assert made["type"] == "email"
     assert made["address"] == "a@pager.example"
     assert made["state"] == "ready"
-    assert operate(crew, "contacts", "list", "alice") == {"contacts": [made]}
+    assert operate(crew, "contacts", "list", "alice") == {"contacts": [made], "total": 1}
     operate(crew, "contacts", "delete", "alice", str(made["id"]))
-    assert operate(crew, "contacts", "list", "alice") == {"contacts": []}
+    assert operate(crew, "contacts", "list", "alice") == {"contacts": [], "total": 0}
 
 
 def test_no_command_prints_the_secret_of_an_address(crew: Flask) -> None:

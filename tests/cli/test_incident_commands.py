@@ -19,14 +19,15 @@ def test_incidents_are_opened_listed_shown_and_closed(project: IncidentProject) 
     create = ("incidents", "create", PROJECT)
     made = operate(app, *create, "--alert", "1", "--assignee", "alice")
     assert made["title"] == "Disk full"
-    assert (made["severity"], made["alerts"], made["assignees"]) == ("high", [1], ["alice"])
+    assert (made["severity"], made["alerts"]) == ("high", [1])
+    assert [each["username"] for each in made["assignees"]] == ["alice"]
     assert made["web_url"] == "http://localhost/acme/shop/-/incidents/1"
     assert "<http://localhost/acme/shop/-/alerts/1>" in made["description"]
     operate(app, *create, "--title", "Slow", "--close-when-resolved")
 
     listed = operate(app, "incidents", "list", PROJECT, "--sort", "oldest")
     assert [each["title"] for each in listed["incidents"]] == ["Disk full", "Slow"]
-    assert listed["next_cursor"] is None
+    assert listed["total"] == 2
     few = operate(app, "incidents", "list", PROJECT, "--search", "full", "--severity", "high")
     assert [each["iid"] for each in few["incidents"]] == [1]
 
@@ -53,5 +54,5 @@ def test_a_wrong_command_changes_nothing(project: IncidentProject) -> None:
         assert said in done.stderr, arguments
     assert operate(project.app, "incidents", "list", PROJECT, "--status", "all") == {
         "incidents": [],
-        "next_cursor": None,
+        "total": 0,
     }

@@ -42,7 +42,7 @@ def test_a_silence_is_created_listed_and_expired(gatebell: LiveGatebell) -> None
         ((path, "--for", "2h", "--matcher", 'a="b'), "Character 3"),
         ((path, "--for", "soon", "--matcher", "a=b"), "not a duration"),
         ((path, "--for", "999w", "--matcher", "a=b"), "at most"),
-        ((path, "--for", "1h", "--matcher", "a=b", "--starts", "x"), "not a time"),
+        ((path, "--for", "1h", "--matcher", "a=b", "--starts", "x"), "must be a time"),
         (("no/where", "--for", "1h", "--matcher", "a=b"), "not found"),
     ):
         assert words in error_of(gatebell, "silences", "create", *arguments)
@@ -61,13 +61,13 @@ def test_a_window_is_created_listed_and_deleted(gatebell: LiveGatebell) -> None:
         ['team="db"'],
     )
     assert made["occurrences"][0]["starts_at"] == "2030-01-06T01:00:00.000Z"
-    assert "--repeat or --rule" in error_of(
+    assert "repeat or rule" in error_of(
         gatebell,
         *("maintenance-windows", "create", path, *first),
         *("--repeat", "daily", "--rule", "FREQ=DAILY"),
     )
     assert gatebell.cli("maintenance-windows", "list", path)["total"] == 1
-    assert gatebell.cli("maintenance-windows", "delete", path, str(made["id"]))["deleted"]
+    assert gatebell.cli("maintenance-windows", "delete", path, str(made["id"]))["id"] == made["id"]
     assert gatebell.cli("maintenance-windows", "list", path)["maintenance_windows"] == []
 
 
@@ -77,6 +77,5 @@ def test_flap_settings_are_shown_and_changed(gatebell: LiveGatebell) -> None:
     changed = gatebell.cli("flap-settings", "set", path, "--off", "--openings", "3")
     assert (changed["enabled"], changed["openings"], changed["hold_minutes"]) == (False, 3, 10)
     assert gatebell.cli("flap-settings", "show", path) == changed
-    assert "between 1 and 100" in error_of(
-        gatebell, "flap-settings", "set", path, "--openings", "0"
-    )
+    refused = gatebell.run_cli("flap-settings", "set", path, "--openings", "0")
+    assert (refused.returncode, "range 1<=x<=100" in refused.stderr) == (2, True)

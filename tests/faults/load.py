@@ -19,8 +19,6 @@ from tests.support.service.live import LiveGatebell
 
 SENDERS = 6
 _LOAD_SECONDS = 60
-#: Between two alerts of a sender: some are on their way at any time, and others get a turn as well.
-_PAUSE_SECONDS = 0.01
 _loads = count(1)
 
 
@@ -39,6 +37,8 @@ class Answers:
     unheard: int = 0
     refused: list[requests.Response] = field(default_factory=list)
     slowest: float = 0.0
+    #: Between two alerts of a sender: some are on their way at any time, and others get a turn.
+    pause_seconds: float = 0.01
     lock: Lock = field(default_factory=Lock)
 
     def note(self, title: str, answer: requests.Response) -> None:
@@ -116,7 +116,7 @@ def _send(session: requests.Session, endpoint: Endpoint, answers: Answers, title
         sleep(0.02)
     else:
         answers.note(title, answer)
-        sleep(_PAUSE_SECONDS)
+        sleep(answers.pause_seconds)
 
 
 def assert_nothing_was_lost(

@@ -8,13 +8,14 @@ from time import monotonic
 import pytest
 from sqlalchemy import func, select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.alerts.following.followers import Follower
-from domain.alerts.matching.conditions import Conditions
-from domain.incidents.rules import RuleValues, create_rule
+from domain.incidents.rule_actions import create_rule
+from domain.incidents.types import NewIncidentRule
 from models import AlertChange, EscalationPage, Member
 from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until
+from tests.support.database.work import project_in, work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.live import SECRET_KEY, NewService
 from web.settings.reader import Settings, read_settings
@@ -38,8 +39,8 @@ class Storm:
         shop.now = datetime.now(UTC)
         shop.policy("0s user:alice")
         with shop.session() as session:
-            rule = RuleValues(name="all", conditions=Conditions())
-            create_rule(shop.project_id, rule, session=session, now=shop.now)
+            project = project_in(session, shop.project_id)
+            create_rule(work_in(session, now=shop.now), project, NewIncidentRule(name="all"))
         return cls(shop, cls._other(shop))
 
     @staticmethod

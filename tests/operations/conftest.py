@@ -38,7 +38,7 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         with monkeypatch.context() as patch, _logging_as_it_was():
             patch.setattr(os, "environ", live.environment | variables)
             patch.setattr(serve, "_supervisor", fail)
-            patch.setattr(worker, "start_heartbeat", fail)
+            patch.setattr(worker, "start_pulse", fail)
             status, told = _ended(_MAINS[program])
         said = capsys.readouterr()
         return Done(status, said.out, said.err + told)

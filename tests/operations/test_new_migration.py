@@ -36,9 +36,10 @@ def run(checkout: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_new_column_becomes_the_next_migration(checkout: Path) -> None:
-    models = checkout / "models" / "host.py"
+    models = checkout / "models" / "programs.py"
     column = "    seen_at: Mapped[datetime]\n"
-    models.write_text(models.read_text().replace(column, f"{column}    site: Mapped[str | None]\n"))
+    with_site = models.read_text().replace(column, f"{column}    site: Mapped[str | None]\n", 1)
+    models.write_text(with_site)
     before = sorted((checkout / "migrations" / "versions").glob("*.py"))
     done = run(checkout, "name", "the site")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""On Postgres a host of before migration 0008, which numbers alerts otherwise, does no harm."""
+"""On Postgres a host that numbers alerts with a counter, as before 0.1.0, does no harm."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,19 +15,10 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import SECRET_KEY, close_app
 from web.database.engine import open_engine
-from web.database.schema import migrate, move_to
 from web.settings.reader import Settings, read_settings
 
-_ROLES_APART = "0014"
-#: What code of before migration 0008 does.
+#: What code from before 0.1.0 does.
 _COUNT = "UPDATE alert_counters SET last_iid = last_iid + 1"
-_NUMBER = """
-INSERT INTO alerts
-SELECT (jsonb_populate_record(alerts, jsonb_build_object(
-  'id', alerts.id + 1000, 'iid', alerts.iid + 1, 'fingerprint', repeat('f', 64),
-  'status', 'resolved'))).*
-FROM alerts
-"""
 
 
 @pytest.fixture
@@ -84,15 +75,3 @@ def test_it_is_refused_and_told_why_and_the_newer_one_goes_on(settings: Settings
         with pytest.raises(DBAPIError, match="update it"), database(settings) as connection:
             connection.execute(text(_COUNT))
         assert number_of(app, endpoint, "two") == 2
-
-
-def test_what_it_numbered_before_is_passed_over(settings: Settings) -> None:
-    with host(settings) as app:
-        endpoint = integration(app)
-        assert number_of(app, endpoint, "one") == 1
-    move_to(settings, f"{int(_ROLES_APART) - 1:04}")
-    with database(settings) as connection:
-        connection.execute(text(_NUMBER))
-    migrate(settings)
-    with host(settings) as app:
-        assert number_of(app, endpoint, "two") == 3

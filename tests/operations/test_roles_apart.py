@@ -37,8 +37,7 @@ def roles(postgres: Postgres, tmp_path: Path) -> Iterator[Roles]:
     """Run the scripts as they are, with names that nobody else has on this server."""
     name = f"gatebell_test_roles_{os.getpid()}"
     for script in SCRIPTS.iterdir():
-        text = script.read_text(encoding="utf-8").replace("gatebell_queue", "QUEUE")
-        text = re.sub(r"\bgatebell(?=[_;\s])", name, text).replace("QUEUE", "gatebell_queue")
+        text = re.sub(r"\bgatebell(?=[_;\s])", name, script.read_text(encoding="utf-8"))
         (tmp_path / script.name).write_text(text, encoding="utf-8")
     postgres.run_script(tmp_path / "roles.sql", **PASSWORDS)
     owner, service = f"{name}_owner", f"{name}_service"
@@ -98,23 +97,3 @@ def test_the_service_works_as_a_role_that_owns_nothing(
     assert "must be owner" in refusal(
         roles.service, "DROP TRIGGER alert_numbers_keep ON alert_counters"
     )
-
-
-def test_a_worker_that_may_not_make_its_schema_says_what_to_do(
-    roles: Roles, tmp_path: Path, run_here: RunHere
-) -> None:
-    with psycopg.connect(make_url(roles.owner).render_as_string(hide_password=False)) as owner:
-        owner.execute("DROP SCHEMA gatebell_queue")
-        owner.execute(
-            sql.SQL("GRANT ALL ON SCHEMA public TO {}").format(
-                sql.Identifier(f"{roles.name}_service")
-            )
-        )
-    live = LiveGatebell(instance_path=tmp_path, database_url=roles.service)
-    done = run_here(live, "make run")
-    assert done.returncode == 2
-    assert done.stderr.startswith(
-        "DATABASE_URL: the worker's queue needs the schema gatebell_queue, and the role "
-    )
-    assert f"GRANT CREATE ON DATABASE {roles.name} TO {roles.name}_service" in done.stderr
-    assert "Traceback" not in done.stderr

@@ -22,7 +22,6 @@ from tests.operations.programs import run
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from web.database.schema import migrate
 from web.database.start_checks import require_schema
-from web.jobs.worker import open_queue
 from web.server.serve import prepare
 from web.settings.reader import read_settings
 
@@ -95,7 +94,6 @@ def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> Non
     try:
         settings = read_settings({"INSTANCE_PATH": str(tmp_path / "made")})
         migrate(settings)
-        open_queue(settings).storage.close()
     finally:
         os.umask(before)
     modes = {
@@ -103,7 +101,7 @@ def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> Non
         for file in (tmp_path / "made").iterdir()
         if file.name != "migrate.lock"
     }
-    assert modes.keys() >= {"gatebell.db", "queue.db", "secret_key"}
+    assert modes.keys() >= {"gatebell.db", "secret_key"}
     assert set(modes.values()) == {"0o600"}
     assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
 
@@ -125,7 +123,6 @@ def test_several_that_start_at_once_on_an_empty_database_all_prepare_it(
         all_are_here.wait(timeout=_SECONDS)
         settings = read_settings(environment)
         prepare(settings)
-        open_queue(settings).storage.close()
 
     with ThreadPoolExecutor(SEVERAL) as threads:
         list(threads.map(start, range(SEVERAL)))

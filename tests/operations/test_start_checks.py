@@ -131,6 +131,21 @@ def test_make_migrate_leaves_a_newer_schema_alone(
     assert "a newer release has migrated" in done.stderr
 
 
+def test_a_schema_from_before_release_0_1_0_is_refused_with_what_to_do(
+    app: Flask, settings: Settings, live: LiveGatebell, run_here: RunHere
+) -> None:
+    say(settings, "UPDATE alembic_version SET version_num = '0042'")
+    with pytest.raises(CannotStartError, match="at migration 0042, and this release upgrades from"):
+        check_if_available(settings)
+    for program in ("make run", "make migrate"):
+        done = run_here(live, program)
+        assert done.returncode != 0
+        assert "Upgrade with release 0.1.0 first, then with this one." in done.stderr
+        assert "Traceback" not in done.stderr
+    answer = app.test_client().get("/readyz")
+    assert answer.json == {"status": "unavailable", "database": "too old"}
+
+
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_without_migrating_at_the_start_a_missing_migration_is_a_sentence(
     tmp_path: Path,

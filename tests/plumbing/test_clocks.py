@@ -15,7 +15,7 @@ from domain.clock import Clock, system_clock
 from models import Host
 from tests.support.service.live import close_app
 from web.database.engine import open_engine
-from web.jobs.heartbeat import beat
+from web.jobs.job_pulse import beat
 from web.settings.reader import Settings
 
 AHEAD = timedelta(seconds=7)

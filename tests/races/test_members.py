@@ -4,7 +4,7 @@ from functools import partial
 
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects.members import get_namespace
 from tests.races.test_devices import together
 from tests.support.accounts.memberships import all_members

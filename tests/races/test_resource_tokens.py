@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import select, update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Member, Project
 from tests.support.accounts.people import alice, database_of, make_project, make_user
 from tests.support.accounts.resource_tokens import (

@@ -10,7 +10,7 @@ import pytest
 from gitlab.exceptions import GitlabError, GitlabGetError
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import RegistryKey
 from tests.support.accounts.administration import last_event
 from tests.support.accounts.api_caller import api_caller
@@ -30,7 +30,7 @@ from tests.support.registry.listed import tags_of, wait_for_tags, work
 from tests.support.registry.programs import Registry, is_installed
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, submit
-from web.jobs.deletion import remove_from_database
+from web.jobs.retention import remove_from_database
 from web.settings.reader import read_settings
 
 pytestmark = [

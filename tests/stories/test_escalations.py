@@ -10,7 +10,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from domain.notifications.contacts import Address, ContactType, Owner
+from domain.notifications.contact_types.apprise import APPRISE
+from domain.notifications.contact_types.base import Address
+from domain.notifications.contacts import Owner
 from models import Page
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
@@ -45,7 +47,7 @@ def receiver() -> Iterator[Receiver]:
 def chat_of(shop: Escalated, receiver: Receiver) -> None:
     """Give Bob a contact at an HTTP service, beside his e-mail address."""
     address = Address(
-        type=ContactType.APPRISE,
+        type=APPRISE,
         clear=receiver.contact_url,
         shown="ntfy://…",
         lane=f"ntfy 127.0.0.1:{receiver.port}",

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.faults.processes import wait_until
 from tests.support.accounts.people import (
     Person,
@@ -28,7 +28,7 @@ from tests.support.git.client import Done, GitClient
 from tests.support.git.raw import clone_request, not_reading
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
-from web.jobs.deletion import remove_from_database
+from web.jobs.retention import remove_from_database
 
 pytestmark = pytest.mark.one_database("postgres")
 

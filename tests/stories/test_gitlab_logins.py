@@ -15,7 +15,7 @@ import pytest
 import requests
 from authlib.integrations.requests_client import OAuth2Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects import creation
 from domain.projects.members import OPERATOR, add_member, get_namespace
 from tests.stories.third_parties import Browser

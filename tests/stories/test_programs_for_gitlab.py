@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.http.api.test_projects_api import made, new_group
 from tests.stories.debian_clients import run_go, run_ruby
 from tests.stories.javascript import install, run_script

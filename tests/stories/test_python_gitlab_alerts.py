@@ -12,7 +12,7 @@ import pytest
 import requests
 from gitlab.exceptions import GitlabHttpError
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import Person, make_project, make_user, unique
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role, take_role

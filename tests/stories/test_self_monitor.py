@@ -7,7 +7,7 @@ from time import monotonic, sleep
 import pytest
 from sqlalchemy import select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import SelfMonitorCheck
 from tests.support.accounts.people import alice, database_of, make_project, make_user, signed_in
 from tests.support.accounts.team import give_role

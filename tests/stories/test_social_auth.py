@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects import creation
 from domain.projects.members import OPERATOR, add_member, get_namespace
 from tests.stories.third_parties import Browser

@@ -14,10 +14,11 @@ import pytest
 from flask import Flask
 from sqlalchemy import Table, select
 
+from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.handling.status import StatusChange, change_statuses
-from domain.alerts.integration_type import IntegrationType
 from domain.alerts.listing.search import find_matches, search_words
-from domain.alerts.reading.formats import Reading, read_body
 from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, UnreadableBody
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.storing import intake
@@ -51,17 +52,17 @@ class House:
         for kind in ("http", "prometheus"):
             operate(app, "integrations", "create", "acme/shop", "--type", kind, "--name", kind)
 
-    def take(self, kind: IntegrationType, body: bytes, moment: datetime) -> object:
+    def take(self, body_format: Format, body: bytes, moment: datetime) -> object:
         """Store a body and return its result."""
-        mapping = MAPPING if kind is IntegrationType.HTTP else FieldMapping()
+        mapping = MAPPING if body_format is HTTP else FieldMapping()
         try:
-            parsed = read_body(body, kind, now=moment, reading=READING, mapping=mapping)
+            parsed = body_format.read(body, now=moment, reading=READING, mapping=mapping)
         except (MissingAttributes, NoValidItem, UnreadableBody) as error:
             return str(error)
         delivery = InboundDelivery(
             project_id=1,
-            integration_id=1 if kind is IntegrationType.HTTP else 2,
-            format=kind.value,
+            integration_id=1 if body_format is HTTP else 2,
+            format=body_format.name,
             sender="192.0.2.1",
             body=body,
             size=len(body),
@@ -182,13 +183,13 @@ def step(random: Random, houses: Sequence[House], moment: datetime) -> list[obje
         iid = random.randrange(1, 6)
         return [house.change(status, iid, moment) for house in houses]
     is_metrics = random.random() < 0.4
-    kind = IntegrationType.PROMETHEUS if is_metrics else IntegrationType.HTTP
+    body_format = PROMETHEUS if is_metrics else HTTP
     body = metrics(random) if is_metrics else generic(random)
     small, batch, single = houses
-    answers = [small.take(kind, body, moment), single.take(kind, body, moment)]
+    answers = [small.take(body_format, body, moment), single.take(body_format, body, moment)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(intake, "_is_single_alert", lambda _parsed: False)
-        return [*answers, batch.take(kind, body, moment)]
+        return [*answers, batch.take(body_format, body, moment)]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -8,7 +8,7 @@ from flask import request
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.presented_tokens.dpop import ProofTarget
 from domain.oauth.presented_tokens.key_binding import PresentedToken, check_bound
-from web.http.encoded_references import decoded_reference
+from web.http.routes import decoded_reference
 from web.services import services, settings
 
 

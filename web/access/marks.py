@@ -8,8 +8,11 @@ from flask import flash, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import UserMixin, current_user
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.checks import check_feature, check_role, check_state, check_takes_changes
+from domain.access.features import feature_of
+from domain.access.permissions import PERMISSIONS
+from domain.access.roles import Role
 from domain.accounts.signing_in.sessions import find_sign_in
 from domain.accounts.users import UserView
 from domain.errors import NotFoundError
@@ -22,8 +25,7 @@ from domain.oauth.presented_tokens.bearer import (
     get_bearer,
     record_use,
 )
-from domain.projects.access import check_feature, check_takes_changes, get_project_for
-from domain.projects.features import feature_of
+from domain.projects.access import get_project, get_project_for
 from domain.projects.views import ProjectView, Viewer
 from web.access.bearer_token import (
     API_LOCATIONS,
@@ -222,6 +224,29 @@ def project_member(
         return guarded
 
     return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
+
+
+def permitted(name: str) -> Mark:
+    """Require what the action of this name in a project asks for (`domain/access/permissions.py`).
+
+    The view gets the project as `project` instead of `project_path`.
+    """
+    permission = PERMISSIONS[name]
+    room = name.partition(".")[0]
+
+    def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*, project_path: str, **kwargs: Any) -> Any:
+            if not current_user.is_authenticated:
+                return to_sign_in()
+            project = get_project(project_path, viewer(), session=db.session())
+            check_role(project, permission.least, permission.ability)
+            check_state(permission, room, project, changes=request.method == "POST")
+            return view(project=_shown(project), **kwargs)
+
+        return guarded
+
+    least = permission.least
+    return Mark(access=f"a member, {least.label if least else 'any role'} or higher", guard=guard)
 
 
 def _shown(project: ProjectView) -> ProjectView:

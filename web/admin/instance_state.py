@@ -7,7 +7,8 @@ from datetime import datetime
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.audit.streaming.destinations import StreamView, list_streams
+from domain.audit_streams.streams import AUDIT_STREAMS
+from domain.audit_streams.types import AuditStream
 from domain.mail.queue_state import queue_state
 from domain.oauth.personal_tokens.former_tokens import FormerToken, list_former_tokens
 from domain.outgoing.states import DestinationState
@@ -48,7 +49,7 @@ class InstanceState:
     #: Tokens that administer the instance without the scope for that.
     former_tokens: tuple[FormerToken, ...]
     #: Destinations of the audit log that have taken nothing for a day.
-    failing_streams: tuple[StreamView, ...]
+    failing_streams: tuple[AuditStream, ...]
     #: None while the self-monitor is off.
     self_monitor: MonitorState | None
 
@@ -71,7 +72,7 @@ def state_of_the_instance() -> InstanceState:
         former_tokens=list_former_tokens(session=db.session(), now=now()),
         failing_streams=tuple(
             each
-            for each in list_streams(session=db.session(), now=now())
+            for each in AUDIT_STREAMS.list_all(session=db.session(), now=now())
             if each.state is DestinationState.FAILING
         ),
         self_monitor=self_monitor_state(current),
@@ -146,7 +147,7 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
     """Return the state of the destinations of the audit log; none if it is unknown."""
     moment = now()
     try:
-        found = list_streams(session=db.session(), now=moment)
+        found = AUDIT_STREAMS.list_all(session=db.session(), now=moment)
     except SQLAlchemyError as error:
         db.session.rollback()
         _log.warning(

@@ -1,12 +1,18 @@
 """The rate limit of deliveries to an integration."""
 
+from http import HTTPStatus
+
 from flask import g
 from werkzeug.exceptions import TooManyRequests
 
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.receiving.receivers import MetricsOverLimitError, OverLimitError, Receiver
+from domain.alerts.receiving.receivers import BusyError, OverLimitError, Receiver
 from web.access.rate_limits import by_integration
 from web.services import settings
+
+_ERRORS = {
+    HTTPStatus.TOO_MANY_REQUESTS: OverLimitError,
+    HTTPStatus.SERVICE_UNAVAILABLE: BusyError,
+}
 
 
 def check_rate(receiver: Receiver) -> None:
@@ -15,11 +21,9 @@ def check_rate(receiver: Receiver) -> None:
     try:
         _count_delivery()
     except TooManyRequests:
-        is_metrics = receiver.type is IntegrationType.PROMETHEUS
-        kind = MetricsOverLimitError if is_metrics else OverLimitError
         rate = settings().alert_rate_limit.replace("/", " per ")
         message = f"This integration accepts {rate}."
-        raise kind(message) from None
+        raise _ERRORS[receiver.format.retry_status](message) from None
 
 
 @by_integration

@@ -11,7 +11,7 @@ def record_change(change: str, project: ProjectView, integration: IntegrationVie
     details = {
         "change": change,
         "project": project.path,
-        "type": integration.type.value,
+        "type": integration.type.name,
         "active": integration.active,
     }
     record_event(

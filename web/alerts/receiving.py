@@ -34,7 +34,7 @@ def inbound_delivery(receiver: Receiver, moment: datetime, stopwatch: Stopwatch)
     return InboundDelivery(
         project_id=receiver.project_id,
         integration_id=receiver.integration_id,
-        format=receiver.type.value,
+        format=receiver.format.name,
         sender=request.remote_addr or "",
         body=b"",
         size=min(request.content_length or 0, _LARGEST_SIZE),

@@ -2,7 +2,6 @@
 
 from flask import request
 
-from domain.alerts.integration_type import IntegrationType
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.receiving import sns
@@ -15,12 +14,12 @@ from web.services import reading, settings
 
 
 def checked_kind(receiver: Receiver) -> str | None:
-    """Return the type of a request of Amazon SNS to an HTTP endpoint, which it sends as text.
+    """Return the type of a request of Amazon SNS, which it sends as text, where it is read.
 
     For another request return None, or raise NotJsonError if it does not declare JSON.
     """
     kind = request.headers.get(sns.TYPE_HEADER)
-    if kind is None or receiver.type is not IntegrationType.HTTP:
+    if kind is None or not receiver.format.takes_sns:
         check_media_type()
         return None
     return kind

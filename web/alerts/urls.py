@@ -1,4 +1,4 @@
-"""URLs of alerts and incidents."""
+"""URLs of alerts."""
 
 from functools import cache
 
@@ -7,11 +7,8 @@ from flask import url_for
 from web.http.public_urls import public_url
 
 
-class _PageUrls:
-    """The absolute URLs of numbered pages in one response; each project is routed once."""
-
-    #: The endpoint of the list.
-    endpoint: str
+class AlertUrls:
+    """The absolute URLs of the pages of alerts in one response; each project is routed once."""
 
     def __init__(self) -> None:
         """Start without projects."""
@@ -22,16 +19,4 @@ class _PageUrls:
         return f"{self._list_url(project_path)}/{iid}"
 
     def _route(self, project_path: str) -> str:
-        return public_url(url_for(self.endpoint, project_path=project_path))
-
-
-class AlertUrls(_PageUrls):
-    """The absolute URLs of the pages of alerts."""
-
-    endpoint = "alerts.index"
-
-
-class IncidentUrls(_PageUrls):
-    """The absolute URLs of the pages of incidents."""
-
-    endpoint = "incidents.index"
+        return public_url(url_for("alerts.index", project_path=project_path))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from domain.alerts.deliveries.log import get_body
-from domain.alerts.integrations import test_alerts
+from domain.alerts.integrations import trials
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.replays import (
     Period,
@@ -20,7 +20,7 @@ from domain.alerts.integrations.replays import (
     stand_for,
     store_second_refusal,
 )
-from domain.alerts.integrations.test_alerts import TestAlertResult
+from domain.alerts.integrations.trials import TestAlertResult
 from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
 from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery
@@ -51,15 +51,13 @@ def send_test(integration: IntegrationView, body: bytes, *, sender: str) -> Test
         raise DisabledReceiverError(_IS_OFF)
     delivery = _test_delivery(integration, body, sender=sender)
     _end_transaction()
-    return test_alerts.send_test_alert(
-        delivery, connection=services().connections, reading=reading()
-    )
+    return trials.send_test_alert(delivery, connection=services().connections, reading=reading())
 
 
 def dry_run(integration: IntegrationView, body: bytes, *, sender: str) -> TestAlertResult:
     """Explain what a test alert would do, and store nothing; raise the errors of a receiver."""
     delivery = _test_delivery(integration, body, sender=sender)
-    return test_alerts.dry_run(delivery, connection=services().connections, reading=reading())
+    return trials.dry_run(delivery, connection=services().connections, reading=reading())
 
 
 def send_again(integration: IntegrationView, delivery_id: int, *, sender: str) -> Resent:
@@ -76,7 +74,7 @@ def send_again(integration: IntegrationView, delivery_id: int, *, sender: str) -
     delivery, connection = _delivery(integration, body, sender=sender), services().connections
     _end_transaction()
     try:
-        result = test_alerts.send_again(
+        result = trials.send_again(
             delivery, earlier_id=delivery_id, connection=connection, reading=reading()
         )
     except DomainError as error:
@@ -164,7 +162,7 @@ def _delivery(integration: IntegrationView, body: bytes, *, sender: str) -> Inbo
     return InboundDelivery(
         project_id=integration.project_id,
         integration_id=integration.id,
-        format=integration.type.value,
+        format=integration.type.name,
         sender=sender[:_LONGEST_SENDER],
         body=body,
         size=len(body),

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from domain.access.permissions import Permission
 from domain.errors import ForbiddenError
 from domain.oauth.presented_tokens.bearer import Bearer
 from web.access.marks import admit, admit_or_anonymous
-from web.api.permissions import Permission
 from web.api.sudo import acting, acting_or_anonymous, named_beside_the_body
 
 

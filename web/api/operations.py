@@ -1,14 +1,18 @@
 """The mark of an operation of the API: what it asks for, takes and returns.
 
-    @environments.post("/projects/<path:reference>/environments")
-    @operation("environments.create", body=EnvironmentBody, returns=Environment, status=201)
-    def create(project: ProjectView, body: EnvironmentBody) -> Environment:
+    silences.bind("POST", "", actions.create_silence)
 
-The mark checks token, scope and role by the table (`web/api/permissions.py`), reads the parameters
-by their schema, and writes what the view returns by another one. A view gets what it names among
-its arguments: `bearer`, `viewer`, `actor`, `project`, `group`, `namespace` (with `role` and
-`holder`, the project or group), `query`,
-`body`, and the variables of its URL.
+An action of the domain (`domain/access/actions.py`) says what it asks for, takes and returns. For a
+view that has no action, its mark does:
+
+    @files.get("/projects/<path:reference>/files")
+    @operation("files.index", query=FileQuery, returns=File)
+    def index(project: ProjectView, query: FileQuery) -> Found[File]:
+
+The mark checks token, scope and role by the table (`domain/access/permissions.py`), reads the
+parameters by their schema, and writes what the view returns by another one. A view gets what it
+names among its arguments: `bearer`, `viewer`, `actor`, `project`, `group`, `namespace` (with
+`role` and `holder`, the project or group), `query`, `body`, and the variables of its URL.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,40 +20,33 @@ from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from hashlib import blake2b
 from http import HTTPStatus
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from types import UnionType
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
-from flask import Response, request
-from pydantic import BaseModel, TypeAdapter
+from flask import Blueprint, Response, request
+from pydantic import TypeAdapter
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.actions import Action
+from domain.access.checks import check_state
+from domain.access.permissions import PERMISSIONS, Permission, Target
+from domain.access.roles import Role
 from domain.api_usage.schedule_names import SCHEDULE_NAMES
 from domain.audit.events import Actor
-from domain.database.paging import Listed, Page
 from domain.projects.access import (
-    check_feature,
-    check_takes_changes,
     get_group,
     get_group_for,
     get_project,
     get_project_for,
 )
-from domain.projects.features import feature_of
-from domain.projects.references import group_path, project_path
+from domain.projects.paths import group_path, project_path
 from domain.projects.views import GroupView, ProjectView, Viewer
-from web.access.api_limits import Family, count_request, count_search
-from web.api.callers import get_caller, get_ready_caller
-from web.api.idempotency import once
-from web.api.ignored_parameters import name_ignored
-from web.api.page_headers import cursor_headers, offset_headers
-from web.api.parameters import all_parameters, given_parameters
-from web.api.permissions import PERMISSIONS, Permission, Place
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     Done,
+    Found,
     GitLabQuery,
     KeysetQuery,
     OffsetQuery,
@@ -58,57 +55,37 @@ from web.api.schemas.base import (
     Resource,
     SecretResource,
 )
-from web.api.schemas.reading import (
+from domain.types.reading import (
     read_body,
     read_query,
     unknown_names,
     with_plain_numbers,
 )
+from web.access.api_limits import Family, count_request, count_search
+from web.api.callers import get_caller, get_ready_caller
+from web.api.idempotency import once
+from web.api.ignored_parameters import name_ignored
+from web.api.page_headers import cursor_headers, offset_headers
+from web.api.parameters import all_parameters, given_parameters
 from web.api.sudo import (
     NO_PARAMETERS,
     named_anywhere,
     named_beside_the_body,
 )
 from web.extensions import db
-from web.http.encoded_references import decoded_reference
 from web.http.endpoints import Guard, Mark
 from web.http.json_responses import written_json_response
+from web.http.routes import decoded_reference
+from web.http.work import work
 from web.releases.gate import Gate, open_gate
 from web.releases.traffic import record_operation, record_ready_operation
 from web.services import now
 
-Item = TypeVar("Item", bound=BaseModel)
 #: A resource, a union of some, or `true` where clients wait for that.
 Returns = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READING = frozenset({"GET", "HEAD"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found(Generic[Item]):
-    """A page of a list: with `total` of one with numbered pages, else with the next cursor."""
-
-    items: Sequence[Item]
-    total: int | None = None
-    next_cursor: str | None = None
-
-    @classmethod
-    def of(cls, listed: Listed[Any], present: Callable[[Any], Item]) -> "Found[Item]":
-        """Present a part of a list that has both kinds of pages (`PagedQuery`)."""
-        return cls(
-            items=[present(each) for each in listed.items],
-            total=listed.total,
-            next_cursor=listed.next_cursor,
-        )
-
-    @classmethod
-    def of_page(cls, page: Page[Any], present: Callable[[Any], Item]) -> "Found[Item]":
-        """Present a page of a list that a cursor leads through (`KeysetQuery`)."""
-        following = page.next_before
-        return cls(
-            items=[present(each) for each in page.items],
-            next_cursor=None if following is None else str(following),
-        )
+_USUAL_STATUS = {"POST": HTTPStatus.CREATED, "DELETE": HTTPStatus.NO_CONTENT}
 
 
 class Arguments(NamedTuple):
@@ -177,6 +154,63 @@ def operation(
         limit=limit,
     )
     return Operation(access=arguments.permission.text, guard=_guard(arguments), arguments=arguments)
+
+
+class Resources(Blueprint):
+    """The URLs of a kind of resource, with the action of the domain that each carries out.
+
+    silences = Resources("silences", __name__, url_prefix="/projects/<path:reference>/silences")
+    silences.bind("GET", "", actions.list_silences)
+    silences.bind("POST", "", actions.create_silence)
+    """
+
+    def bind(
+        self,
+        method: str,
+        rule: str,
+        act: Action[Any, Any],
+        *,
+        status: int | None = None,
+        limit: Family | None = None,
+        writes: bool = False,
+    ) -> None:
+        """Let requests of a method and URL carry out an action.
+
+        By default a POST is answered with 201, a DELETE with 204, and all others with 200. A GET
+        that stores something, such as an audit event, `writes`.
+        """
+        if status is None:
+            status = _USUAL_STATUS.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
+        has_content = status != HTTPStatus.NO_CONTENT
+        is_query = act.takes is not None and issubclass(act.takes, Query)
+        mark = operation(
+            act.name,
+            query=cast("type[Query]", act.takes) if is_query else None,
+            body=None if is_query else cast("type[Body] | None", act.takes),
+            returns=act.returns if has_content else None,
+            status=status,
+            limit=limit,
+        )
+        if writes or not act.changes:
+            mark = mark.but(writes=writes)
+        view = _view_of(act, "query" if is_query else "body", has_content=has_content)
+        self.add_url_rule(rule, act.verb, mark(view), methods=[method])
+
+
+def _view_of(act: Action[Any, Any], model: str, *, has_content: bool) -> Callable[..., Any]:
+    """Return a view that carries out an action with what the mark has read."""
+    # The mark passes what a view names: the name of the model is the mark's own.
+    names = [model if each.name == act.model_name else each.name for each in act.parameters]
+
+    def view(**given: Any) -> Any:
+        returned = act(work(), *(given[name] for name in names))
+        return returned if has_content else None
+
+    view.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
+    )
+    view.__name__, view.__doc__ = act.verb, act.summary
+    return view
 
 
 def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
@@ -251,20 +285,21 @@ def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]
     )
     actor = Actor(id=bearer.user_id, name=bearer.username) if bearer else None
     place = _place(permission, variables, viewer)
+    room, changes = arguments.name.partition(".")[0], request.method not in _READING
     for found in place.values():
         if isinstance(found, ProjectView):
-            _check_project(found, arguments)
+            check_state(permission, room, found, changes=changes)
     return {**variables, "bearer": bearer, "viewer": viewer, "actor": actor, **place}
 
 
 def _place(permission: Permission, variables: dict[str, Any], viewer: Viewer) -> Mapping[str, Any]:
     """Return the project or group of the URL, which the viewer sees and has the role in."""
-    if permission.place is Place.INSTANCE:
+    if permission.target is Target.INSTANCE:
         return {}
     reference = decoded_reference(variables.pop("reference"))
-    if permission.place is Place.NAMESPACE:
+    if permission.target is Target.NAMESPACE:
         return _namespace(permission, variables["kind"], reference, viewer)
-    if permission.place is Place.PROJECT:
+    if permission.target is Target.PROJECT:
         return {"project": _project(reference, viewer, permission.least, permission.ability)}
     return {"group": _group(reference, viewer, permission.least, permission.ability)}
 
@@ -278,15 +313,6 @@ def _namespace(
         else _group(reference, viewer, permission.least_in_group, permission.ability)
     )
     return {"holder": found, "namespace": found.namespace, "role": found.role}
-
-
-def _check_project(project: ProjectView, arguments: Arguments) -> None:
-    """Raise the error of a project that is archived, or has this part turned off."""
-    feature = feature_of(arguments.name.partition(".")[0])
-    if feature is not None:
-        check_feature(project, feature)
-    if request.method not in _READING and not arguments.permission.in_archived:
-        check_takes_changes(project)
 
 
 def _project(

@@ -1,6 +1,5 @@
 """Reads the parameters of an API request, for schemas to check."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -54,15 +53,3 @@ def json_object(content: bytes) -> dict[str, Any]:
         message = "The body must be a JSON object."
         raise InvalidError(message)
     return value
-
-
-def in_utc(value: Any) -> datetime:
-    """Return a time of RFC 3339 in UTC; raise ValueError for anything else."""
-    message = "must be a time like 2027-05-31T12:00:00Z"
-    if not isinstance(value, str):
-        raise ValueError(message)  # noqa: TRY004 - what validators of schemas raise
-    try:
-        read = datetime.fromisoformat(value)
-        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(message) from error

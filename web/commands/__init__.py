@@ -8,40 +8,50 @@ from flask import Flask
 
 from web.commands.program import Program
 
-#: Where each command is in this package, and what it is about. Commands are imported when they are
-#: used, so that neither web processes nor help and completion wait for them.
+#: Where each command is in this package, or the actions of the domain that it is made from, and
+#: what it is about. Commands are imported when they are used: neither web processes nor help and
+#: completion wait for them.
 _COMMANDS = {
-    "alert-routes": ("escalations:routes", "Which alerts go to which escalation policy."),
+    "alert-routes": ("domain.escalations.actions", "Which alerts go to which escalation policy."),
     "alerts": ("alerts:alerts", "Alerts of projects."),
     "applications": ("applications:applications", "OAuth clients."),
     "audit": ("audit:audit", "The audit log."),
     "audit-streams": (
-        "audit_streams:audit_streams",
+        "domain.audit_streams.actions",
         "Destinations that get every audit event by HTTP.",
     ),
     "backup": ("backups.backup:backup", "Write a backup while the service runs."),
-    "channels": ("contacts:channels", "Channels: chat rooms and lists that projects page."),
+    "channels": (
+        "domain.contacts.actions:notification_channels",
+        "Channels: chat rooms and lists that projects page.",
+    ),
     "completion": ("completion:completion", "Print the completion script for a shell."),
     "contacts": ("contacts:contacts", "Contacts: addresses at which people are paged."),
     "deliveries": ("deliveries:deliveries", "What senders posted to alert integrations."),
     "doctor": ("doctor:doctor", "Check the installation for problems."),
     "escalations": (
-        "escalations:escalations",
+        "domain.escalations.actions:escalation_policies",
         "Escalation policies: who is paged for alerts, and when.",
     ),
     "flap-settings": (
-        "silences:flap_settings",
+        "domain.silences.actions",
         "How alerts that open repeatedly page.",
     ),
     "groups": ("projects:groups", "Groups of projects."),
-    "heartbeats": ("heartbeats:heartbeats", "Heartbeats: alerts when a job does not report."),
+    "heartbeats": (
+        "domain.heartbeats.actions",
+        "Heartbeats: alerts when a job does not report.",
+    ),
     "import": ("imports:imports", "Import users, schedules, policies and integrations."),
-    "incident-rules": ("incident_rules:incident_rules", "Which alerts open incidents."),
-    "incidents": ("incidents:incidents", "Incidents of projects."),
+    "incident-rules": ("domain.incidents.rule_actions", "Which alerts open incidents."),
+    "incidents": ("domain.incidents.actions", "Incidents of projects."),
     "integrations": ("integrations:integrations", "Alert integrations of projects."),
     "keys": ("keys:keys", "Keys that sign ID tokens."),
     "mail": ("mail:mail", "E-mail that the worker sends."),
-    "maintenance-windows": ("silences:maintenance_windows", "Times at which alerts page nobody."),
+    "maintenance-windows": (
+        "domain.maintenance_windows.actions",
+        "Times at which alerts page nobody.",
+    ),
     "member-roles": ("member_roles:member_roles", "Custom member roles."),
     "members": ("projects:members", "Members of groups and projects."),
     "projects": ("projects:projects", "Projects."),
@@ -53,11 +63,11 @@ _COMMANDS = {
     "schedules": ("schedules:schedules", "On-call schedules of projects."),
     "secrets": ("secrets:secrets", "Rotation of the secret key."),
     "settings": ("settings:instance_settings", "Settings of the installation."),
-    "silences": ("silences:silences", "Silences: matching alerts page nobody for a time."),
+    "silences": ("domain.silences.actions", "Silences: matching alerts page nobody for a time."),
     "tokens": ("tokens:tokens", "Personal access tokens."),
     "users": ("users:users", "User accounts."),
     "version": ("version:version_command", "The version and the commit of this program."),
-    "webhooks": ("webhooks:webhooks", "Outgoing webhooks of projects."),
+    "webhooks": ("domain.webhooks.actions", "Outgoing webhooks of projects."),
 }
 
 gatebell = Program(

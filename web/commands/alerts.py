@@ -6,6 +6,7 @@ from urllib.parse import quote
 import click
 from flask.cli import AppGroup
 
+from domain.access.checks import check_takes_changes
 from domain.alerts.handling.alert_detail import get_alert
 from domain.alerts.handling.removal import delete_alert
 from domain.alerts.handling.status import StatusChange, change_status
@@ -13,7 +14,6 @@ from domain.alerts.listing.filters import STATUSES, TABS, AlertFilter
 from domain.alerts.listing.queries import LARGEST_IID, AlertSlice, list_alerts
 from domain.alerts.listing.sort_orders import SORT_ORDERS, read_cursor
 from domain.alerts.reading.incoming import Severity
-from domain.projects.access import check_takes_changes
 from domain.projects.views import ProjectView
 from web.alerts.alert_audit import record_deletion
 from web.api.schemas.alerts.alerts import Alert, AlertDetail

@@ -15,6 +15,7 @@ from domain.oauth.clients.applications import ApplicationDetails, ApplicationVie
 from domain.oauth.clients.directory import list_instance_wide
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.clients.views import list_own
+from domain.oauth.grants.registry import PERMITTED_GRANTS
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.audit_events import record_event
@@ -22,6 +23,13 @@ from web.services import now, services, settings
 
 applications = AppGroup("applications", help="OAuth clients.")
 _ID = click.argument("application_id", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+_ALLOW_GRANT = click.option(
+    "--allow-grant",
+    "allowed_grants",
+    multiple=True,
+    type=click.Choice([grant.GRANT_TYPE for grant in PERMITTED_GRANTS]),
+    help="A grant type that only applications may use which an administrator allows it.",
+)
 _MOST = 1_000
 
 
@@ -49,6 +57,7 @@ _MOST = 1_000
 @click.option(
     "--instance-wide", is_flag=True, help="Instance-wide: any administrator can manage it."
 )
+@_ALLOW_GRANT
 @one_transaction
 def create_application_command(*, owner: str, trusted: bool, **options: Any) -> dict[str, Any]:
     """Create an application and print its credentials. The secret is shown only once."""
@@ -64,6 +73,7 @@ def create_application_command(*, owner: str, trusted: bool, **options: Any) -> 
         trusted=trusted,
         # Only instance-wide applications can be trusted: owners could change redirect URIs.
         is_instance_wide=options["instance_wide"] or trusted,
+        allowed_grants=options["allowed_grants"],
     )
     registered = oauth_applications.register(
         details,
@@ -120,8 +130,12 @@ def show_application_command(*, application_id: int) -> dict[str, Any]:
 @click.option("--refresh-for-devices/--no-refresh-for-devices", default=None)
 @click.option("--omit-iss/--no-omit-iss", default=None, help="Written for GitLab: send no iss.")
 @click.option("--trusted/--not-trusted", default=None, help="Do not ask users for consent.")
+@_ALLOW_GRANT
+@click.option("--forbid-grants", is_flag=True, help="Allow none but those of --allow-grant.")
 @one_transaction
-def change_application_command(*, application_id: int, **given: Any) -> dict[str, Any]:
+def change_application_command(
+    *, application_id: int, allowed_grants: tuple[str, ...], forbid_grants: bool, **given: Any
+) -> dict[str, Any]:
     """Change the application ID. Omitted options keep their values."""
     session = db.session()
     present = oauth_applications.get_any(application_id, session=session)
@@ -140,6 +154,7 @@ def change_application_command(*, application_id: int, **given: Any) -> dict[str
         confidential=present.confidential,
         require_dpop=present.require_dpop,
         is_instance_wide=present.is_instance_wide,
+        allowed_grants=allowed_grants if allowed_grants or forbid_grants else None,
     )
     https = settings().require_https_redirect_uris
     oauth_applications.change(application_id, details, session=session, require_https=https)
@@ -197,6 +212,7 @@ def _shown(view: ApplicationView) -> dict[str, Any]:
         "omit_iss": view.omit_iss,
         "trusted": view.trusted,
         "instance_wide": view.is_instance_wide,
+        "allowed_grants": list(view.allowed_grants),
         "created_at": written(view.created_at),
         "last_used_at": written(view.last_used_at) if view.last_used_at else None,
     }

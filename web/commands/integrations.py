@@ -5,7 +5,7 @@ from typing import Any, BinaryIO
 import click
 from flask.cli import AppGroup
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES, type_named
 from domain.alerts.integrations import integrations as alert_integrations
 from domain.alerts.integrations.integrations import (
     IntegrationDetails,
@@ -39,9 +39,9 @@ _ID = click.argument("integration_id", metavar="ID", type=click.IntRange(1, LARG
 @click.option(
     "--type",
     "kind",
-    type=click.Choice([kind.value for kind in IntegrationType]),
+    type=click.Choice(INTEGRATION_TYPE_NAMES),
     required=True,
-    help="http: any JSON. prometheus: Alertmanager's webhook. external: link to an on-call tool.",
+    help=" ".join(each.help for each in INTEGRATION_TYPES),
 )
 @click.option("--name", required=True, help="Name of the integration.")
 @click.option("--api-url", help="URL of the on-call tool (type external).")
@@ -54,7 +54,7 @@ def create_integration_command(
     context = integration_context(project_at(project))
     created, key = alert_integrations.create_integration(
         context,
-        IntegrationType(kind),
+        type_named(kind),
         IntegrationDetails(name=name, active=not inactive, api_url=api_url),
         session=db.session(),
         keyring=services().keyring,
@@ -176,7 +176,7 @@ def _shown(view: IntegrationView) -> dict[str, Any]:
     return {
         "id": view.id,
         "name": view.name,
-        "type": view.type.value,
+        "type": view.type.name,
         "active": view.active,
         "url": view.url if view.receives else None,
         "api_url": view.api_url,

@@ -5,8 +5,8 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import role_named
+from domain.access.abilities import Ability
+from domain.access.roles import role_named
 from domain.audit.events import EventKind
 from domain.projects import member_roles as domain
 from domain.projects.changes import member_role_event

@@ -22,7 +22,11 @@ class Program(AppGroup):
     """A group whose commands are imported when they are asked for."""
 
     def __init__(self, *, places: Mapping[str, tuple[str, str]], **options: Any) -> None:
-        """Take for each command its place in this package (`module:name`), and its short help."""
+        """Take for each command its place in this package (`module:name`), and its short help.
+
+        Instead of its place, a command that is made from actions of the domain has their module,
+        and the beginning of their names if that is another one (`module:room`).
+        """
         super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
         self._places = places
         self.params.append(version_option())
@@ -36,9 +40,8 @@ class Program(AppGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; return None if there is none of this name."""
         if cmd_name in self._places and cmd_name not in self.commands:
-            module, _, name = self._places[cmd_name][0].partition(":")
             with without_collecting():
-                command = getattr(import_module(f"web.commands.{module}"), name)
+                command = _find(cmd_name, *self._places[cmd_name])
             add_output_option(command)
             self.commands[cmd_name] = command
         return super().get_command(ctx, cmd_name)
@@ -79,6 +82,18 @@ class Program(AppGroup):
             click.echo(json.dumps(told, ensure_ascii=False), err=True)
             sys.exit(_WRONG_USAGE if isinstance(error, click.UsageError) else _FAILED)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _find(name: str, place: str, help_text: str) -> click.Command:
+    """Return a command of this package, or one made from actions of the domain."""
+    if place.startswith("domain."):
+        generated = import_module("web.commands.generated")
+        actions, _, room = place.partition(":")
+        made: click.Command = generated.commands_of(name, actions, room or name, help_text)
+        return made
+    module, _, attribute = place.partition(":")
+    written: click.Command = getattr(import_module(f"web.commands.{module}"), attribute)
+    return written
 
 
 def _told(error: Exception) -> dict[str, str] | None:

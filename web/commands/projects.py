@@ -5,7 +5,7 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from domain.accounts.roles import role_named
+from domain.access.roles import role_named
 from domain.accounts.users import get_user
 from domain.projects import creation
 from domain.projects.access import VISIBILITIES

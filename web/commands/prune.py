@@ -4,8 +4,7 @@ import click
 from flask.cli import with_appcontext
 
 from web.commands.output import print_answer
-from web.jobs.deletion import remove_from_database
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database, remove_from_database
 from web.services import services
 
 

@@ -8,8 +8,8 @@ from flask.cli import AppGroup
 from domain.clock import written
 from domain.database.paging import parse_id
 from domain.errors import NotFoundError
-from domain.on_call.notation import parse_rotation, written_cadence, written_restriction
 from domain.on_call.people import people
+from domain.on_call.rotation_syntax import parse_rotation, written_cadence, written_restriction
 from domain.on_call.schedules import (
     NewSchedule,
     ScheduleEdit,
@@ -20,7 +20,7 @@ from domain.on_call.schedules import (
     find_schedule,
     get_schedule,
 )
-from domain.on_call.shown import Shift, schedules_now
+from domain.on_call.shifts import Shift, schedules_now
 from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from web.commands.transaction import one_transaction

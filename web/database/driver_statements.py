@@ -12,7 +12,7 @@ from psycopg import Connection as DriverConnection
 from psycopg import Cursor, Error, RawCursor
 from psycopg.pq import Format
 from psycopg.rows import no_result
-from sqlalchemy import Connection, Engine, Executable, Insert
+from sqlalchemy import Connection, Engine, Executable, Insert, Select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
@@ -99,7 +99,10 @@ class DirectStatements(CoreStatements):
         driver = connection.connection.driver_connection
         is_gone = connection.dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
         translated = DBAPIError.instance(
-            *(direct.sql, None, error, Error),
+            direct.sql,
+            None,
+            error,
+            Error,
             hide_parameters=True,
             connection_invalidated=is_gone,
             dialect=connection.dialect,
@@ -107,6 +110,42 @@ class DirectStatements(CoreStatements):
         if is_gone:
             connection.invalidate(error)
         return cast("DBAPIError", translated)
+
+
+class RepeatedQuestion:
+    """A read that is asked several times a second, compiled once, on a connection of its own.
+
+    SQLAlchemy's work per execution would be most of what it costs.
+    """
+
+    def __init__(self, statement: Select[*tuple[Any, ...]], engine: Engine) -> None:
+        """Compile the statement; the engine is in autocommit mode."""
+        is_sqlite = engine.dialect.name == "sqlite"
+        options: dict[str, Any] = {"paramstyle": "qmark" if is_sqlite else "numeric_dollar"}
+        dialect = type(engine.dialect)(**options)
+        self._direct = _Direct(statement.compile(dialect=dialect), statement)
+        self._engine = engine
+        self._connection: Connection | None = None
+
+    def ask(self, parameters: Mapping[str, Any]) -> Row:
+        """Return the first row; raise SQLAlchemyError or the driver's error."""
+        connection = self._connection or self._engine.connect()
+        self._connection = None
+        try:
+            driver: Any = connection.connection.driver_connection
+            cursor = RawCursor(driver) if isinstance(driver, DriverConnection) else driver.cursor()
+            row = cursor.execute(self._direct.sql, self._direct.values(parameters)).fetchone()
+        except BaseException:
+            connection.invalidate()
+            connection.close()
+            raise
+        self._connection = connection
+        return cast("Row", row)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
 
 
 def _is_whole(compiled: SQLCompiler) -> bool:

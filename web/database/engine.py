@@ -1,13 +1,16 @@
 """Opens engines for SQLite and Postgres."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
@@ -152,11 +155,45 @@ def _on_begin(connection: Connection) -> None:
         connection.exec_driver_sql(f"BEGIN {options.get('begin_mode') or begin_mode.get()}")
 
 
+def psycopg_url(settings: Settings) -> str:
+    """Return the database URL for psycopg."""
+    url = make_url(settings.database_url).set(drivername="postgresql")
+    return url.render_as_string(hide_password=False)
+
+
 def open_engine(settings: Settings) -> Engine:
     """Open an engine outside of the web application."""
     engine = create_engine(settings.database_url, **engine_options(settings))
     prepare_engine(engine, settings)
     return engine
+
+
+#: By settings: the engines of `sharing_engine`.
+_shared: dict[Settings, Engine] = {}
+
+
+@contextmanager
+def engine_of(settings: Settings) -> Iterator[Engine]:
+    """Give the engine that this process shares, or one that is closed afterwards."""
+    if settings in _shared:
+        yield _shared[settings]
+        return
+    engine = open_engine(settings)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def sharing_engine(settings: Settings, *, connections: int) -> Iterator[None]:
+    """Let all threads share one engine of so many connections: to connect takes a while."""
+    with engine_of(replace(settings, database_pool_size=connections)) as engine:
+        _shared[settings] = engine
+        try:
+            yield
+        finally:
+            del _shared[settings]
 
 
 def open_autocommit_engine(settings: Settings) -> Engine:

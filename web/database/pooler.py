@@ -5,7 +5,7 @@ The service needs connections of its own for prepared statements and locks.
 
 import psycopg
 
-from web.database.queue_tables import psycopg_url
+from web.database.engine import psycopg_url
 from web.settings.reader import Settings
 
 _WHO = "SELECT pg_backend_pid()"

@@ -21,11 +21,13 @@ from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
 _NEWER = "the database has a newer shape (%s) than this release made (%s), which it can work with"
+#: The first migration makes its tables: no other release upgrades what is older.
+FIRST_RELEASE = "0.1.0"
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
 
 class IncompatibleSchemaError(Exception):
-    """A newer release has migrated the database incompatibly."""
+    """Another release has migrated the database, and this one cannot work with it or upgrade it."""
 
 
 class UnknownRevisionError(Exception):
@@ -41,6 +43,8 @@ class SchemaState(Enum):
     NEWER = "newer"
     #: Migrated by a newer release, incompatibly.
     TOO_NEW = "too new"
+    #: Migrated by a release from which this one cannot upgrade.
+    TOO_OLD = "too old"
 
 
 def migrate(settings: Settings) -> None:
@@ -51,7 +55,7 @@ def migrate(settings: Settings) -> None:
     with _migrating(settings) as engine:
         with engine.connect() as connection:
             shape = schema_state(connection)
-            refuse_too_new(shape, connection)
+            refuse_incompatible(shape, connection)
             if shape is SchemaState.NEWER:
                 _log.warning(_NEWER, _revision(connection), newest_known_revision())
         if shape is SchemaState.OLDER:
@@ -69,7 +73,7 @@ def move_to(settings: Settings, revision: str) -> None:
         )
     with _migrating(settings) as engine:
         with engine.connect() as connection:
-            refuse_too_new(schema_state(connection), connection)
+            refuse_incompatible(schema_state(connection), connection)
         run_beside_traffic(engine, partial(_move, revision=revision), _revision)
 
 
@@ -113,16 +117,16 @@ def schema_state(connection: Connection) -> SchemaState:
     current = _revision(connection)
     if current == newest_known_revision():
         return SchemaState.RIGHT
-    if current is None or current in _known_revisions():
+    if current is None or is_known_revision(current):
         return SchemaState.OLDER
-    return (
-        SchemaState.NEWER
-        if _oldest_supported(connection) in _known_revisions()
-        else SchemaState.TOO_NEW
-    )
+    if precedes_known_revisions(current):
+        return SchemaState.TOO_OLD
+    supported = _oldest_supported(connection)
+    is_supported = supported is not None and supported <= newest_known_revision()
+    return SchemaState.NEWER if is_supported else SchemaState.TOO_NEW
 
 
-def refuse_too_new(shape: SchemaState, connection: Connection) -> None:
+def refuse_incompatible(shape: SchemaState, connection: Connection) -> None:
     """Raise IncompatibleSchemaError if this code cannot use the schema."""
     if shape is SchemaState.TOO_NEW:
         found, oldest = _revision(connection), _oldest_supported(connection)
@@ -130,6 +134,13 @@ def refuse_too_new(shape: SchemaState, connection: Connection) -> None:
             f"DATABASE_URL: a newer release has migrated the database to {found}, which needs code "
             f"that knows migration {oldest}; this one knows {newest_known_revision()}. Start a "
             "newer release."
+        )
+        raise IncompatibleSchemaError(message)
+    if shape is SchemaState.TOO_OLD:
+        message = (
+            f"DATABASE_URL: the database is at migration {_revision(connection)}, and this release "
+            f"upgrades from {min(_known_revisions())} on, where {FIRST_RELEASE} ends. Upgrade with "
+            f"release {FIRST_RELEASE} first, then with this one."
         )
         raise IncompatibleSchemaError(message)
 
@@ -158,6 +169,11 @@ def _known_revisions() -> frozenset[str]:
 def is_known_revision(revision: str) -> bool:
     """Return whether this code knows a migration."""
     return revision in _known_revisions()
+
+
+def precedes_known_revisions(revision: str) -> bool:
+    """Return whether a migration is one of those that led to the first release."""
+    return revision < min(_known_revisions())
 
 
 @cache

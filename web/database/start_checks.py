@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
-from peewee import PeeweeException
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -16,8 +15,12 @@ from domain.secret_keys import WrongSecretKeyError, register_use
 from web.database.engine import open_engine
 from web.database.migration_locks import MigrationBlockedError
 from web.database.pooler import connections_are_shared
-from web.database.queue_tables import QueueRefusedError
-from web.database.schema import IncompatibleSchemaError, SchemaState, refuse_too_new, schema_state
+from web.database.schema import (
+    IncompatibleSchemaError,
+    SchemaState,
+    refuse_incompatible,
+    schema_state,
+)
 from web.logging import without_secrets
 from web.settings.reader import Settings
 
@@ -33,9 +36,7 @@ _POOLED = (
 )
 
 #: Errors whose text is a sentence for people.
-_REASONS = (
-    *(IncompatibleSchemaError, MigrationBlockedError, QueueRefusedError, WrongSecretKeyError),
-)
+_REASONS = (*(IncompatibleSchemaError, MigrationBlockedError, WrongSecretKeyError),)
 
 
 class CannotStartError(Exception):
@@ -53,7 +54,7 @@ def reasons_in_a_sentence() -> Iterator[None]:
         yield
     except _REASONS as error:
         raise CannotStartError(str(error)) from error
-    except (SQLAlchemyError, psycopg.Error, PeeweeException) as error:
+    except (SQLAlchemyError, psycopg.Error) as error:
         reason = without_secrets(str(error).strip().partition("\n")[0])
         message = f"DATABASE_URL: the database cannot be used: {reason}"
         raise DatabaseUnavailableError(message) from error
@@ -63,7 +64,7 @@ def require_schema(settings: Settings) -> None:
     """Raise CannotStartError unless the database has a schema that this code can use."""
     with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:
         shape = schema_state(connection)
-        refuse_too_new(shape, connection)
+        refuse_incompatible(shape, connection)
     if shape is SchemaState.OLDER:
         raise CannotStartError(_NOT_MIGRATED)
 
@@ -96,7 +97,7 @@ def check_if_available(settings: Settings) -> None:
     try:
         with reasons_in_a_sentence(), _opened(settings) as engine, engine.connect() as connection:
             shape = schema_state(connection)
-            refuse_too_new(shape, connection)
+            refuse_incompatible(shape, connection)
         if shape is SchemaState.OLDER:
             _log.warning(_NOT_MIGRATED)
         else:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from flask import url_for
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.database.list_queries import row_id
 from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.clients.applications import ApplicationView, get_any, get_own, newest_own

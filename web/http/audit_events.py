@@ -7,10 +7,10 @@ from flask import g, has_request_context, request
 from flask_login import current_user
 
 from domain.audit.events import STREAMED_ONLY, Actor, Event, EventSource, store_event
-from domain.audit.streaming.streamed_events import stream_event
+from domain.audit.streamed_events import stream_event
 from web.extensions import db
-from web.http.afterwards import prepared
 from web.http.endpoints import find_endpoint
+from web.http.transactions import prepared
 from web.services import now
 
 

@@ -25,8 +25,8 @@ from domain.alerts.reading.incoming import (
 )
 from domain.alerts.receiving.receivers import (
     BodyTooLargeError,
+    BusyError,
     DisabledReceiverError,
-    MetricsOverLimitError,
     NotJsonError,
     OverLimitError,
     WrongKeyError,
@@ -59,10 +59,18 @@ from domain.repositories.errors import (
     RepositoryBusyError,
 )
 from web.http.endpoints import ErrorFormat, error_format
-from web.http.error_bodies import as_sentence, for_event, for_registry, written_json
-from web.http.error_pages import EXPIRED_FORM, UNKNOWN_QUERY, as_page
+from web.http.error_formats import (
+    EXPIRED_FORM,
+    UNKNOWN_QUERY,
+    advice,
+    as_page,
+    as_sentence,
+    explained,
+    for_event,
+    for_registry,
+    written_json,
+)
 from web.http.moved import moved_answer
-from web.http.oauth_errors import advice, explained
 from web.http.routes import (
     existing_methods,
     is_delivery_to_part_of_a_receiver,
@@ -89,7 +97,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (InvalidEvent, 400),
     (MissingAttributes, 422),
     (NoValidItem, 422),
-    (MetricsOverLimitError, 503),
+    (BusyError, 503),
     (OverLimitError, 429),
     (TooManyAttemptsError, 429),
     (CredentialsNeededError, 401),

@@ -3,9 +3,9 @@
 from flask import Response, make_response, redirect, request, url_for
 
 from domain.projects.former_paths import MovedError
-from web.http.encoded_references import decoded_reference
 from web.http.endpoints import ErrorFormat, error_format
-from web.http.error_bodies import written_json
+from web.http.error_formats import written_json
+from web.http.routes import decoded_reference
 
 _READING = frozenset({"GET", "HEAD"})
 #: As GitLab's clients know it.

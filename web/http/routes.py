@@ -1,8 +1,10 @@
 """URL converters for paths of groups and projects, and the reserved names."""
 
+import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
 
 from flask import Flask, current_app, request
 from werkzeug.exceptions import HTTPException
@@ -20,6 +22,48 @@ from domain.database.paging import LARGEST_ID
 from domain.projects.creation import reserved_names as first_parts
 from web.http.public_urls import path_of
 from web.services import settings
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+_API = "/api/v4/"
+_ENCODED = re.compile(r"(/api/v4/(?:projects|groups)/)([^/?#]*%2[fF][^/?#]*)")
+_SLASH = "%2F"
+
+
+def decoded_reference(reference: str) -> str:
+    """Return the path in a reference whose slashes were kept encoded."""
+    return reference.replace(_SLASH, "/")
+
+
+class EncodedReferenceMiddleware:
+    """WSGI middleware that leaves the slashes of a reference in PATH_INFO encoded.
+
+    In `/api/v4/projects/acme%2Fshop`, the reference is one segment.
+    """
+
+    def __init__(self, app: "WSGIApplication") -> None:
+        """Wrap an application."""
+        self._app = app
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Any:
+        """Handle a request."""
+        if environ["PATH_INFO"].startswith(_API):
+            environ["PATH_INFO"] = _with_encoded_slashes(
+                environ["PATH_INFO"], environ.get("RAW_URI", "")
+            )
+        return self._app(environ, start_response)
+
+
+def _with_encoded_slashes(path: str, sent: str) -> str:
+    found = _ENCODED.search(sent.partition("?")[0])
+    if found is None:
+        return path
+    before, reference = found[1], unquote_to_bytes(found[2]).decode("latin-1")
+    if not path.startswith(before + reference):
+        return path
+    return before + reference.replace("/", _SLASH) + path[len(before + reference) :]
+
 
 #: Reserved besides the first segments of routes, because they look like parts of the service.
 _ALSO = frozenset(

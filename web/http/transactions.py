@@ -4,7 +4,10 @@ So a refusal that is returned can still store something (a failed attempt, a rev
 while a raised error stores nothing.
 """
 
-from flask import Flask, Response, request
+from collections.abc import Callable
+
+from flask import Flask, Response, current_app, request
+from sqlalchemy.orm import Session
 
 from web.database.engine import begin_mode
 from web.extensions import db
@@ -43,3 +46,18 @@ def roll_back() -> None:
     """Roll back the transaction of the request."""
     if db.session.registry.has():
         db.session.rollback()
+
+
+def prepared(write: Callable[[Session], None]) -> Callable[[], None]:
+    """Return what writes in a transaction of its own, at any later time.
+
+    What it returns raises the errors of the database.
+    """
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
+
+    def act() -> None:
+        with app.app_context():
+            write(db.session())
+            db.session.commit()
+
+    return act

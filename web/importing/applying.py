@@ -9,10 +9,10 @@ from domain.projects.views import ProjectView
 from web.extensions import db
 from web.importing.integrations import import_integrations
 from web.importing.people import People, PeopleOptions
-from web.importing.places import Places
 from web.importing.policies import import_policies
 from web.importing.report import report_of
 from web.importing.schedules import import_schedules
+from web.importing.target_projects import Places
 
 #: What only a real import makes.
 _SECRETS = ("password", "key", "url")

@@ -14,8 +14,8 @@ from models.folding import fold
 from web.alerts.integration_audit import record_change
 from web.alerts.integration_context import integration_context
 from web.extensions import db
-from web.importing.places import Places
 from web.importing.report import Entry, Outcome
+from web.importing.target_projects import Places
 from web.services import now, services
 
 
@@ -63,4 +63,4 @@ def _create(integration: ImportedIntegration, project: ProjectView, entry: Entry
     record_change("created", project, made)
     entry.outcome = Outcome.CREATED
     entry.notes += integration.notes
-    entry.details = {"type": kind.value, "url": made.url, "key": key}
+    entry.details = {"type": kind.name, "url": made.url, "key": key}

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from domain.access.roles import Role
 from domain.accounts.administration import generate_password
 from domain.accounts.names import as_segment
 from domain.accounts.passwords import HashCost
-from domain.accounts.roles import Role
 from domain.accounts.users import NewUser, UserView, create_user, find_user
 from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks

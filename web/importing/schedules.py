@@ -4,15 +4,15 @@ from collections.abc import Iterable
 
 from domain.errors import DomainError
 from domain.importing.plan import ImportedRotation, ImportedSchedule
-from domain.on_call.changers import OPERATOR
+from domain.on_call.change_permissions import OPERATOR
 from domain.on_call.overrides import NewOverride, create_override
 from domain.on_call.rotations import LONGEST_NAME, NewRotation
 from domain.on_call.schedules import NewSchedule, ScheduleView, create_schedule, find_schedule
 from domain.projects.views import ProjectView
 from web.extensions import db
 from web.importing.people import People
-from web.importing.places import Places
 from web.importing.report import Entry, Outcome
+from web.importing.target_projects import Places
 from web.on_call.audit import record_override_change, record_schedule_change
 from web.services import now
 

@@ -5,27 +5,23 @@ import logging
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.batches import advance, give_up, has_batches_under_way
-from web.jobs.loops import Loop
+from domain.alerts.handling.batch_rows import BATCHES_ARE_DUE
+from domain.alerts.handling.batches import advance, give_up
+from web.jobs.scheduler import Job
 
 _log = logging.getLogger("gatebell.alert_batches")
 
 
-class AlertBatches(Loop):
+class AlertBatches(Job):
     """Does the slices of all batches, the oldest batch first, each in its own transaction."""
 
     name = "alert batches"
-    pause_seconds = 0.5
+    due = BATCHES_ARE_DUE
 
     def run_due(self) -> int:
         """Do everything that is due, and return how many slices that was."""
         done = 0
-        while not self.is_stopped.is_set():
-            with Session(self.reading) as session:
-                if not has_batches_under_way(session=session):
-                    break
-            if not self._advance():
-                break
+        while not self.is_stopped.is_set() and self.has(BATCHES_ARE_DUE) and self._advance():
             done += 1
         return done
 

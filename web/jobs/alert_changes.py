@@ -1,7 +1,7 @@
 """Tells those who follow alerts of their changes, in the background worker.
 
-On Postgres each follower has a loop of its own, so nobody who is paged waits for incidents or
-webhooks. SQLite has one writer, so there the followers take turns in one loop.
+On Postgres each follower has a job of its own, so nobody who is paged waits for incidents or
+webhooks. SQLite has one writer, so there the followers take turns in one job.
 """
 
 import logging
@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from domain.alerts.following.changes import (
     Change,
     Turns,
+    changes_are_due,
     finish,
-    has_due_changes,
     postpone,
     take_changes,
 )
@@ -25,7 +25,7 @@ from domain.database.failures import is_of_database
 from web.jobs.current_settings import current_settings
 from web.jobs.escalations import handle_changes as escalate_changes
 from web.jobs.incidents import follow_for_incidents
-from web.jobs.loops import Loop
+from web.jobs.scheduler import Job
 from web.jobs.webhooks import queue_changes
 from web.settings.reader import Settings
 
@@ -53,11 +53,12 @@ HANDLERS: Mapping[Follower, Handler] = {
 }
 
 
-class AlertChanges(Loop):
+class AlertChanges(Job):
     """Hands the changes to the handlers of followers in turn, in order for each alert."""
 
     name = "alert changes"
     pause_seconds = 0.5
+    due = changes_are_due(HANDLERS)
     followers = tuple(HANDLERS)
 
     def __init__(
@@ -70,6 +71,7 @@ class AlertChanges(Loop):
         """Take the handlers."""
         super().__init__(settings, clock=clock)
         self._handlers = {each: handlers[each] for each in self.followers if each in handlers}
+        self._is_due = changes_are_due(self._handlers)
         self._turns = {each: Turns() for each in self._handlers}
 
     def run_due(self) -> int:
@@ -81,9 +83,8 @@ class AlertChanges(Loop):
 
     def look(self) -> int:
         """Handle a transaction of changes for each follower, and return how many were handled."""
-        with Session(self.reading) as session:
-            if not has_due_changes(self._handlers.keys(), session=session, now=self.clock()):
-                return 0
+        if not self.has(self._is_due):
+            return 0
         handled = sum(self._handle_batch(each, _BATCH) for each in self._handlers)
         if self.settings.uses_sqlite:
             self.is_stopped.wait(_BREATH_SECONDS)
@@ -131,6 +132,7 @@ class EscalationChanges(AlertChanges):
     """Begins and ends escalations."""
 
     name = "alert changes for escalations"
+    due = changes_are_due([Follower.ESCALATIONS])
     followers = (Follower.ESCALATIONS,)
 
 
@@ -138,6 +140,7 @@ class IncidentChanges(AlertChanges):
     """Opens, extends and closes incidents."""
 
     name = "alert changes for incidents"
+    due = changes_are_due([Follower.INCIDENTS])
     followers = (Follower.INCIDENTS,)
 
 
@@ -145,10 +148,11 @@ class WebhookChanges(AlertChanges):
     """Queues messages to webhooks."""
 
     name = "alert changes for webhooks"
+    due = changes_are_due([Follower.WEBHOOKS])
     followers = (Follower.WEBHOOKS,)
 
 
-def loops_of(settings: Settings) -> Sequence[type[AlertChanges]]:
+def alert_changes_of(settings: Settings) -> Sequence[type[AlertChanges]]:
     """Return what a worker runs to tell all followers."""
     if settings.uses_sqlite:
         return (AlertChanges,)

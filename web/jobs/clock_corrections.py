@@ -7,32 +7,39 @@ from time import monotonic
 from sqlalchemy.orm import Session
 
 from domain.clock import CLOCK_TOLERANCE, Clock, system_clock
-from domain.upkeep.clock_corrections import bring_back, note_wrong_clock, times_ahead
-from web.jobs.loops import Loop
+from domain.due import moments
+from domain.upkeep.clock_corrections import COUNT_TIMES_AHEAD, bring_back, note_wrong_clock
+from web.database.driver_statements import RepeatedQuestion
+from web.database.engine import open_autocommit_engine
+from web.jobs.scheduler import Job
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.clock")
 
 
-class ClockCorrections(Loop):
+class ClockCorrections(Job):
     """What a clock that ran ahead has stored withholds nothing for longer than a look."""
 
     name = "clock"
-    pause_seconds = 15.0
-    connections = 1
+    every = timedelta(seconds=15)
 
     def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
         """Open the database, and read the clock."""
         super().__init__(settings, clock=clock)
         self._last = self.clock() - _since_boot()
+        self._count = RepeatedQuestion(COUNT_TIMES_AHEAD, open_autocommit_engine(settings))
+
+    def stop(self) -> None:
+        """Let the work under way finish."""
+        super().stop()
+        self._count.close()
 
     def run_due(self) -> int:
         """Tell of a clock that was set back, and bring back times ahead; return 0 for a pause."""
         now = self.clock()
         set_back = self._set_back_by(now)
-        with Session(self.reading) as session:
-            if not set_back and not times_ahead(session=session, now=now):
-                return 0
+        if not set_back and not any(self._count.ask(moments(now))):
+            return 0
         with Session(self.engine) as session, session.begin():
             found = bring_back(session=session, now=now)
             note_wrong_clock(session=session, now=now)

@@ -1,13 +1,14 @@
 """Pages people about alerts, step by step, in the background worker.
 
 What begins and ends an escalation is a change of its alert (`web/jobs/alert_changes.py`), and the
-first step is taken with it. This loop takes the steps that become due later.
+first step is taken with it. This job takes the steps that become due later.
 """
 
 import logging
 from collections.abc import Sequence
 from datetime import datetime
 
+from sqlalchemy import or_
 from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import Change
@@ -15,8 +16,8 @@ from domain.database.failures import is_of_database
 from domain.escalations import running
 from domain.escalations.alerts import Surroundings
 from web.jobs.current_settings import current_settings
-from web.jobs.loops import Loop
 from web.jobs.pages import policy_of
+from web.jobs.scheduler import Job
 from web.settings import policies
 from web.settings.reader import Settings
 
@@ -37,10 +38,11 @@ def _surroundings(settings: Settings) -> Surroundings:
     )
 
 
-class Escalations(Loop):
+class Escalations(Job):
     """Takes the steps that are due, hears what became of pages, and looks at mutes again."""
 
     name = "escalations"
+    due = or_(running.NEWS_ARE_DUE, running.STEPS_ARE_DUE)
 
     def run_due(self) -> int:
         """Take all steps that are due, and return of how many escalations and pages it was."""
@@ -57,10 +59,7 @@ class Escalations(Loop):
     def _hear(self) -> int:
         """Take what became of pages; return of how many."""
         heard = 0
-        while not self.is_stopped.is_set():
-            with Session(self.reading) as session:
-                if not running.has_news(session=session):
-                    break
+        while not self.is_stopped.is_set() and self.has(running.NEWS_ARE_DUE):
             with Session(self.engine) as session, session.begin():
                 count = running.hear_of_pages(session=session, now=self.clock())
             heard += count

@@ -5,10 +5,15 @@ from datetime import timedelta
 
 from domain.clock import Clock, system_clock
 from domain.database.failures import is_of_database
-from domain.heartbeats.settling import due_heartbeats, postpone, settle_if_free
+from domain.heartbeats.settling import (
+    HEARTBEATS_ARE_DUE,
+    due_heartbeats,
+    postpone,
+    settle_if_free,
+)
 from web.database.connections import KeptConnections
 from web.database.engine import open_autocommit_engine
-from web.jobs.loops import Loop
+from web.jobs.scheduler import Job
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.heartbeats")
@@ -16,11 +21,11 @@ _BATCH = 200
 _AFTER_FAILURE = timedelta(minutes=1)
 
 
-class Heartbeats(Loop):
-    """Looks every second which heartbeats are due."""
+class Heartbeats(Job):
+    """Settles the heartbeats that are due."""
 
     name = "heartbeats"
-    connections = 1
+    due = HEARTBEATS_ARE_DUE
 
     def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
         """Open the database."""

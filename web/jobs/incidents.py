@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import Change
 from domain.clock import system_clock
-from domain.incidents.following import IncidentContext, follow_alerts, open_for_waiting
-from web.database.engine import open_engine
+from domain.incidents.automation import IncidentContext, follow_alerts, open_for_waiting
+from web.database.engine import engine_of
 from web.jobs.current_settings import current_settings
 from web.settings.policies import reading
-from web.settings.reader import Settings, settings_from_environment
+from web.settings.reader import Settings
 
 
 def follow_for_incidents(
@@ -33,17 +33,8 @@ def _context(session: Session, now: datetime, settings: Settings) -> IncidentCon
     return IncidentContext(session=session, now=now, reading=reading(settings), alert_url=alert_url)
 
 
-def run_waiting_incidents() -> None:
-    """Look again at what waits in the database of the environment."""
-    open_waiting_incidents(settings_from_environment())
-
-
 def open_waiting_incidents(settings: Settings) -> None:
     """Open the incidents of alerts that are silenced no more."""
-    engine = open_engine(settings)
-    try:
-        with Session(engine) as session:
-            context = _context(session, system_clock(), current_settings(settings, session=session))
-            open_for_waiting(context, between=session.commit)
-    finally:
-        engine.dispose()
+    with engine_of(settings) as engine, Session(engine) as session:
+        context = _context(session, system_clock(), current_settings(settings, session=session))
+        open_for_waiting(context, between=session.commit)

@@ -1,8 +1,6 @@
 """Jobs of the worker for e-mail: queue the messages that are due, and send the queued ones."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -11,6 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notices
+from domain.audit_streams.notices import StreamNoticeSettings, queue_stream_notices
 from domain.clock import Clock, system_clock
 from domain.escalations.gaps import GapNoticeSettings, queue_gap_notices
 from domain.mail.outbox import (
@@ -36,11 +35,10 @@ from domain.upkeep.assignment_mail import (
     forget_assignments,
     queue_assignment_mail,
 )
-from domain.upkeep.stream_notices import StreamNoticeSettings, queue_stream_notices
 from domain.webhooks.notices import WebhookNoticeSettings, queue_webhook_notices
-from web.database.engine import open_engine
+from web.database.engine import engine_of
 from web.jobs.current_settings import current_settings
-from web.settings.reader import Settings, settings_from_environment
+from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.mail")
 #: Default ports of message submission (RFC 6409) and of submission over TLS (RFC 8314).
@@ -49,9 +47,8 @@ _PORTS = {"smtp": 587, "smtps": 465}
 _LONGEST_RUN = timedelta(seconds=45)
 
 
-def queue_due_mail() -> None:
-    """Queue the messages that are due, in the database of the environment."""
-    settings = settings_from_environment()
+def queue_due_mail(settings: Settings) -> None:
+    """Queue the messages that are due."""
     if settings.mail_url:
         queue_mail(settings)
         queue_administrators_mail(settings)
@@ -59,9 +56,8 @@ def queue_due_mail() -> None:
         queue_gap_mail(settings)
 
 
-def send_due_mail() -> None:
-    """Send the queued messages, from the database of the environment."""
-    settings = settings_from_environment()
+def send_due_mail(settings: Settings) -> None:
+    """Send the queued messages."""
     queue_assignments(settings)
     if settings.mail_url:
         send_mail(settings)
@@ -69,7 +65,7 @@ def send_due_mail() -> None:
 
 def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue the messages that are due and return how many there were."""
-    with _engine(settings) as engine, Session(engine) as session, session.begin():
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
         ahead = timedelta(days=current.expiring_token_notice_days)
         if not ahead:
@@ -78,13 +74,14 @@ def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
             instance_name=current.instance_name, base_url=current.base_url, ahead=ahead
         )
         written = queue_expiry_notices(sign, session=session, now=clock())
-    _log.info("mail queued", extra={"count": written})
+    if written:
+        _log.info("mail queued", extra={"count": written})
     return written
 
 
 def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue what is said of audit streams and webhooks that fail, and return how much that is."""
-    with _engine(settings) as engine, Session(engine) as session, session.begin():
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
         sign = StreamNoticeSettings(
             instance_name=current.instance_name,
@@ -103,7 +100,7 @@ def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock
 
 def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue what owners are told of calls that a release will break; return how much that was."""
-    with _engine(settings) as engine, Session(engine) as session, session.begin():
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
         ahead = timedelta(days=current.removal_notice_days)
         if not ahead:
@@ -120,7 +117,7 @@ def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int
 
 def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue what people are told of new gaps in policies and schedules; return how much that is."""
-    with _engine(settings) as engine, Session(engine) as session:
+    with engine_of(settings) as engine, Session(engine) as session:
         current = current_settings(settings, session=session)
         sign = GapNoticeSettings(instance_name=current.instance_name, base_url=current.base_url)
         return queue_gap_notices(sign, session=session, now=clock(), between=session.commit)
@@ -128,7 +125,7 @@ def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
 
 def queue_assignments(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue what people are told of their assignments; return how much that is."""
-    with _engine(settings) as engine, Session(engine) as session, session.begin():
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
         if not settings.mail_url:
             forget_assignments(session=session)
             return 0
@@ -142,7 +139,7 @@ def queue_assignments(settings: Settings, *, clock: Clock = system_clock) -> int
 def send_mail(settings: Settings, *, clock: Clock = system_clock) -> None:
     """Send the queued messages one by one; stop if the mail server is unavailable."""
     began = clock()
-    with _engine(settings) as engine:
+    with engine_of(settings) as engine:
         with Session(engine) as session, session.begin():
             sender = sender_of(current_settings(settings, session=session))
         with Mailer(mail_server(settings.mail_url, settings.trusted_ca_file), sender) as mailer:
@@ -181,15 +178,6 @@ def _record_failure(message: Message, error: MailError, engine: Engine, clock: C
         _log.warning("mail not sent, trying again later", extra=fields)
     else:
         _log.error("mail given up", extra=fields)
-
-
-@contextmanager
-def _engine(settings: Settings) -> Iterator[Engine]:
-    engine = open_engine(settings)
-    try:
-        yield engine
-    finally:
-        engine.dispose()
 
 
 def sender_of(settings: Settings) -> Sender:

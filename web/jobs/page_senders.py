@@ -1,5 +1,6 @@
 """Sends a message to a contact, by the way that its type says."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from threading import Lock
 from typing import NamedTuple
@@ -7,8 +8,8 @@ from typing import NamedTuple
 from domain.clock import Clock
 from domain.mail.outbox import Message
 from domain.mail.smtp import Mailer, MailError, MailServerUnavailableError, PermanentMailError
-from domain.notifications.contacts import ContactType
-from domain.notifications.outbox import Delivery
+from domain.notifications.contact_types.base import ContactType, Delivery, Problem
+from domain.notifications.messages import Content
 from web.jobs.mail import mail_server, sender_of
 from web.outgoing.apprise_processes import AppriseProcesses
 from web.outgoing.deadlines import run_within
@@ -20,37 +21,25 @@ ATTEMPT_SECONDS = 15.0
 _COMMAND_SECONDS = 10.0
 
 
-class Problem(NamedTuple):
-    """Why a message was not sent."""
-
-    #: Contains no address and no secret.
-    reason: str
-    #: The service's own words, for those who may see the contact.
-    words: str = ""
-    is_final: bool = False
-    #: Whether no e-mail at all leaves, to whatever address.
-    is_of_all_mail: bool = False
-
-
 class PageSenders:
     """What a worker sends messages with; for any number of threads."""
 
     def __init__(self, settings: Settings, *, clock: Clock) -> None:
         """Take the settings of the environment; nothing is opened yet."""
-        self._apprise = AppriseProcesses(settings)
+        self.apprise = AppriseProcesses(settings)
+        self._settings = settings
         self._clock = clock
         self._idle: list[tuple[Settings, Mailer]] = []
         self._lock = Lock()
 
     def send(self, delivery: Delivery, settings: Settings) -> Problem | None:
         """Send a message with the settings in force; return what went wrong, or None."""
-        if delivery.type is ContactType.EMAIL:
-            return self._send_mail(delivery, settings)
-        return self._send_by_apprise(delivery)
+        return delivery.type.send(delivery, _Means(self, settings))
 
-    def prepare(self) -> None:
+    def prepare(self, types: Iterable[ContactType]) -> None:
         """Start what takes a moment, for messages that follow soon."""
-        self._apprise.prepare()
+        for each in types:
+            each.prepare(_Means(self, self._settings))
 
     def close(self) -> None:
         """Close what is open."""
@@ -58,32 +47,28 @@ class PageSenders:
             idle, self._idle = self._idle, []
         for _, mailer in idle:
             mailer.close()
-        self._apprise.close()
+        self.apprise.close()
 
-    def _send_by_apprise(self, delivery: Delivery) -> Problem | None:
-        content = delivery.content
-        problem = self._apprise.send(
-            delivery.address,
+    def send_by_apprise(self, url: str, content: Content) -> Problem | None:
+        """Send a message through Apprise."""
+        return self.apprise.send(
+            url,
             content.subject,
             content.text,
             short_body=content.short_text or content.text,
             is_alarm=content.is_alarm,
             deadline=ATTEMPT_SECONDS,
         )
-        return None if problem is None else Problem(problem.reason, problem.words)
 
-    def _send_mail(self, delivery: Delivery, settings: Settings) -> Problem | None:
+    def send_mail(self, message: Message, settings: Settings) -> Problem | None:
+        """Send an e-mail."""
         if not settings.mail_url:
             reason = "e-mail is not configured: MAIL_URL is not set"
             return Problem(reason, is_of_all_mail=True)
         mailer = self._mailer(settings)
         now = self._clock()
         try:
-            run_within(
-                ATTEMPT_SECONDS,
-                lambda: mailer.send(_message(delivery), now=now),
-                stop=mailer.abort,
-            )
+            run_within(ATTEMPT_SECONDS, lambda: mailer.send(message, now=now), stop=mailer.abort)
         except DeadlineError:
             reason = f"the mail server did not answer within {ATTEMPT_SECONDS:.0f} s"
             return Problem(reason, is_of_all_mail=True)
@@ -115,15 +100,20 @@ def _problem_of(error: MailError) -> Problem:
     return Problem(str(error), error.reply, is_final=isinstance(error, PermanentMailError))
 
 
-def _message(delivery: Delivery) -> Message:
-    first, last = delivery.message_ids[0], delivery.message_ids[-1]
-    return Message(
-        id=first,
-        # The same at each attempt, so that clients recognize a duplicate after a crash.
-        key=f"page {first} to {last}",
-        recipient=delivery.address,
-        subject=delivery.content.subject,
-        text=delivery.content.text,
-        created_at=delivery.created_at,
-        tries=delivery.tries,
-    )
+class _Means(NamedTuple):
+    """What messages are sent with while some settings are in force."""
+
+    senders: PageSenders
+    settings: Settings
+
+    def send_mail(self, message: Message) -> Problem | None:
+        """Send an e-mail."""
+        return self.senders.send_mail(message, self.settings)
+
+    def send_by_apprise(self, url: str, content: Content) -> Problem | None:
+        """Send a message through Apprise."""
+        return self.senders.send_by_apprise(url, content)
+
+    def prepare_apprise(self) -> None:
+        """Start a process of Apprise."""
+        self.senders.apprise.prepare()

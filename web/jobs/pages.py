@@ -1,48 +1,50 @@
 """Gathers pages and sends them, in threads of the background worker.
 
-Every moment the worker looks whether something is due. Of several workers each recipient and each
-contact has one at a time (`domain/notifications/`). `run_due` does once what is due at a moment.
+Of several workers each recipient and each contact has one at a time (`domain/notifications/`).
+`run_due` does once what is due at a moment.
 """
 
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from threading import Event, Thread
+from threading import Thread
 from time import monotonic
 
+from sqlalchemy import or_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
 from domain.escalations.page_reasons import page_reasons
 from domain.keyring import Keyring
-from domain.notifications.contacts import ContactType, has_contacts
-from domain.notifications.gathering import gather_due, has_due_recipients
+from domain.notifications.contact_types.base import Delivery, Problem
+from domain.notifications.contacts import types_in_use
+from domain.notifications.gathering import (
+    RECIPIENTS_ARE_DUE,
+    RECIPIENTS_ARE_DUE_SOON,
+    gather_due,
+)
 from domain.notifications.outbox import (
+    CONTACTS_ARE_DUE,
     Claim,
-    Delivery,
-    FailedAttempt,
     LostAddressError,
     claim_contacts,
     find_due_lanes,
-    has_due_contacts,
     next_delivery,
     record_failure,
     record_sent,
     release,
 )
 from domain.notifications.policy import PagingPolicy
-from domain.notifications.recipients import GATHERING_PAUSE
 from domain.randomness import random_share
 from web.jobs.current_settings import current_settings
-from web.jobs.loops import Loop
 from web.jobs.page_lanes import MOST_AT_ONCE, Lanes
-from web.jobs.page_senders import ATTEMPT_SECONDS, PageSenders, Problem
+from web.jobs.page_senders import ATTEMPT_SECONDS, PageSenders
+from web.jobs.scheduler import Job
 from web.settings.policies import reading
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.pages")
-_POLL_SECONDS = 0.25
 #: Between attempts to note what was sent, while the database is unavailable.
 _NOTING_SECONDS = 0.2
 #: A service that takes longer counts as slow.
@@ -57,10 +59,12 @@ def run_due(settings: Settings, clock: Clock) -> None:
         paging.run_due()
 
 
-class Paging(Loop):
+class Paging(Job):
     """The pages of one worker."""
 
     name = "pages"
+    due = or_(RECIPIENTS_ARE_DUE_SOON, CONTACTS_ARE_DUE)
+    pause_seconds = 0.0
     #: None is held while a message is in progress.
     connections = 4
 
@@ -77,14 +81,11 @@ class Paging(Loop):
         self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
         self._lanes = Lanes()
         self._senders = PageSenders(settings, clock=clock)
-        #: Set when a place becomes free, so that nothing waits for the next look.
-        self._has_news = Event()
         self._threads: list[Thread] = []
 
     def stop(self) -> None:
         """Let the messages under way finish; others stay for the next worker."""
         self.is_stopped.set()
-        self._has_news.set()
         deadline = monotonic() + ATTEMPT_SECONDS
         for thread in self._threads:
             thread.join(max(deadline - monotonic(), 0))
@@ -104,37 +105,34 @@ class Paging(Loop):
 
     def look(self) -> int:
         """Gather what is due, and begin to send what there is a place for."""
-        self._has_news.wait(_POLL_SECONDS)
-        self._has_news.clear()
-        self._gather()
+        gathered = self._gather()
         self._threads = [each for each in self._threads if each.is_alive()]
-        self._threads += self._begin_due()
-        return 1  # it has waited
+        begun = self._begin_due()
+        self._threads += begun
+        return gathered + len(begun)
 
     def _gather(self) -> int:
-        now = self.clock()
+        if not self.has(RECIPIENTS_ARE_DUE_SOON):
+            return 0
         with Session(self.reading) as session:
-            if not has_due_recipients(session=session, now=now + GATHERING_PAUSE):
-                return 0
-            if has_contacts(ContactType.APPRISE, session=session):
-                # It is ready when the pages leave.
-                self._senders.prepare()
-            if not has_due_recipients(session=session, now=now):
-                return 0
+            # They are ready when the pages leave.
+            self._senders.prepare(types_in_use(session=session))
+        if not self.has(RECIPIENTS_ARE_DUE):
+            return 0
         with Session(self.engine) as session, session.begin():
             current = current_settings(self.settings, session=session)
-            return gather_due(sends_mail=bool(current.mail_url), session=session, now=now)
+            return gather_due(sends_mail=bool(current.mail_url), session=session, now=self.clock())
 
     def _begin_due(self) -> list[Thread]:
         """Claim contacts for which there is a place, and begin to send to them."""
-        now, places = self.clock(), self._lanes.free
-        if places <= 0:
+        if self._lanes.free <= 0 or not self.has(CONTACTS_ARE_DUE):
             return []
         with Session(self.reading) as session:
-            if not has_due_contacts(session=session, now=now):
-                return []
             found = find_due_lanes(
-                except_lanes=self._lanes.full, limit=_LOOKED_AT, session=session, now=now
+                except_lanes=self._lanes.full,
+                limit=_LOOKED_AT,
+                session=session,
+                now=self.clock(),
             )
         wanted = [(contact_id, lane) for contact_id, lane in found if self._lanes.take(lane)]
         return self._begin(wanted)
@@ -175,7 +173,7 @@ class Paging(Loop):
                 self._note_failure(claim, problem, settings)
         finally:
             self._lanes.leave(claim.lane, did_well=did_well)
-            self._has_news.set()
+            self.tell()  # a place became free
 
     def _send_waiting(self, claim: Claim, settings: Settings) -> bool | None:
         """Return whether the last attempt succeeded in good time; None if nothing was sent."""
@@ -218,16 +216,11 @@ class Paging(Loop):
         _log.info("page sent", extra=_about(claim, messages=len(delivery.message_ids)))
 
     def _note_failure(self, claim: Claim, problem: Problem, settings: Settings) -> None:
-        failure = FailedAttempt(
-            reason=problem.reason,
-            words=problem.words,
-            is_final=problem.is_final,
-            is_of_all_mail=problem.is_of_all_mail,
-            share=self._share(),
-        )
-        policy = policy_of(settings)
+        policy, share = policy_of(settings), self._share()
         with Session(self.engine) as session, session.begin():
-            given_up = record_failure(claim, failure, policy, session=session, now=self.clock())
+            given_up = record_failure(
+                claim, problem, policy, share=share, session=session, now=self.clock()
+            )
         said = _about(claim, reason=problem.reason)
         if given_up:
             _log.error("page given up", extra=said)

@@ -20,26 +20,20 @@ from domain.registry.removal import (
     remove_tags,
 )
 from domain.registry.repositories import get_repository_to_remove
-from web.database.engine import open_engine
+from web.database.engine import engine_of
 from web.jobs.current_settings import current_settings
 from web.settings.policies import registry_policy
-from web.settings.reader import Settings, settings_from_environment
+from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.registry")
 #: The job runs every minute; the next run continues.
 _LONGEST_RUN = timedelta(seconds=45)
 
 
-def run_registry_removals() -> None:
-    """Carry out the removals that are due, from the database of the environment."""
-    remove_from_registry(settings_from_environment())
-
-
 def remove_from_registry(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Carry out the removals that are due, and return how many are done."""
     began, done = clock(), 0
-    engine = open_engine(settings)
-    try:
+    with engine_of(settings) as engine:
         while clock() - began < _LONGEST_RUN:
             with Session(engine) as session, session.begin():
                 removal = claim_removal(session=session, now=clock())
@@ -48,8 +42,6 @@ def remove_from_registry(settings: Settings, *, clock: Clock = system_clock) -> 
             until = began + _LONGEST_RUN
             with Session(engine) as session:
                 done += _carry_out(removal, settings, session, clock, until)
-    finally:
-        engine.dispose()
     return done
 
 

@@ -17,7 +17,7 @@ from domain.self_monitor import synthetic
 from domain.self_monitor.checks import TURN, Check, record_check
 from domain.self_monitor.synthetic import SelfMonitorError, Target
 from web.jobs.current_settings import current_settings
-from web.jobs.loops import Loop
+from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient
 from web.outgoing.errors import OutgoingError
 from web.settings.reader import Settings
@@ -29,11 +29,12 @@ _LOOK_SECONDS = 0.2
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class SelfMonitor(Loop):
+class SelfMonitor(Job):
     """Checks the way of an alert once in each period, in one of all workers."""
 
     name = "self monitor"
-    pause_seconds = 2.0
+    #: Between looks whether a check is due: its settings may have changed.
+    every = timedelta(seconds=5)
 
     def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
         """Open the database."""

@@ -70,13 +70,13 @@ class _Pages(Collector):
             labels=[_LABEL],
         )
         for each in self.states:
-            failed.add_metric([each.type.value], each.failed_attempts)
+            failed.add_metric([each.type.name], each.failed_attempts)
             waited = (self.moment - each.oldest_at).total_seconds() if each.oldest_at else 0.0
-            depth.add_metric([each.type.value], each.waiting)
-            age.add_metric([each.type.value], max(waited, 0.0))
-            failing.add_metric([each.type.value], each.failing)
+            depth.add_metric([each.type.name], each.waiting)
+            age.add_metric([each.type.name], max(waited, 0.0))
+            failing.add_metric([each.type.name], each.failing)
             for outcome in ENDED:
-                ended.add_metric([each.type.value, outcome.value], each.ended[outcome])
+                ended.add_metric([each.type.name, outcome.value], each.ended[outcome])
         overdue = GaugeMetricFamily(
             "gatebell_pages_overdue",
             "Pages that should have been sent more than a minute ago.",

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from flask import request
 
+from domain.access.scopes import ADMIN_MODE
 from domain.oauth.consent.approvals import Approval
-from domain.oauth.scopes import ADMIN_MODE
 from web.access.marks import get_current_user, is_signed_in_afresh
 
 

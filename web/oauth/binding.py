@@ -17,8 +17,8 @@ from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.extensions import db
 from web.http.audit_events import record_event
+from web.http.error_formats import explained
 from web.http.json_responses import json_response
-from web.http.oauth_errors import explained
 from web.oauth.refusals import record_refusal
 from web.services import services
 from web.settings import policies
@@ -35,7 +35,10 @@ _LONGEST_PLAIN_FORM = 65_536
 
 def oauth_context() -> OAuthContext:
     """Return the collaborators of this request."""
-    own = services()
+    own, source = services(), RequestSource(address=None, user_agent=None)
+    if has_request_context():  # and no command of the operator's, for example
+        agent = request.environ.get("HTTP_USER_AGENT", "")
+        source = RequestSource(address=request.remote_addr, user_agent=agent)
     return OAuthContext(
         # The registry of sessions in the place of one: it opens one when it is first asked.
         session=cast("Session", db.session),
@@ -44,7 +47,7 @@ def oauth_context() -> OAuthContext:
         keyring=own.keyring,
         now=own.clock(),
         policy=own.live_settings.derived(policies.oauth_policy),
-        source=_source(),
+        source=source,
         record_event=record_event,
         record_refusal=record_refusal,
     )
@@ -54,31 +57,22 @@ def _has_begun() -> bool:
     return db.session.registry.has() and db.session().in_transaction()
 
 
-def _source() -> RequestSource:
-    if not has_request_context():  # a command of the operator's, for example
-        return RequestSource(address=None, user_agent=None)
-    agent = request.environ.get("HTTP_USER_AGENT", "")
-    return RequestSource(address=request.remote_addr, user_agent=agent)
-
-
 def authorization_server() -> AuthorizationServer:
     """Return a server for this request."""
     return AuthorizationServer(oauth_context())
 
 
 def request_in_form() -> ProtocolRequest:
-    """Return the request of a JSON endpoint: its parameters are in the body, never in the URL."""
+    """Return the request of a JSON endpoint: its parameters are in the body, never in the URL.
+
+    That is a form or a JSON object.
+    """
     environ = request.environ
     headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
-    return ProtocolRequest("POST", _parameters(), headers)
-
-
-def _parameters() -> Mapping[str, Sequence[str]]:
-    """Return the parameters of a form or a JSON object."""
     if request.content_type == _PLAIN_FORM or request.mimetype != _JSON:
-        return _form()
+        return ProtocolRequest("POST", _form(), headers)
     request.max_content_length = min(request.max_content_length or _LONGEST_JSON, _LONGEST_JSON)
-    return parameters_in(request.get_data())
+    return ProtocolRequest("POST", parameters_in(request.get_data()), headers)
 
 
 def _form() -> Mapping[str, Sequence[str]]:

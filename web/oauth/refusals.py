@@ -5,7 +5,6 @@ from contextlib import suppress
 from sqlalchemy.exc import DBAPIError
 
 from domain.oauth.context import OAuthContext, RefusedRequest
-from domain.oauth.setting_up.refusal_reasons import reason_of
 from domain.oauth.setting_up.refusals import flush, store_refusal
 from web.services import services
 
@@ -23,9 +22,9 @@ def record_refusal(refused: RefusedRequest, context: OAuthContext) -> None:
 
 
 def _record(refused: RefusedRequest, context: OAuthContext) -> None:
-    sampler, reason = services().token_refusals, reason_of(refused)
-    kind = (refused.application_id, reason.value)
+    sampler = services().token_refusals
+    kind = (refused.application_id, refused.reason.name)
     if sampler.gets_row(kind, now=context.now, per_minute=_ROWS_PER_MINUTE):
-        row_id = store_refusal(refused, reason, context=context)
+        row_id = store_refusal(refused, context=context)
         flush(sampler.use_row(kind, row_id), context=context)
     flush(sampler.due(now=context.now), context=context)

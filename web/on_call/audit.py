@@ -4,10 +4,10 @@ from typing import Any
 
 from domain.audit.events import Event, EventKind
 from domain.clock import written
-from domain.on_call.notation import written_cadence
 from domain.on_call.overrides import OverrideView
 from domain.on_call.people import people
 from domain.on_call.plans import RotationPlan
+from domain.on_call.rotation_syntax import written_cadence
 from domain.on_call.schedules import ScheduleView
 from domain.on_call.swaps import SwapView
 from domain.projects.views import ProjectView

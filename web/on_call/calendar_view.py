@@ -6,10 +6,10 @@ from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
+from domain.on_call.final_schedule import Source
 from domain.on_call.people import PersonOnCall
 from domain.on_call.restrictions import Period
-from domain.on_call.shown import Shift
-from domain.on_call.spans import Source
+from domain.on_call.shifts import Shift
 from domain.time_zones import instant, zone
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
@@ -40,7 +40,7 @@ class Entry:
 
     @property
     def colour(self) -> int | None:
-        """The number of the colour of the first user; None in a gap."""
+        """Return the number of the colour of the first user; None in a gap."""
         return self.people[0].id % COLOURS if self.people else None
 
 
@@ -90,20 +90,20 @@ class Grid:
 
     @property
     def period(self) -> Period:
-        """The time from the first day to the end of the last."""
+        """Return the time from the first day to the end of the last."""
         place = zone(self.time_zone)
         return Period(_midnight(self.first, place), _midnight(self.last + _DAY, place))
 
     @property
     def previous(self) -> date:
-        """A day of what is shown before."""
+        """Return a day of the period before."""
         if self.view is CalendarView.WEEKS:
             return max(self.first - 2 * _WEEK, FIRST)
         return max((self.day.replace(day=1) - _DAY).replace(day=1), FIRST)
 
     @property
     def following(self) -> date:
-        """A day of what is shown after."""
+        """Return a day of the period after."""
         if self.view is CalendarView.WEEKS:
             return min(self.first + 2 * _WEEK, LAST)
         return min(_next_month(self.day.replace(day=1)), LAST)

@@ -11,7 +11,7 @@ from flask import url_for
 
 from domain.on_call.feeds import OpenedFeed
 from domain.on_call.restrictions import Period
-from domain.on_call.shown import Shift, shifts_of
+from domain.on_call.shifts import Shift, shifts_of
 from web.extensions import db
 from web.http.public_urls import public_url
 from web.services import now, settings

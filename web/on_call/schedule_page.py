@@ -12,13 +12,13 @@ from domain.errors import QueryError
 from domain.escalations.steps import Target, TargetKind
 from domain.escalations.usage import policies_with
 from domain.on_call import overrides, swaps
-from domain.on_call.changers import Changer
+from domain.on_call.change_permissions import Changer
 from domain.on_call.feeds import find_feed
+from domain.on_call.final_schedule import Source
 from domain.on_call.people import candidates, people
 from domain.on_call.restrictions import Period
 from domain.on_call.schedules import ScheduleView
-from domain.on_call.shown import Shift, schedules_now, shifts_of
-from domain.on_call.spans import Source
+from domain.on_call.shifts import Shift, schedules_now, shifts_of
 from domain.projects.views import ProjectView
 from domain.time_zones import zone
 from web.extensions import db

@@ -14,9 +14,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from subprocess import DEVNULL, PIPE, Popen, SubprocessError, run
 from threading import Lock, Thread, Timer
-from typing import Any, NamedTuple
+from typing import Any
 
 from domain.errors import InvalidError
+from domain.notifications.contact_types.base import Problem, UrlService
 from web.outgoing.errors import OutgoingError
 from web.settings.reader import Settings
 
@@ -29,27 +30,7 @@ _ROOT = Path(__file__).parents[2]
 _ENDED = {"problem": "the process that sends through Apprise ended"}
 
 
-class AppriseProblem(NamedTuple):
-    """Why a message was not taken."""
-
-    #: Contains no secret.
-    reason: str
-    #: The service's own words.
-    words: str = ""
-
-
-class AppriseService(NamedTuple):
-    """What is known of a URL that apprise can read."""
-
-    #: The name of the service, such as Slack.
-    name: str
-    #: The URL without its secrets.
-    shown: str
-    #: URLs with the same one share a service.
-    lane: str
-
-
-def check_apprise_url(url: str, settings: Settings) -> AppriseService:
+def check_apprise_url(url: str, settings: Settings) -> UrlService:
     """Return what a URL leads to, or raise InvalidError for the field `address`."""
     if not url.isprintable() or not 0 < len(url) <= _LONGEST_URL:
         message = f"Enter a URL of at most {_LONGEST_URL} characters, such as ntfys://topic."
@@ -75,7 +56,7 @@ def check_apprise_url(url: str, settings: Settings) -> AppriseService:
         problem = answer.get("problem") or "Apprise cannot read this URL"
         message = f"{problem[:1].upper()}{problem[1:]}."
         raise InvalidError(message, field="address")
-    return AppriseService(answer["service"], answer["shown"], answer["lane"])
+    return UrlService(answer["service"], answer["shown"], answer["lane"])
 
 
 class AppriseProcesses:
@@ -97,7 +78,7 @@ class AppriseProcesses:
         short_body: str,
         is_alarm: bool,
         deadline: float,
-    ) -> AppriseProblem | None:
+    ) -> Problem | None:
         """Send a message within so many seconds; return what went wrong, or None.
 
         Services that take a few words only get `short_body`.
@@ -107,15 +88,15 @@ class AppriseProcesses:
         try:
             child = self._take()
         except OutgoingError as error:
-            return AppriseProblem(str(error))
+            return Problem(str(error))
         try:
             answer = child.ask(request, deadline)
         finally:
             self._leave(child)
         if answer is None:
-            return AppriseProblem(f"no answer came within {deadline:.0f} seconds")
+            return Problem(f"no answer came within {deadline:.0f} seconds")
         problem = answer.get("problem")
-        return None if problem is None else AppriseProblem(str(problem), answer.get("words", ""))
+        return None if problem is None else Problem(str(problem), answer.get("words", ""))
 
     def prepare(self) -> None:
         """Start a child if there is none, without waiting for it."""

@@ -111,7 +111,9 @@ class OutgoingClient:
         The connection is not kept.
         """
         request = _Request(
-            *(url, None, {}),
+            url,
+            None,
+            {},
             policy=self._policy,
             trusted_ca_file=self._trusted_ca_file,
         )

@@ -14,7 +14,7 @@ from flask_login import current_user
 from domain.alerts.reading.times import written_time
 from domain.durations import duration_text
 from domain.incidents.sentences import sentence_of
-from domain.on_call.notation import written_cadence, written_restriction
+from domain.on_call.rotation_syntax import written_cadence, written_restriction
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
 from domain.text_links import is_web_url, link_parts
@@ -117,8 +117,9 @@ def milliseconds(duration: int | None) -> str:
     return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
 
 
-def run_duration(length: timedelta) -> str:
-    """Return how long something ran: `340 ms`, `12.3 s`, `1h30m`."""
+def run_duration(took: timedelta | int) -> str:
+    """Return how long something ran, or so many milliseconds: `340 ms`, `12.3 s`, `1h30m`."""
+    length = took if isinstance(took, timedelta) else timedelta(milliseconds=took)
     if length < timedelta(seconds=1):
         return f"{length // timedelta(milliseconds=1)} ms"
     if length < timedelta(minutes=1):

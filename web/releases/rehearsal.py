@@ -34,12 +34,12 @@ class Rehearsal:
 
     @property
     def is_back(self) -> bool:
-        """Whether the release is an earlier one."""
+        """Return whether the release is an earlier one."""
         return self.release < self.running
 
     @property
     def breaking(self) -> Sequence[Use]:
-        """The uses that are sure to have another result."""
+        """Return the uses that are sure to have another result."""
         return [use for use in self.uses if use.is_sure]
 
 

@@ -26,8 +26,8 @@ from domain.repositories.storage import (
 )
 from web.access.git_marks import GitAccess
 from web.extensions import client_address
-from web.http.afterwards import prepared
 from web.http.audit_events import prepare_event
+from web.http.transactions import prepared
 from web.repositories.process_slots import Caller, ProcessSlots
 from web.repositories.request_stream import is_compressed, leave_body, pieces_of, read_ahead
 from web.repositories.transfer import Transfer, TransferPlan

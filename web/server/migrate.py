@@ -1,12 +1,11 @@
 """`make migrate`: migrates the database and exits.
 
-`python -m web.server.migrate --to 0042` goes back to a migration, and loses what later ones added.
+`python -m web.server.migrate --to 0067` goes back to a migration, and loses what later ones added.
 """
 
 import sys
 from argparse import ArgumentParser
 
-from web.database.queue_tables import make_queue_tables
 from web.database.schema import UnknownRevisionError, migrate, move_to
 from web.database.start_checks import CannotStartError, reasons_in_a_sentence
 from web.garbage import keep_what_is_loaded
@@ -25,14 +24,13 @@ def main(revision: str | None = None) -> None:
                 migrate(settings)
             else:
                 move_to(settings, revision)
-            make_queue_tables(settings)
     except (SettingsError, CannotStartError, UnknownRevisionError) as error:
         sys.exit(str(error))
 
 
 def _revision_in(arguments: list[str]) -> str | None:
     parser = ArgumentParser(prog="python -m web.server.migrate")
-    parser.add_argument("--to", metavar="REVISION", help="a migration, such as 0042")
+    parser.add_argument("--to", metavar="REVISION", help="a migration, such as 0067")
     found: str | None = parser.parse_args(arguments).to
     return found
 

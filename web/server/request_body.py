@@ -62,7 +62,7 @@ class DeadlineBody:
 
     @property
     def is_streamed(self) -> bool:
-        """Whether it is read after the view has returned."""
+        """Return whether it is read after the view has returned."""
         return self._seconds is not None
 
     def leave(self, declared: int | None) -> None:

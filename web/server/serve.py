@@ -10,7 +10,6 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from threading import Thread
 from time import monotonic, sleep
 
-from web.database.queue_tables import make_queue_tables
 from web.database.schema import migrate
 from web.database.start_checks import (
     CannotStartError,
@@ -88,7 +87,6 @@ def prepare(settings: Settings) -> None:
         require_own_connections(settings)
         with reasons_in_a_sentence():
             migrate(settings)
-            make_queue_tables(settings)
     else:
         require_schema(settings)
     register_secret_key(settings)

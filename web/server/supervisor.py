@@ -2,7 +2,9 @@
 
 import logging
 import os
+import select
 import signal
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +20,8 @@ from web.settings.reader import environment_with
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
+#: Between looks while all programs run. A program that ends is a signal, and is noted at once.
+_WATCH_SECONDS = 2.0
 #: The pause before a restart, doubled after each further one.
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -133,6 +137,10 @@ class Supervisor:
         self._watchdog = Watchdog(patience=patience)
         self._told_to_stop = Event()
         self._told_twice = Event()
+        #: The interpreter writes each signal into the second one, which ends a pause.
+        self._signals, self._noted = socket.socketpair()
+        self._signals.settimeout(0)
+        self._noted.settimeout(0)
 
     def run(self) -> int:
         """Run until told to stop, or until a program ends that is not restarted; return the status.
@@ -141,11 +149,16 @@ class Supervisor:
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._remember_signal)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(self._noted.fileno(), warn_on_full_buffer=False)
         ended = self._wait_for_an_end()
         if ended:
             _log.critical("a process ended by itself: all are stopped", extra={"program": ended})
         statuses = self._stop()
         self._watchdog.close()
+        signal.set_wakeup_fd(-1)
+        self._signals.close()
+        self._noted.close()
         for run in self._runs:
             run.close()
         return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
@@ -163,8 +176,16 @@ class Supervisor:
                 run.end_if_it_hangs()
                 if not self._goes_on(run):
                     return run.name
-            if self._told_to_stop.wait(_POLL_SECONDS):
+            self._pause()
+            if self._told_to_stop.is_set():
                 return None
+
+    def _pause(self) -> None:
+        """Wait a moment, or until there is a signal."""
+        all_run = all(run.process is not None for run in self._runs)
+        select.select([self._signals], [], [], _WATCH_SECONDS if all_run else _POLL_SECONDS)
+        with suppress(BlockingIOError):
+            self._signals.recv(1_024)
 
     def _goes_on(self, run: _Run) -> bool:
         """Start a program if it is due; return whether the others may continue."""

@@ -77,7 +77,7 @@ class ServedCertificate:
 
     @property
     def expires_at(self) -> datetime:
-        """The end of the certificate that is shown now."""
+        """Return the end of the certificate that is shown now."""
         return self.facts.expires_at
 
     def expiry_warning(self) -> str | None:

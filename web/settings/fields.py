@@ -33,7 +33,7 @@ class SettingMetadata:
 
     @property
     def changeable_to(self) -> kinds.Kind[Any]:
-        """The kind of values allowed at run time."""
+        """Return the kind of values allowed at run time."""
         return self.narrower or self.kind
 
 

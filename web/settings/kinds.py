@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.headerregistry import Address
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
@@ -18,6 +18,9 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from domain.encryption.key_strength import RefusedKeyError, check_key
+from domain.errors import InvalidError
+from domain.outgoing_hosts import NamedHosts
+from domain.outgoing_urls import parse_outgoing_url
 from domain.releases.dates import ReleaseDatesError, parse_release_dates, written_release_dates
 from domain.releases.version import Release, parse_release
 
@@ -379,3 +382,43 @@ def release() -> Kind[str]:
         return text
 
     return Kind(read, "a release such as 18.0")
+
+
+def line_of_text_or_nothing(most: int) -> Kind[str]:
+    """Allow any printable text on one line, or none."""
+    known = line_of_text(most)
+    return replace(known, allowed=f"empty, or {known.allowed}", may_be_empty=True)
+
+
+def outgoing_url() -> Kind[str]:
+    """Allow an empty text or a URL that requests can be sent to."""
+
+    def read(text: str) -> str:
+        try:
+            parse_outgoing_url(text)
+        except InvalidError as error:
+            raise ValueError(text) from error
+        return text
+
+    return Kind(read, "an http or https URL without user name and fragment")
+
+
+def networks() -> Kind[str]:
+    """Allow an empty list or networks in CIDR notation."""
+
+    def read(text: str) -> str:
+        return ", ".join(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
+
+    return Kind(read, "a comma-separated list of networks such as 10.0.0.0/8, fd00::/8")
+
+
+def hosts_with_ports() -> Kind[str]:
+    """Allow an empty list or hosts with a port, or a range of ports, each."""
+
+    def read(text: str) -> str:
+        return str(NamedHosts.parse(text))
+
+    return Kind(
+        read,
+        "a comma-separated list of hosts with ports such as chat.internal:443, 10.1.2.3:8000-8010",
+    )

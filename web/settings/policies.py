@@ -4,7 +4,7 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 
 from domain.accounts.signing_in.attempts import SignInLimits
-from domain.alerts.reading.formats import Reading
+from domain.alerts.formats.base import Reading
 from domain.oauth.context import (
     DevicePolicy,
     OAuthPolicy,

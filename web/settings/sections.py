@@ -38,7 +38,7 @@ class Section:
 
     @property
     def key(self) -> str:
-        """Its name in URLs: `applications-and-tokens`."""
+        """Return its name in URLs: `applications-and-tokens`."""
         return self.title.lower().replace(" ", "-")
 
 

@@ -2,6 +2,7 @@
 
 from flask import Blueprint
 
+from domain.access.scopes import ADMIN_MODE, FOR_ADMINISTRATORS
 from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.personal_tokens import lists
@@ -12,9 +13,9 @@ from domain.oauth.personal_tokens.made_by_applications import (
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
-from domain.oauth.scopes import ADMIN_MODE, FOR_ADMINISTRATORS
+from domain.types.base import Found
 from web.api.description.described import refuses_with
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.reused_tokens import ends_family_of_reused_token
 from web.api.schemas.accounts.access_tokens import (
     AccessToken,

@@ -19,9 +19,10 @@ from domain.projects.listing import list_projects
 from domain.projects.people import is_known
 from domain.projects.views import Viewer
 from domain.releases.schedule import BY_ID
+from domain.types.base import Done, Found
 from web.access.api_limits import Family
 from web.admin.personal_data import erase, exported
-from web.api.operations import Found, operation, ready_operation
+from web.api.operations import operation, ready_operation
 from web.api.schemas.accounts.users import (
     Account,
     AccountBody,
@@ -34,7 +35,6 @@ from web.api.schemas.accounts.users import (
     User,
     UserQuery,
 )
-from web.api.schemas.base import Done
 from web.api.schemas.projects.projects import Project, ProjectQuery
 from web.extensions import db
 from web.http.audit_events import record_event

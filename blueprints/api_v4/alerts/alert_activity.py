@@ -10,7 +10,8 @@ from domain.alerts.listing.queries import LARGEST_IID
 from domain.audit.events import Actor
 from domain.database.paging import Slice, read_cursor
 from domain.projects.views import ProjectView
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.alerts.alert_activity import (
     ActivityQuery,
     AlertActivity,

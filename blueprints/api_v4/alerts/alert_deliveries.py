@@ -9,12 +9,13 @@ from domain.alerts.integrations.replays import Period
 from domain.audit.events import Actor
 from domain.database.paging import LARGEST_ID, Slice, read_cursor
 from domain.projects.views import ProjectView
+from domain.types.base import Found
 from web.alerts.files import payload_file
 from web.alerts.integration_context import receiver_of
 from web.alerts.urls import AlertUrls
 from web.alerts.user_deliveries import replay_period, send_again
 from web.api.description.described import answers_with
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.schemas.alerts.alert_deliveries import (
     DeliveredAlert,
     Delivery,

@@ -7,9 +7,10 @@ from domain.alerts.integrations import keys as domain
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.audit.events import Event, EventKind
 from domain.projects.views import ProjectView
+from domain.types.base import Found
 from web.alerts.integration_audit import record_change
 from web.alerts.integration_context import receiver_of
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.schemas.alerts.alert_integrations import (
     IntegrationCredentials,
     IntegrationKey,
@@ -28,7 +29,7 @@ alert_integration_keys = Blueprint("alert_integration_keys", __name__, url_prefi
 def credentials(project: ProjectView, integration_id: int) -> IntegrationCredentials:
     """Show the URL and the key of an alert integration; the audit log records this."""
     integration = receiver_of(project, integration_id)
-    details = {"project": project.path, "type": integration.type.value}
+    details = {"project": project.path, "type": integration.type.name}
     kind = EventKind.INTEGRATION_KEY_READ
     record_event(Event(kind=kind, subject=integration.name, details=details))
     return IntegrationCredentials.of(integration, _keys(integration))

@@ -4,15 +4,16 @@ from functools import partial
 
 from flask import Blueprint
 
+from domain.alerts.formats.registry import type_named
 from domain.alerts.integrations import integrations as domain
-from domain.alerts.integrations.snippets import example_body
 from domain.audit.events import Actor
 from domain.database.paging import LARGEST_ID
 from domain.projects.views import ProjectView
+from domain.types.base import Found
 from web.alerts.integration_audit import record_change
 from web.alerts.integration_context import integration_context, integration_of, receiver_of
 from web.alerts.user_deliveries import dry_run, send_test
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.schemas.alerts.alert_deliveries import TestAlertBody, TestAlertResult
 from web.api.schemas.alerts.alert_integrations import (
     Integration,
@@ -49,7 +50,7 @@ def create(project: ProjectView, body: NewIntegrationBody) -> IntegrationWithKey
     """Create an alert integration."""
     created, key = domain.create_integration(
         integration_context(project),
-        body.type,
+        type_named(body.type),
         body.details,
         session=db.session(),
         keyring=services().keyring,
@@ -96,7 +97,7 @@ def test(
 ) -> TestAlertResult:
     """Send a test alert, or explain what it would do."""
     integration = receiver_of(project, integration_id)
-    example = example_body(integration.type, now=now())
+    example = integration.format.example_body(now=now())
     payload = example if body.payload is None else body.payload
     do = dry_run if body.dry_run else send_test
     return TestAlertResult.of(do(integration, payload.encode(), sender=actor.name))

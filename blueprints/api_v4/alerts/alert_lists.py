@@ -9,10 +9,11 @@ from domain.alerts.listing.watched_projects import (
     projects_of_member,
 )
 from domain.projects.views import GroupView, Viewer
+from domain.types.base import Found
 from web.alerts.files import alert_file
 from web.alerts.urls import AlertUrls
 from web.api.description.described import answers_with
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.schemas.alerts.alerts import ProjectAlert, ProjectsAlertExportQuery, ProjectsAlertQuery
 from web.extensions import db
 

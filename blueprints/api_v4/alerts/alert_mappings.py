@@ -3,7 +3,7 @@
 from flask import Blueprint
 
 from blueprints.api_v4.alerts.alert_integrations import AT, ONE
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations import samples
 from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.mapping_preview import preview_on_deliveries, preview_on_sample
@@ -66,16 +66,16 @@ def preview(
     mappings = (integration.mapping, draft.mapping)
     return AlertMappingPreview.of(
         draft.sample,
-        preview_on_sample(draft, now=now(), reading=reading()),
+        preview_on_sample(draft, integration.format, now=now(), reading=reading()),
         preview_on_deliveries(integration.id, mappings, session=db.session(), reading=reading()),
     )
 
 
 def _mappable(project: ProjectView, integration_id: int) -> IntegrationView:
     integration = integration_of(project, integration_id)
-    if integration.type is not IntegrationType.HTTP:
-        message = "Only integrations of the type http have a mapping."
-        raise NotFoundError(message)
+    if not integration.type.has_mapping:
+        names = " or ".join(each.name for each in FORMATS if each.has_mapping)
+        raise NotFoundError(f"Only integrations of the type {names} have a mapping.")
     if not integration_context(project).allows_several:
         message = "This instance's tier has no custom mappings."
         raise ForbiddenError(message)

@@ -17,11 +17,12 @@ from domain.alerts.listing.sort_orders import NEWEST, read_cursor
 from domain.audit.events import Actor
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
+from domain.types.base import Found
 from web.alerts.alert_audit import record_deletion
 from web.alerts.files import alert_file, payload_file
 from web.alerts.urls import AlertUrls
 from web.api.description.described import answers_with
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.schemas.alerts.alerts import (
     Alert,
     AlertBody,

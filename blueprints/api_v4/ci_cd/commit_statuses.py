@@ -6,7 +6,8 @@ from domain.ci_cd import commit_statuses as domain
 from domain.ci_cd.commit_statuses import StatusFilter, StatusReport
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.views import ProjectView
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.ci_cd.commit_statuses import CommitStatus, CommitStatusBody, CommitStatusQuery
 from web.extensions import db
 from web.services import now

@@ -6,7 +6,8 @@ from domain.alerts import environments as domain
 from domain.alerts.environments import EnvironmentFilter
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.ci_cd.environments import (
     Environment,
     EnvironmentBody,

@@ -3,8 +3,9 @@
 from flask import Blueprint, Response
 
 from domain.audit import log
+from domain.types.base import Found
 from web.api.description.described import answers_with
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.schemas.instance.audit_events import AuditEvent, AuditEventFilters, AuditEventQuery
 from web.audit.files import event_file
 from web.extensions import db

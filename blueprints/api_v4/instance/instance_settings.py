@@ -3,9 +3,9 @@
 from flask import Blueprint
 
 from domain.errors import InvalidParametersError
+from domain.types.base import Body, Resource
 from web.admin.setting_changes import settings_now, store_settings
 from web.api.operations import operation
-from web.api.schemas.base import Body, Resource
 from web.api.schemas.instance.instance_settings import (
     API_NAMES,
     Appearance,

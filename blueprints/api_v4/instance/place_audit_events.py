@@ -2,11 +2,12 @@
 
 from flask import Blueprint
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.audit import log
 from domain.audit.log import EventFilter
 from domain.projects.views import Namespace, Viewer
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.instance.audit_events import AuditEvent, PlaceAuditEventQuery
 from web.extensions import db
 

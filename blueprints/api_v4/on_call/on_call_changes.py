@@ -6,10 +6,11 @@ from blueprints.api_v4.on_call.on_call_schedules import AT, ONE
 from domain.database.paging import LARGEST_ID
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.on_call import notices, overrides, swaps
-from domain.on_call.changers import Changer
+from domain.on_call.change_permissions import Changer
 from domain.on_call.schedules import ScheduleView, get_schedule
 from domain.projects.views import ProjectView
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.on_call.on_call_schedules import (
     OnCallChangeQuery,
     OnCallOverride,

@@ -9,9 +9,10 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from domain.on_call import schedules as domain
 from domain.on_call.people import people
 from domain.on_call.schedules import ScheduleView
-from domain.on_call.shown import on_call_in_project, schedules_now, shifts_of
+from domain.on_call.shifts import on_call_in_project, schedules_now, shifts_of
 from domain.projects.views import ProjectView
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.on_call.on_call_schedules import (
     OnCallNowQuery,
     OnCallSchedule,

@@ -3,8 +3,8 @@
 from flask import Blueprint
 
 from blueprints.api_v4.projects.member_roles import created_role, listed_roles, remove_role
-from web.api.operations import Found, operation
-from web.api.schemas.base import OffsetQuery
+from domain.types.base import Found, OffsetQuery
+from web.api.operations import operation
 from web.api.schemas.projects.member_roles import MemberRole, MemberRoleBody
 
 group_member_roles = Blueprint(

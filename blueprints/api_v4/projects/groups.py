@@ -5,7 +5,7 @@ from dataclasses import replace
 from flask import Blueprint
 
 from blueprints.api_v4.projects.projects import checked_segment, present_path, present_projects
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.errors import ForbiddenError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects import creation, deletion, moving
@@ -13,12 +13,13 @@ from domain.projects.access import get_group, get_group_for
 from domain.projects.changes import created, deleted, edited
 from domain.projects.editing import Changes, edit_group
 from domain.projects.listing import GroupFilter, details_of_group, list_groups, list_projects
-from domain.projects.references import group_path
+from domain.projects.paths import group_path
 from domain.projects.transfers import keep_owned
 from domain.projects.views import GroupView, Viewer
+from domain.types.base import Found
 from web.access.api_limits import Family
 from web.api.description.described import refuses_with
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.schemas.projects.groups import (
     Accepted,
     Group,

@@ -11,8 +11,9 @@ from domain.projects.changes import invitation_event, joined
 from domain.projects.invitations import InvitationTerms
 from domain.projects.members import add_member
 from domain.projects.views import Namespace, Viewer
+from domain.types.base import Found
 from web.access.api_limits import Family
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.schemas.projects.invitations import (
     Invitation,
     InvitationBody,

@@ -5,8 +5,8 @@ from flask import Blueprint
 from domain.audit.events import EventKind
 from domain.projects import member_roles as domain
 from domain.projects.changes import member_role_event
-from web.api.operations import Found, operation
-from web.api.schemas.base import OffsetQuery
+from domain.types.base import Found, OffsetQuery
+from web.api.operations import operation
 from web.api.schemas.projects.member_roles import MemberRole, MemberRoleBody
 from web.extensions import db
 from web.http.audit_events import record_event

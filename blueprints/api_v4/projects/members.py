@@ -6,12 +6,13 @@ from domain.database.paging import Listed, ListPart
 from domain.errors import InvalidError, NotFoundError
 from domain.projects import changes as events
 from domain.projects import members as domain
-from domain.projects.leaving import leave
 from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
 from domain.projects.member_roles import MemberRoleView, get_member_role
+from domain.projects.members import leave
 from domain.projects.views import MemberView, Namespace, Viewer
+from domain.types.base import Found
 from web.access.api_limits import Family
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.schemas.projects.members import Member, MemberBody, MemberChangeBody, MemberQuery
 from web.extensions import db
 from web.http.audit_events import record_event

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from flask import Blueprint
 
+from domain.access.roles import Role
 from domain.accounts.names import as_segment
-from domain.accounts.roles import Role
 from domain.database.paging import Listed
 from domain.errors import InvalidError
 from domain.oauth.presented_tokens.bearer import Bearer
@@ -19,11 +19,12 @@ from domain.projects.listing import (
     list_groups,
     list_projects,
 )
-from domain.projects.references import group_path
+from domain.projects.paths import group_path
 from domain.projects.views import ProjectView, Viewer
+from domain.types.base import Found
 from web.access.api_limits import Family
 from web.api.description.described import refuses_with
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.repositories import repository_of
 from web.api.schemas.projects.groups import Accepted, Group, TransferQuery
 from web.api.schemas.projects.projects import (

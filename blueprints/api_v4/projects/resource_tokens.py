@@ -13,8 +13,9 @@ from domain.oauth.personal_tokens.resource_tokens import ResourceToken, TokenReq
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.views import Namespace, Viewer
+from domain.types.base import Found
 from web.api.description.described import refuses_with
-from web.api.operations import Found, operation
+from web.api.operations import operation
 from web.api.reused_tokens import ends_family_of_reused_token
 from web.api.schemas.accounts.access_tokens import (
     NewResourceAccessToken,

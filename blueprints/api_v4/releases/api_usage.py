@@ -5,7 +5,8 @@ from flask import Blueprint
 from domain.api_usage.reading import uses_of_instance, uses_of_person
 from domain.errors import ForbiddenError
 from domain.projects.views import Viewer
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.releases.api_usage import UsageQuery, UsageResource
 from web.extensions import db
 from web.releases.usage import whole_period

@@ -3,7 +3,8 @@
 from flask import Blueprint, after_this_request
 
 from domain.oauth.presented_tokens.bearer import Bearer
-from web.api.operations import Found, operation
+from domain.types.base import Found
+from web.api.operations import operation
 from web.api.schemas.releases.release_changes import ReleaseChange, ReleaseChangeQuery
 from web.releases.caching import let_everybody_cache
 from web.releases.listed import list_shown

@@ -8,8 +8,8 @@ from domain.ci_cd import project_releases as domain
 from domain.ci_cd.project_releases import LinkView, ReleaseDetails, ReleaseView
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.views import ProjectView
-from web.api.operations import Found, operation
-from web.api.schemas.base import Body
+from domain.types.base import Body, Found
+from web.api.operations import operation
 from web.api.schemas.releases.releases import (
     LinkBody,
     LinkChange,

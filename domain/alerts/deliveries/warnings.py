@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Text, cast, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.deliveries.log import RECENT
-from domain.alerts.reading.formats import LOOKS_LIKE_A_WEBHOOK, LOOKS_LIKE_ONE_ALERT
+from domain.alerts.formats.base import LOOKS_LIKE
 from domain.alerts.reading.severity import unknown_words
 from models import Delivery
 
@@ -35,17 +35,10 @@ class DeliveryWarnings:
     unknown_words: tuple[str, ...]
 
 
-def _beginning(sentence: str) -> str:
-    # JSON may escape the quotation marks; the text before them it does not.
-    return sentence.partition("“")[0]
-
-
 def _is_misread() -> ColumnElement[bool]:
     return or_(
-        Delivery.reason.contains(_beginning(LOOKS_LIKE_ONE_ALERT), autoescape=True),
-        cast(Delivery.parse_warnings, Text).contains(
-            _beginning(LOOKS_LIKE_A_WEBHOOK), autoescape=True
-        ),
+        Delivery.reason.contains(LOOKS_LIKE, autoescape=True),
+        cast(Delivery.parse_warnings, Text).contains(LOOKS_LIKE, autoescape=True),
     )
 
 

@@ -1,6 +1,6 @@
 """Hands the changes of alerts to those who follow them, in order for each alert.
 
-A trigger stores a change in the transaction that makes it (migrations 0032 and 0059), so none is
+A trigger stores a change in the transaction that makes it (migrations 0051 and 0059), so none is
 lost. It is deleted in the transaction that handles it, so none is handled twice. Two workers share
 the work: each locks the changes that it takes, and the other skips them.
 
@@ -30,6 +30,7 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.following.followers import Follower
 from domain.alerts.reading.incoming import Severity
+from domain.due import NOW, Moment
 from models import AlertChange
 
 #: The pause after the first failure; each further one is twice as long, up to the longest.
@@ -103,10 +104,11 @@ class Turns:
         self.last[lane.severity] = lane.project_id
 
 
-def has_due_changes(followers: Collection[Follower], *, session: Session, now: datetime) -> bool:
-    """Return whether a change waits for one of the followers; it writes nothing."""
-    is_due = AlertChange.follower.in_([each.value for each in followers]), _is_due(now)
-    return session.scalar(select(AlertChange.id).where(*is_due).limit(1)) is not None
+def changes_are_due(followers: Collection[Follower]) -> ColumnElement[bool]:
+    """Return the condition that a change waits for one of the followers."""
+    return or_(
+        *(exists().where(AlertChange.follower == each.value, _is_due(NOW)) for each in followers)
+    )
 
 
 def take_changes(
@@ -192,7 +194,7 @@ def _change_of(row: AlertChange) -> Change:
     )
 
 
-def _is_due(now: datetime) -> ColumnElement[bool]:
+def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(AlertChange.next_try_at.is_(None), AlertChange.next_try_at <= now)
 
 

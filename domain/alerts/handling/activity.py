@@ -32,7 +32,7 @@ class NoteKind(StrEnum):
     PAGE = "page"
     #: Why nobody was paged, or is not paged yet: a sentence.
     ESCALATION = "escalation"
-    #: Fields that a report changed. A trigger stores it as a NOTE with changes (migration 0017).
+    #: Fields that a report changed. A trigger stores it as a NOTE with changes (migration 0051).
     CHANGE = "change"
 
 

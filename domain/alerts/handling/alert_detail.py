@@ -8,17 +8,11 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
+from domain.alerts.formats.base import Reading
+from domain.alerts.formats.registry import format_named
 from domain.alerts.handling.grouping import Fields, Grouping, explain
-from domain.alerts.integration_type import IntegrationType
 from domain.alerts.listing.queries import ROWS, AlertRow, row_of
 from domain.alerts.reading.body import read_json
-from domain.alerts.reading.formats import (
-    Reading,
-    has_many_items,
-    only_item,
-    read_payload,
-    shown_part,
-)
 from domain.alerts.reading.incoming import (
     IncomingAlert,
     MissingAttributes,
@@ -143,7 +137,7 @@ def _detail(
             alert.fingerprint,
             part,
             item,
-            body_format=delivery.format if delivery else "",
+            body_format=format_named(delivery.format) if delivery else None,
             mapping=mapping,
         ),
         severity_reason=_stored_or_read(
@@ -177,9 +171,7 @@ def _shown_payload(delivery: Delivery | None, report: StoredReport) -> str:
 def _read_by(delivery: Delivery | None, mapping: FieldMapping) -> str:
     if delivery is None or delivery.integration_id is None:
         return ""
-    if delivery.format == IntegrationType.PROMETHEUS:
-        return "as a webhook of Alertmanager"
-    return "read by its mapping" if mapping.reads_fields else "read by the default fields"
+    return format_named(delivery.format).read_by(mapping)
 
 
 def _stored_or_read(stored: str | None, read: str | None) -> str | None:
@@ -193,21 +185,18 @@ def read_report(
     """Read the item from the stored body: the body is stored as received, and only there."""
     if delivery is None or delivery.body is None:
         return StoredReport()
+    body_format = format_named(delivery.format)
     try:
         body = read_json(delivery.body, nesting_limit=reading.nesting_limit)
-        payload = only_item(body, delivery.format, item_index)
-        parsed = read_payload(
-            payload,
-            IntegrationType(delivery.format),
-            now=delivery.received_at,
-            reading=reading,
-            mapping=mapping,
+        payload = body_format.only_item(body, item_index)
+        parsed = body_format.parse(
+            payload, now=delivery.received_at, reading=reading, mapping=mapping
         )
     except (UnreadableBody, MissingAttributes, NoValidItem):
         return StoredReport()
     item = next(iter(parsed.alerts), None)
     return StoredReport(
         item=item,
-        part=shown_part(payload, delivery.format, 0),
-        payload=payload if has_many_items(body, delivery.format) else None,
+        part=body_format.shown_part(payload),
+        payload=payload if len(body_format.items_of(body)) > 1 else None,
     )

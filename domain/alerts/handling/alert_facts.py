@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from domain.alerts.formats.base import Reading
 from domain.alerts.handling.alert_detail import StoredReport, mapping_of, other_links, read_report
 from domain.alerts.matching.labels import labels_of
-from domain.alerts.reading.formats import Reading
-from domain.alerts.reading.generic import DEFAULT_TITLE
+from domain.alerts.reading.incoming import DEFAULT_TITLE
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.payload_fields import flatten
 from domain.alerts.reading.report_links import RUNBOOK, SOURCE

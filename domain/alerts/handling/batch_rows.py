@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import Select, delete, select, tuple_
+from sqlalchemy import Select, delete, exists, or_, select, tuple_
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import Ability
+from domain.access.abilities import Ability
 from domain.alerts.handling.status import StatusChange
 from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
 from domain.audit.events import Actor
@@ -105,10 +105,14 @@ def own_batch(
     return batch
 
 
+_is_under_way = or_(*(AlertBatch.state == state for state in _UNDER_WAY))
+#: Whether a batch waits for its next slice.
+BATCHES_ARE_DUE = exists().where(_is_under_way)
+
+
 def next_batch() -> Select[AlertBatch]:
     """Select the oldest batch under way."""
-    is_under_way = AlertBatch.state.in_(_UNDER_WAY)
-    return select(AlertBatch).where(is_under_way).order_by(AlertBatch.id).limit(1)
+    return select(AlertBatch).where(_is_under_way).order_by(AlertBatch.id).limit(1)
 
 
 def view_of(batch: AlertBatch, *, session: Session, now: datetime) -> BatchView:

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, insert, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import Ability
+from domain.access.abilities import Ability
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.handling.batch_rows import (
     BatchOrder,
@@ -104,11 +104,6 @@ def undo(batch_id: int, by: Actor, *, session: Session, now: datetime) -> BatchV
     batch.state = BatchState.UNDOING.value
     _undo_slice(batch, by, session=session, now=now)
     return view_of(batch, session=session, now=now)
-
-
-def has_batches_under_way(*, session: Session) -> bool:
-    """Return whether a batch waits for its next slice; it writes nothing."""
-    return session.scalar(next_batch().with_only_columns(AlertBatch.id)) is not None
 
 
 def advance(*, session: Session, now: datetime) -> int | None:

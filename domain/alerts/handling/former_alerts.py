@@ -56,7 +56,7 @@ def former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | None:
     found = session.execute(of).first()
     if found is None or found.fingerprint is None:
         return None
-    # `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0007).
+    # `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
     rows = session.execute(
         select(Alert.id, Alert.iid, Alert.started_at)
         .where(

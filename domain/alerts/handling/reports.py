@@ -2,16 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading import prometheus
+from domain.alerts.formats.base import Reading
+from domain.alerts.formats.registry import FORMATS, format_named
 from domain.alerts.reading.body import read_json
-from domain.alerts.reading.formats import Reading, only_item
 from domain.alerts.reading.incoming import (
     MissingAttributes,
     NoValidItem,
@@ -21,6 +21,7 @@ from domain.alerts.reading.incoming import (
 from models import Alert, Delivery
 
 _SEVERITIES = tuple(Severity)
+_WITH_MARKDOWN = tuple(each.name for each in FORMATS if each.has_markdown)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class AlertReport:
     hosts: tuple[str, ...]
     query: str | None
     started_at: datetime
-    #: Only metrics payloads have it, and only while they are stored.
+    #: Only some formats have it, and only while the payload is stored.
     markdown: str | None
 
 
@@ -77,33 +78,27 @@ def _markdown_of(
         if alert.delivery_id is not None:
             by_delivery[alert.delivery_id].append(alert)
     with_markdown = session.scalars(
-        select(Delivery.id).where(
-            Delivery.id.in_(by_delivery), Delivery.format == IntegrationType.PROMETHEUS.value
-        )
+        select(Delivery.id).where(Delivery.id.in_(by_delivery), Delivery.format.in_(_WITH_MARKDOWN))
     ).all()
     found: dict[int, str] = {}
     for delivery_id in with_markdown:
-        body, received_at = session.execute(
-            select(Delivery.body, Delivery.received_at).where(Delivery.id == delivery_id)
+        delivery = session.execute(
+            select(Delivery.body, Delivery.format, Delivery.received_at).where(
+                Delivery.id == delivery_id
+            )
         ).one()
-        value = _parsed(body, reading=reading)
+        body_format, value = format_named(delivery.format), _parsed(delivery.body, reading=reading)
         for alert in by_delivery[delivery_id]:
-            markdown = _markdown(value, alert.item_index, now=received_at)
-            if markdown is not None:
-                found[alert.id] = markdown
+            with suppress(UnreadableBody, MissingAttributes, NoValidItem):
+                item = body_format.only_item(value, alert.item_index)
+                parsed = body_format.parse(item, now=delivery.received_at, reading=reading)
+                markdown = next((each.markdown for each in parsed.alerts), None)
+                if markdown is not None:
+                    found[alert.id] = markdown
     return found
 
 
 def _parsed(body: bytes | None, *, reading: Reading) -> object:
-    try:
+    with suppress(UnreadableBody):
         return read_json(body or b"", nesting_limit=reading.nesting_limit)
-    except UnreadableBody:
-        return None
-
-
-def _markdown(value: object, item_index: int, *, now: datetime) -> str | None:
-    try:
-        item = only_item(value, IntegrationType.PROMETHEUS, item_index)
-        return prometheus.parse(item, now=now).alerts[0].markdown
-    except (UnreadableBody, MissingAttributes, NoValidItem):
-        return None
+    return None

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.names import LONGEST_NAME, as_segment
 from domain.alerts.deliveries.log import outcome_of
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.base import Format, IntegrationType
+from domain.alerts.formats.registry import type_named
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_mapping
 from domain.database.paging import Listed, ListPart, fetch_part
 from domain.errors import InvalidError, NotFoundError
@@ -19,19 +20,11 @@ from domain.randomness import random_hex
 from domain.text_links import is_web_url
 from models import Delivery, Integration, Project
 
-#: The API URL of a Prometheus integration that was given none. The URL is stored and never called.
-PLACEHOLDER_API_URL = "http://prometheus.example.com"
-
 #: In characters.
 LONGEST_URL = 2000
 #: In minutes, after which open alerts without a report are resolved. Senders repeat every few
 #: minutes to hours.
 SHORTEST_SILENCE, LONGEST_SILENCE = 5, 90 * 24 * 60
-_USUAL_URLS = {IntegrationType.PROMETHEUS: PLACEHOLDER_API_URL}
-#: The error for a missing or malformed URL, by the types that need one.
-_URL_REQUIRED = {
-    IntegrationType.EXTERNAL: "The URL of the on-call tool starts with https:// or http://.",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +99,14 @@ class IntegrationView:
     @property
     def receives(self) -> bool:
         """Whether senders can post to it, so that it has a URL, keys and deliveries."""
-        return self.type is not IntegrationType.EXTERNAL
+        return self.type.receives
 
     @property
-    def type_label(self) -> str:
-        """The label of the type."""
-        return self.type.label
+    def format(self) -> Format:
+        """The format of what it receives; raise NotFoundError if that is nothing."""
+        if isinstance(self.type, Format):
+            return self.type
+        raise NotFoundError("A link to an on-call tool does not receive alerts.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +122,7 @@ class IntegrationContext:
 
 def create_integration(
     context: IntegrationContext,
-    integration_type: IntegrationType,
+    kind: IntegrationType,
     details: IntegrationDetails,
     *,
     session: Session,
@@ -139,22 +134,22 @@ def create_integration(
     Raise InvalidError naming the field.
     """
     others = _locked(context.project_id, session=session)
-    same = [other for other in others if other.type == integration_type]
+    same = [other for other in others if other.type == kind.name]
     if same and not context.allows_several:
-        message = f"This instance's tier allows one {integration_type.label} in a project."
+        message = f"This instance's tier allows one {kind.label} in a project."
         raise InvalidError(message, field="type")
-    name = _checked_name(details.name, integration_type, is_first=not same)
-    _check(integration_type, details, [other for other in others if other.active])
+    name = _checked_name(details.name, kind, is_first=not same)
+    _check(kind, details, [other for other in others if other.active])
     key = keyring.issue(CredentialType.INTEGRATION_KEY)
     integration = Integration(
         project_id=context.project_id,
-        type=integration_type.value,
+        type=kind.name,
         name=name,
         active=details.active,
         endpoint_identifier=random_hex(8),
         key_digest=key.digest,
         key_ciphertext=keyring.encrypt(key.clear),
-        api_url=_stored_url(integration_type, details.api_url),
+        api_url=_stored_url(kind, details.api_url),
         resolve_after_minutes=details.resolve_after_minutes,
         created_at=now,
     )
@@ -181,13 +176,13 @@ def change_integration(
         resolve_after_minutes=integration.resolve_after_minutes,
     )
     details, others = edit.of(present), list(by_id.values())
-    integration_type = IntegrationType(integration.type)
-    is_alone = not any(other.type == integration_type for other in others)
-    name = _checked_name(details.name, integration_type, is_first=is_alone)
-    _check(integration_type, details, [other for other in others if other.active])
+    kind = type_named(integration.type)
+    is_alone = not any(other.type == kind.name for other in others)
+    name = _checked_name(details.name, kind, is_first=is_alone)
+    _check(kind, details, [other for other in others if other.active])
     integration.name = name
     integration.active = details.active
-    integration.api_url = _stored_url(integration_type, details.api_url)
+    integration.api_url = _stored_url(kind, details.api_url)
     integration.resolve_after_minutes = details.resolve_after_minutes
 
 
@@ -196,7 +191,7 @@ def needs_name(integration: IntegrationView, *, session: Session) -> bool:
     same = [
         each.id
         for each in _integrations(integration.project_id, session=session)
-        if each.type == integration.type
+        if each.type == integration.type.name
     ]
     return len(same) > 1
 
@@ -207,7 +202,7 @@ def types_of(project_id: int, *, session: Session) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.type for each in found))
 
 
-def _checked_name(name: str, integration_type: IntegrationType, *, is_first: bool) -> str:
+def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
     clean = name.strip()
     if len(clean) > LONGEST_NAME:
         message = f"A name may have at most {LONGEST_NAME} characters."
@@ -218,25 +213,25 @@ def _checked_name(name: str, integration_type: IntegrationType, *, is_first: boo
     if clean:
         return clean
     if not is_first:
-        message = f"Enter a name: there is another {integration_type.label} in this project."
+        message = f"Enter a name: there is another {kind.label} in this project."
         raise InvalidError(message, field="name")
-    return integration_type.label
+    return kind.label
 
 
 def _check(
-    integration_type: IntegrationType, details: IntegrationDetails, active_others: list[Integration]
+    kind: IntegrationType, details: IntegrationDetails, active_others: list[Integration]
 ) -> None:
-    _check_url(integration_type, details.api_url)
+    _check_url(kind, details.api_url)
     _check_silence(details.resolve_after_minutes)
     if not details.active:
         return
-    if integration_type is IntegrationType.EXTERNAL and active_others:
+    if kind.takes_over and active_others:
         message = (
             "No other integration can be active while the link to an on-call tool is: "
             f"turn off “{active_others[0].name}” first."
         )
         raise InvalidError(message, field="active")
-    if any(other.type == IntegrationType.EXTERNAL for other in active_others):
+    if any(type_named(other.type).takes_over for other in active_others):
         message = "The link to an external on-call tool is active; turn it off first."
         raise InvalidError(message, field="active")
 
@@ -247,18 +242,18 @@ def _check_silence(minutes: int | None) -> None:
         raise InvalidError(message, field="resolve_after_minutes")
 
 
-def _stored_url(integration_type: IntegrationType, url: str | None) -> str | None:
-    return url or _USUAL_URLS.get(integration_type)
+def _stored_url(kind: IntegrationType, url: str | None) -> str | None:
+    return url or (kind.api_url.usual if kind.api_url else None)
 
 
-def _check_url(integration_type: IntegrationType, url: str | None) -> None:
+def _check_url(kind: IntegrationType, url: str | None) -> None:
     if len(url or "") > LONGEST_URL:
         message = f"A URL may have at most {LONGEST_URL} characters."
         raise InvalidError(message, field="api_url")
     if is_web_url(url):
         return
-    if integration_type in _URL_REQUIRED:
-        raise InvalidError(_URL_REQUIRED[integration_type], field="api_url")
+    if kind.api_url and kind.api_url.refusal:
+        raise InvalidError(kind.api_url.refusal, field="api_url")
     if url:
         message = "A URL starts with https:// or http:// and names a host."
         raise InvalidError(message, field="api_url")
@@ -340,7 +335,7 @@ def _view(row: Row[*tuple[Any, ...]], context: IntegrationContext) -> Integratio
         id=integration.id,
         project_id=integration.project_id,
         name=integration.name,
-        type=IntegrationType(integration.type),
+        type=type_named(integration.type),
         active=integration.active,
         endpoint_identifier=integration.endpoint_identifier,
         url=_receiving_url(integration, context),

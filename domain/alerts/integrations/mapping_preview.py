@@ -8,11 +8,11 @@ from http import HTTPStatus
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.registry import format_named
 from domain.alerts.integrations.resolving import never_resolves, resolves_seldom
 from domain.alerts.integrations.samples import MappingDraft
-from domain.alerts.integrations.test_alerts import ExplainedAlert, explain
-from domain.alerts.reading.formats import Reading, read_body, read_payload
+from domain.alerts.integrations.trials import ExplainedAlert, explain
 from domain.alerts.reading.incoming import (
     InvalidEvent,
     NoValidItem,
@@ -80,14 +80,12 @@ class MappingPreview:
         return sum(each.present != each.proposed for each in self.comparisons)
 
 
-def preview_on_sample(draft: MappingDraft, *, now: datetime, reading: Reading) -> SamplePreview:
+def preview_on_sample(
+    draft: MappingDraft, body_format: Format, *, now: datetime, reading: Reading
+) -> SamplePreview:
     """Return the alert that the draft reads from its own sample."""
-    parsed = read_payload(
-        draft.sample.payload,
-        IntegrationType.HTTP,
-        now=now,
-        reading=reading,
-        mapping=draft.mapping,
+    parsed = body_format.parse(
+        draft.sample.payload, now=now, reading=reading, mapping=draft.mapping
     )
     alert = next(iter(parsed.alerts), None)
     payload, flag = draft.sample.payload, reading.automatic_fingerprint
@@ -166,12 +164,8 @@ def _reread(
 def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> ParsedBody | None:
     """Return the alerts of a delivery, or None if a limit that was lowered now refuses it."""
     try:
-        return read_body(
-            delivery.body or b"",
-            IntegrationType.HTTP,
-            now=delivery.received_at,
-            reading=reading,
-            mapping=mapping,
+        return format_named(delivery.format).read(
+            delivery.body or b"", now=delivery.received_at, reading=reading, mapping=mapping
         )
     except (UnreadableBody, NoValidItem, InvalidEvent):
         return None

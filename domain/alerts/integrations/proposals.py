@@ -1,11 +1,11 @@
 """Proposes type and mapping for a payload: of a known tool, or guessed by the names of its keys."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.integrations.presets import PRESETS
-from domain.alerts.integrations.tool_preset import Preset
+from domain.alerts.formats.base import Format, Tool
+from domain.alerts.formats.registry import FORMATS
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import UNMAPPED, AlertField, FieldMapping, values_of
 from domain.alerts.reading.mapping_rules import Condition, MappingRules, Operator, as_word
@@ -54,6 +54,11 @@ _FIRING = frozenset(
     )
 )
 
+#: What is known by its format comes before what is known by a mapping.
+_TOOLS: Sequence[tuple[Format, Tool]] = tuple(
+    (each, tool) for each in sorted(FORMATS, key=attrgetter("has_mapping")) for tool in each.tools
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
@@ -61,7 +66,7 @@ class Proposal:
 
     #: The tool that probably sent it; None if it is not known.
     tool: str | None
-    type: IntegrationType
+    format: Format
     mapping: FieldMapping
     #: What to set in the tool.
     hint: str = ""
@@ -69,15 +74,12 @@ class Proposal:
 
 def propose(payload: Mapping[str, object]) -> Proposal:
     """Return what is proposed for a payload."""
-    preset = find_preset(payload)
-    if preset is None:
-        return Proposal(tool=None, type=IntegrationType.HTTP, mapping=guess(payload))
-    return Proposal(tool=preset.tool, type=preset.type, mapping=preset.mapping, hint=preset.hint)
-
-
-def find_preset(payload: Mapping[str, object]) -> Preset | None:
-    """Return the first preset that knows a payload."""
-    return next((preset for preset in PRESETS if preset.knows(payload)), None)
+    for body_format, tool in _TOOLS:
+        if tool.knows(payload):
+            return Proposal(
+                tool=tool.name, format=body_format, mapping=tool.mapping, hint=tool.hint
+            )
+    return Proposal(tool=None, format=FORMATS[0], mapping=guess(payload))
 
 
 def guess(payload: Mapping[str, object]) -> FieldMapping:

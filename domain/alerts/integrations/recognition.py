@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.base import Reading
 from domain.alerts.integrations.mapping_preview import SamplePreview
 from domain.alerts.integrations.proposals import Proposal, propose
 from domain.alerts.integrations.resolving import never_resolves, resolves_seldom
 from domain.alerts.integrations.samples import FIELD_LABELS, Sample, read_sample
-from domain.alerts.integrations.test_alerts import explain
+from domain.alerts.integrations.trials import explain
 from domain.alerts.reading.body import read_json
-from domain.alerts.reading.formats import Reading, read_payload
 from domain.alerts.reading.incoming import (
     InvalidEvent,
     MissingAttributes,
@@ -69,11 +68,11 @@ def _one_alert(text: str, reading: Reading) -> str:
 def _preview(proposal: Proposal, sample: Sample, now: datetime, reading: Reading) -> SamplePreview:
     mapping, payload = proposal.mapping, sample.payload
     try:
-        parsed = read_payload(payload, proposal.type, now=now, reading=reading, mapping=mapping)
+        parsed = proposal.format.parse(payload, now=now, reading=reading, mapping=mapping)
     except (InvalidEvent, MissingAttributes, NoValidItem) as error:
         raise InvalidError(str(error), field="sample") from error
     alert = next(iter(parsed.alerts), None)
-    is_mapped = proposal.type is IntegrationType.HTTP and parsed.event is None
+    is_mapped = proposal.format.has_mapping and parsed.event is None
     flag = reading.automatic_fingerprint
     return SamplePreview(
         alert=explain(alert) if alert else None,

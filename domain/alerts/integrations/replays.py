@@ -11,8 +11,8 @@ from datetime import datetime
 from sqlalchemy import bindparam, select, text, update
 from sqlalchemy.orm import Session
 
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading.formats import Reading, read_body
+from domain.alerts.formats.base import Reading
+from domain.alerts.formats.registry import format_named
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive_within
@@ -114,9 +114,8 @@ def replay(
     Times that the sender left out are those of the first arrival. Raise ConflictError if somebody
     else has replayed it meanwhile.
     """
-    parsed = read_body(
+    parsed = format_named(delivery.format).read(
         delivery.body,
-        IntegrationType(delivery.format),
         now=refused.received_at,
         reading=reading,
         mapping=delivery.mapping,

@@ -1,7 +1,7 @@
 """Full-text search: finds the alerts that have all words of a query, or words that begin so.
 
-The words are in a GIN index on Postgres and in an FTS5 table on SQLite (migration 0006), without
-accents (migration 0016). The number of matches decides how they are listed:
+The words are in a GIN index on Postgres and in an FTS5 table on SQLite (migration 0051), without
+accents. The number of matches decides how they are listed:
 
 - Few matches are listed by their ids.
 - If there are many, the list is read in its order and each alert is checked for the words, so the

@@ -12,10 +12,9 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading import pagerduty
+from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.registry import format_named
 from domain.alerts.reading.body import LongNumber, read_json
-from domain.alerts.reading.formats import Reading
 from domain.alerts.reading.incoming import Severity, UnreadableBody
 from domain.alerts.reading.text import as_text, storable
 from models import Alert, Delivery
@@ -120,7 +119,7 @@ def _payload_labels(
         for delivery_id, body_format, body in session.execute(statement):
             payload = _read(body, reading=reading)
             for index in wanted[delivery_id]:
-                found[delivery_id, index] = _labels_in(payload, body_format, index)
+                found[delivery_id, index] = _labels_in(payload, format_named(body_format), index)
     return found
 
 
@@ -155,21 +154,11 @@ def _read(body: bytes | None, *, reading: Reading) -> object:
     return None
 
 
-def _labels_in(payload: object, body_format: str, index: int) -> Mapping[str, str]:
-    if body_format == IntegrationType.PROMETHEUS:
-        common, item = _member(payload, "commonLabels"), _item(_member(payload, "alerts"), index)
-        return {**_texts(common), **_texts(_member(item, "labels"))}
-    if isinstance(payload, dict) and pagerduty.is_event(payload):
-        return _texts(pagerduty.label_members(payload))
-    return _texts(_item(payload, index) if isinstance(payload, list) else payload)
-
-
-def _member(value: object, name: str) -> object:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _item(value: object, index: int) -> object:
-    return value[index] if isinstance(value, list) and index < len(value) else None
+def _labels_in(payload: object, body_format: Format, index: int) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for members in body_format.labels(payload, index):
+        found |= _texts(members)
+    return found
 
 
 def _texts(members: object) -> dict[str, str]:

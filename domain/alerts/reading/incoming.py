@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from domain.errors import DomainError
 
+#: The title of an alert whose sender gave it none.
+DEFAULT_TITLE = "New: Alert"
+
 
 class Severity(StrEnum):
     """The severity of an alert, the worst first."""

@@ -107,3 +107,24 @@ def _is_segment(segment: object) -> bool:
 def written(path: Path) -> str:
     """Return a path as forms carry it: a JSON array."""
     return json.dumps(list(path), ensure_ascii=False)
+
+
+def path_of(text: str) -> Path:
+    """Return the path that keys and positions with dots between them stand for."""
+    return tuple(int(part) if part.isdecimal() else part for part in text.split("."))
+
+
+def has_path(payload: object, path: Path) -> bool:
+    """Return whether a payload has a key, even if its value is null."""
+    value = payload
+    for segment in path:
+        if isinstance(value, str):
+            value = inner_object(value)
+        match value, segment:
+            case dict(), str() if segment in value:
+                value = value[segment]
+            case list(), int() if segment < len(value):
+                value = value[segment]
+            case _:
+                return False
+    return True

@@ -10,19 +10,21 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Case, Text, and_, bindparam, case, cast, exists, or_, select, update
+from sqlalchemy import Case, Exists, Text, and_, bindparam, case, cast, exists, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
-from domain.alerts.integration_type import IntegrationType
+from domain.access.features import AccessLevel
+from domain.alerts.formats.base import Format
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
+from domain.alerts.formats.registry import FORMATS, FORMATS_BY_NAME, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
 from domain.database.statements import KeptConnection, Row
 from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.keyring import CredentialType, Keyring
-from domain.projects.features import AccessLevel
 from models import FormerPath, Integration, Project
 from models.folding import fold
 
-_TYPES = {integration_type.value: integration_type for integration_type in IntegrationType}
 #: The time of last use is updated at most once in this interval, to limit writes.
 _USE_RESOLUTION = timedelta(minutes=1)
 
@@ -43,8 +45,8 @@ class OverLimitError(DomainError):
     """The rate limit is exceeded."""
 
 
-class MetricsOverLimitError(OverLimitError):
-    """The same for Prometheus integrations: Alertmanager retries after a 503, not after a 429."""
+class BusyError(OverLimitError):
+    """The same for formats whose senders try again after a 503, and not after a 429."""
 
 
 class NotJsonError(DomainError):
@@ -69,7 +71,7 @@ class Receiver:
 
     integration_id: int
     project_id: int
-    type: IntegrationType
+    format: Format
     active: bool
     #: The current key and, during its grace period, the previous one.
     keys: tuple[LiveKey, ...]
@@ -99,7 +101,18 @@ class FoundIntegration(NamedTuple):
     monitor_access_level: str
 
 
-_External = aliased(Integration)
+_TAKE_OVER = tuple(each.name for each in INTEGRATION_TYPES if each.takes_over)
+_Active = aliased(Integration)
+
+
+def is_taken_over(project_id: InstrumentedAttribute[int]) -> Exists:
+    """Return the condition that an external tool has the alerts of a project."""
+    return exists().where(
+        _Active.project_id == project_id,
+        or_(*(_Active.type == name for name in _TAKE_OVER)),
+        _Active.active.is_(True),
+    )
+
 
 INTEGRATION = select(
     Integration.id,
@@ -112,13 +125,7 @@ INTEGRATION = select(
     Integration.previous_key_last_used_at,
     Integration.key_last_used_at,
     cast(Integration.mapping, Text).label("mapping"),
-    exists()
-    .where(
-        _External.project_id == Integration.project_id,
-        _External.type == IntegrationType.EXTERNAL.value,
-        _External.active.is_(True),
-    )
-    .label("external_is_active"),
+    is_taken_over(Integration.project_id).label("external_is_active"),
     Project.archived_at.is_not(None).label("is_archived"),
     Project.monitor_access_level,
 ).join(Project, Project.id == Integration.project_id)
@@ -154,7 +161,7 @@ _FORMER_OLDEST_OF_TYPE = (
     _AT_FORMER_PATH.where(Integration.type == bindparam("type")).order_by(Integration.id).limit(1)
 )
 
-#: Of HTTP endpoints: no other type reads events.
+_TAKE_EVENTS = tuple(each.name for each in FORMATS if each.takes_events)
 _BY_KEY = INTEGRATION.where(
     or_(
         Integration.key_digest == bindparam("digest"),
@@ -163,7 +170,7 @@ _BY_KEY = INTEGRATION.where(
             Integration.previous_key_expires_at > bindparam("now"),
         ),
     ),
-    Integration.type == IntegrationType.HTTP.value,
+    or_(*(Integration.type == name for name in _TAKE_EVENTS)),
     Project.deleted_at.is_(None),
 )
 
@@ -204,13 +211,13 @@ def find_receiver(
 
 def find_oldest_receiver(
     project_path: str,
-    integration_type: IntegrationType,
+    body_format: Format,
     *,
     connection: KeptConnection,
     now: datetime,
 ) -> Receiver:
-    """Return a project's oldest receiver of a type, or raise UnknownReceiverError."""
-    parameters = {"type": integration_type.value, "path": fold(project_path)}
+    """Return a project's oldest receiver of a format, or raise UnknownReceiverError."""
+    parameters = {"type": body_format.name, "path": fold(project_path)}
     found = connection.first(_OLDEST_OF_TYPE, parameters)
     return _receiver(found or connection.first(_FORMER_OLDEST_OF_TYPE, parameters), now)
 
@@ -245,22 +252,21 @@ def find_metrics_receiver(
     project `PATH/prometheus`. At most one of the projects exists, since projects do not nest.
     """
     with suppress(UnknownReceiverError):
-        return find_oldest_receiver(
-            project_path, IntegrationType.PROMETHEUS, connection=connection, now=now
-        )
-    below = f"{project_path}/{IntegrationType.PROMETHEUS}"
-    return find_oldest_receiver(below, IntegrationType.HTTP, connection=connection, now=now)
+        return find_oldest_receiver(project_path, PROMETHEUS, connection=connection, now=now)
+    below = f"{project_path}/{PROMETHEUS.name}"
+    return find_oldest_receiver(below, HTTP, connection=connection, now=now)
 
 
 def _receiver(row: Row | None, now: datetime) -> Receiver:
     found = FoundIntegration._make(row) if row is not None else None
-    if found is None or found.type == IntegrationType.EXTERNAL:
+    body_format = FORMATS_BY_NAME.get(found.type) if found is not None else None
+    if found is None or body_format is None:
         message = "There is no alert integration at this URL."
         raise UnknownReceiverError(message)
     return Receiver(
         integration_id=found.id,
         project_id=found.project_id,
-        type=_TYPES[found.type],
+        format=body_format,
         active=found.active,
         keys=_live_keys(found, now),
         external_is_active=found.external_is_active,

@@ -33,7 +33,7 @@ class OpenAlert(NamedTuple):
     status: str
 
 
-#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0007).
+#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
 OPEN = select(Alert.id, Alert.iid, Alert.title, Alert.status).where(
     Alert.project_id + 0 == bindparam("project_id"),
     Alert.fingerprint == bindparam("fingerprint"),

@@ -19,7 +19,7 @@ class InboundDelivery:
     project_id: int
     #: None for what the service itself reports.
     integration_id: int | None
-    #: The value of an IntegrationType: http or prometheus.
+    #: The name of the format.
     format: str
     #: IP address of the client, or name of the user who sent a test alert.
     sender: str

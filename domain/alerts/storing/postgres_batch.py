@@ -35,7 +35,7 @@ _LOCK = text("SELECT last_iid FROM alert_counters WHERE project_id = :project_id
 
 #: The open alerts and, for items that may belong to a resolved alert, the latest resolved one.
 #: `project_id + 0` and the ORDER BY keep the planner from every index except those that begin with
-#: the fingerprint (migration 0007).
+#: the fingerprint (migration 0051).
 _EXISTING = text(
     """
 SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at,

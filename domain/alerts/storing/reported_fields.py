@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 
 from domain.alerts.reading.incoming import IncomingAlert
 
-#: Columns whose changes the activity shows; a trigger records them (migration 0017).
+#: Columns whose changes the activity shows; a trigger records them (migration 0051).
 SHOWN_COLUMNS = (
     "severity",
     "title",

@@ -6,7 +6,7 @@ and the occurrence as well. If two requests open the same alert at once, one of 
 and is stored as a batch instead; the number that it took stays unused.
 
 `project_id + 0` keeps the planner from every index except those that begin with the fingerprint
-(migration 0007).
+(migration 0051).
 """
 
 from collections.abc import Mapping

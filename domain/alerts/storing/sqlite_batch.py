@@ -35,7 +35,7 @@ def lock_project(project_id: int, *, connection: KeptConnection) -> None:
     """Do nothing: on SQLite the transaction that writes already excludes all others."""
 
 
-#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0007).
+#: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
 _OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
 
 

@@ -7,17 +7,17 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, ColumnExpressionArgument, and_, delete, not_, select, true
 from sqlalchemy.orm import Session
 
-from domain.database.paging import LARGEST_ID
-from domain.errors import InvalidError, InvalidValuesError, NotFoundError
-from domain.keyring import Keyring
-from domain.oauth.clients.redirect_uris import is_insecure, problems_of
-from domain.oauth.clients.secrets import renew_secret
-from domain.oauth.scopes import (
+from domain.access.scopes import (
     ADMIN_MODE,
     NOT_FOR_APPLICATIONS,
     UnknownScopeError,
     parse_scopes,
 )
+from domain.database.paging import LARGEST_ID
+from domain.errors import InvalidError, InvalidValuesError, NotFoundError
+from domain.keyring import Keyring
+from domain.oauth.clients.redirect_uris import is_insecure, problems_of
+from domain.oauth.clients.secrets import renew_secret
 from domain.randomness import random_hex
 from models import Application
 
@@ -44,6 +44,8 @@ class ApplicationView:
     omit_iss: bool
     trusted: bool
     is_instance_wide: bool
+    #: Grant types.
+    allowed_grants: tuple[str, ...]
     created_at: datetime
     last_used_at: datetime | None
     #: The metadata of a self-registered client.
@@ -80,6 +82,7 @@ def view_of(application: Application) -> ApplicationView:
         omit_iss=application.omit_iss,
         trusted=is_trusted(application),
         is_instance_wide=application.is_instance_wide,
+        allowed_grants=tuple(application.allowed_grants.split()),
         created_at=application.created_at,
         last_used_at=application.last_used_at,
         own_words=application.client_metadata,
@@ -108,6 +111,9 @@ class ApplicationDetails:
     trusted: bool | None = None
     #: Belongs to the instance and not to the user who registers it; this cannot be undone.
     is_instance_wide: bool = False
+    #: The grant types allowed to it, of those that need it. For administrators alone to choose;
+    #: None leaves them as they are.
+    allowed_grants: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +200,7 @@ def store_application(
         owner_id=owner_id,
         trusted=bool(details.trusted),
         is_instance_wide=details.is_instance_wide,
+        allowed_grants=" ".join(details.allowed_grants or ()),
         created_at=now,
         last_used_at=None,
     )
@@ -254,6 +261,8 @@ def change(
     elif _is_another(application, details, scopes):
         application.trusted = False
     application.is_instance_wide = is_instance_wide
+    if details.allowed_grants is not None:
+        application.allowed_grants = " ".join(details.allowed_grants)
     for name, value in _columns(details, scopes).items():
         setattr(application, name, value)
     return Changed(

@@ -15,13 +15,22 @@ from authlib.oauth2.rfc6749 import (
 )
 from sqlalchemy.exc import DBAPIError
 
+from domain.access.scopes import FREE, in_order
 from domain.oauth.clients import secrets as client_secrets
 from domain.oauth.clients.credential_lookup import CredentialLookup, Found, find_client
 from domain.oauth.clients.found_rows import FoundClient
 from domain.oauth.clients.secrets import is_recent_use
-from domain.oauth.context import ClientProblem, OAuthContext
+from domain.oauth.context import OAuthContext
 from domain.oauth.messages import ProtocolRequest
-from domain.oauth.scopes import FREE, in_order
+from domain.oauth.reasons import (
+    NO_SECRET,
+    NOT_ALLOWED_GRANT,
+    SECRET_OF_PUBLIC,
+    WRONG_SECRET,
+    Reason,
+    Refusal,
+    RefusedClientError,
+)
 from models import Application
 
 REFUSED = (
@@ -29,6 +38,10 @@ REFUSED = (
 )
 
 
+NOT_ALLOWED = Refusal(
+    sentence="An administrator has to allow this application the grant type.",
+    reason=NOT_ALLOWED_GRANT,
+)
 _LEAST_SCOPE = "read_user"
 
 MISSING = "client_id is missing: send it in the body, or as the user name of Basic authentication."
@@ -84,6 +97,11 @@ class Client(ClientMixin):
         registered = (self.application.client_metadata or {}).get("grant_types")
         if isinstance(registered, list) and grant_type not in registered:
             raise UnauthorizedClientError("The application is not registered for this grant type.")
+
+    def require_allowed_grant(self, grant_type: str) -> None:
+        """Raise unauthorized_client unless an administrator allows the application a grant."""
+        if grant_type not in self.application.allowed_grants.split():
+            raise RefusedClientError(NOT_ALLOWED)
 
 
 @dataclass(frozen=True)
@@ -158,7 +176,7 @@ def authenticate_with(
     client = found.clients[0]
     request.named_application_id = client.id
     if not _is_proven(found.clients, presented, context):
-        raise ClientRefusedError(was_basic=was_basic, problem=_problem_of(client, presented))
+        raise ClientRefusedError(was_basic=was_basic, reason=_reason_for(client, presented))
     return Client(client), found.credential
 
 
@@ -174,10 +192,11 @@ def find_named(request: ProtocolRequest, context: OAuthContext) -> int | None:
     return found[0].id if found else None
 
 
-def _problem_of(client: FoundClient, presented: PresentedClient) -> ClientProblem:
+def _reason_for(client: FoundClient, presented: PresentedClient) -> Reason:
+    """Return why a known client was not authenticated; the client itself is not told."""
     if presented.secret is None:
-        return ClientProblem.NO_SECRET
-    return ClientProblem.WRONG_SECRET if client.confidential else ClientProblem.SECRET_OF_PUBLIC
+        return NO_SECRET
+    return WRONG_SECRET if client.confidential else SECRET_OF_PUBLIC
 
 
 def _is_proven(
@@ -214,12 +233,12 @@ class ClientRefusedError(InvalidClientError):
     status_code = 401
 
     def __init__(
-        self, *, was_basic: bool, sentence: str = REFUSED, problem: ClientProblem | None = None
+        self, *, was_basic: bool, sentence: str = REFUSED, reason: Reason | None = None
     ) -> None:
         """Store whether the response needs a challenge, and what only the owner may know."""
         super().__init__(sentence)
         self._was_basic = was_basic
-        self.problem = problem
+        self.reason = reason
 
     def get_headers(self) -> list[tuple[str, str]]:
         """Return the headers of the response."""

@@ -68,6 +68,7 @@ _CLIENT = (
     Application.confidential,
     Application.refresh_for_devices,
     Application.require_dpop,
+    Application.allowed_grants,
     Application.client_metadata,
     Application.last_used_at,
     ApplicationSecret.id.label("secret_id"),
@@ -186,6 +187,12 @@ ASKED_REFRESH_TOKEN = CredentialLookup(
     parameter="token",
     read=FoundPair._make,
     credential_type=CredentialType.REFRESH_TOKEN,
+)
+SUBJECT_TOKEN = CredentialLookup(
+    statement=_BY_ACCESS_TOKEN,
+    parameter="subject_token",
+    read=FoundPair._make,
+    credential_type=CredentialType.ACCESS_TOKEN,
 )
 REFRESH_TOKEN = CredentialLookup(
     statement=_BY_REFRESH_TOKEN,

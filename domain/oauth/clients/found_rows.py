@@ -19,6 +19,8 @@ class FoundClient(NamedTuple):
     confidential: bool
     refresh_for_devices: bool
     require_dpop: bool
+    #: Grant types, separated by spaces.
+    allowed_grants: str
     client_metadata: dict[str, object] | None
     last_used_at: datetime | None
     secret_id: int | None

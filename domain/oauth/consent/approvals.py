@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from domain.access.scopes import in_order
 from domain.database.upsert import insert_into
 from domain.oauth.clients.applications import is_trusted
-from domain.oauth.scopes import in_order
 from models import Application, Consent
 
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, case, delete, func, or_, select, union, update
 from sqlalchemy.orm import Session
 
+from domain.access.scopes import in_order
 from domain.errors import NotFoundError
 from domain.oauth.clients.applications import TRUSTED
 from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.personal_tokens.made_by_applications import end_made_tokens
-from domain.oauth.scopes import in_order
 from models import AccessToken, Application, Authorization, Consent, User
 
 

@@ -19,8 +19,6 @@ from models import Application, PushedRequest
 
 #: RFC 9126 section 2.2, before the credential.
 PREFIX = "urn:ietf:params:oauth:request_uri:"
-#: What a request is told that was not pushed, and had to be.
-NOT_PUSHED = "Authorization requests have to be pushed first."
 #: Counted from the push, once a browser has opened it: as long as a consent page is valid.
 _OPENED_FOR = timedelta(hours=1)
 #: The parameters of an authorization request; nothing else is stored.

@@ -12,6 +12,7 @@ from functools import cache
 
 from sqlalchemy import Executable, Row, Select, bindparam, select
 
+from domain.access.scopes import grantable
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_for
@@ -22,7 +23,6 @@ from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthContext
 from domain.oauth.devices.user_codes import new_user_code, read_user_code, shown
-from domain.oauth.scopes import grantable
 from domain.randomness import random_hex
 from models import Application, Authorization, DeviceAuthorization
 

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.oauth.clients.applications import find_by_uid, is_trusted
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
+from domain.oauth.grants.registry import PARAMETERS
 from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.openid.id_tokens import Audience, InvalidHintError, read_hint
 from models import Application
@@ -38,7 +39,7 @@ class LogoutRequest:
 
 def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> LogoutRequest:
     """Check every parameter (sections 2 and 3), or raise invalid_request for a page to show."""
-    request.refuse_repeated_parameters()
+    request.refuse_repeated_parameters(PARAMETERS)
     hinted = _hinted(request.value("id_token_hint"), issuer, session)
     uid = _uid(request.value("client_id"), hinted)
     application = find_by_uid(uid, session=session) if uid else None

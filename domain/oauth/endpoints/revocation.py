@@ -86,8 +86,11 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
             )
 
     def _end(self, token: AccessToken) -> bool:
-        """Revoke a pair with its grant, which has no other valid pair (section 2.1)."""
+        """Revoke a pair with its grant, which has no other valid pair (section 2.1).
+
+        An exchanged token ends alone: the tokens that it was exchanged for go on.
+        """
         session, now, family = self._context.session, self._context.now, token.authorization_id
-        if family is None:
+        if family is None or token.is_exchanged:
             return revoke_pair(token.id, session=session, now=now)
         return revoke_family(family, session=session, now=now)

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from authlib.oauth2.rfc6749 import (
     AccessDeniedError,
     InvalidClientError,
-    InvalidGrantError,
     InvalidRequestError,
     InvalidScopeError,
     OAuth2Error,
@@ -14,12 +14,15 @@ from authlib.oauth2.rfc6749 import (
     grants,
 )
 from authlib.oidc.core.errors import RequestNotSupportedError, RequestURINotSupportedError
+from pydantic import Field
 from sqlalchemy import update
 
+from domain.access.scopes import grantable
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
 from domain.keyring import CredentialType
-from domain.oauth.client_requests import ClientRequest, TokenGrant
+from domain.oauth import pkce
+from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.applications import ApplicationView, find_by_uid, view_of
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
@@ -30,19 +33,60 @@ from domain.oauth.context import OAuthPolicy
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
+from domain.oauth.reasons import (
+    OTHER_REDIRECT_URI,
+    PROOF,
+    UNREGISTERED_REDIRECT_URI,
+    Reason,
+    Refusal,
+    RefusedGrantError,
+)
 from domain.oauth.requested_scopes import allowed_scopes
-from domain.oauth.scopes import grantable
 from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token_response
 from domain.oauth.tokens.redemption import redeem_code
 from models import Application, Authorization
 
+_ONCE = "Redeem each code once, right after the browser brings it back."
+_USED = Reason(
+    name="used_code",
+    title="Authorization code used twice",
+    advice=(
+        f"{_ONCE} A second use ends the tokens of the first one, since one of the two "
+        "may be a thief. Common causes: a reloaded callback page, or a retry after a timeout."
+    ),
+)
 #: The same for all of these, since a thief of a code must learn no more.
-UNKNOWN_CODE = "The authorization code is unknown, or was issued to another client."
-EXPIRED_CODE = "The authorization code has expired. Send the browser for a new one."
-USED_CODE = "The authorization code has already been used, and its tokens are revoked."
-LOST_CODE = "The authorization code has already been used."
-OTHER_URI = "The redirect_uri does not match the authorization request."
-OTHER_KEY = "The authorization code needs a DPoP proof with the key of dpop_jkt."
+UNKNOWN_CODE = Refusal(
+    sentence="The authorization code is unknown, or was issued to another client.",
+    reason=Reason(
+        name="unknown_code",
+        title="Unknown authorization code",
+        advice=(
+            "The code is cut off, is from another installation, or was issued to another "
+            f"client_id. {_ONCE}"
+        ),
+    ),
+)
+EXPIRED_CODE = Refusal(
+    sentence="The authorization code has expired. Send the browser for a new one.",
+    reason=Reason(
+        name="expired_code",
+        title="Expired authorization code",
+        advice=f"A code is valid for at most ten minutes. {_ONCE}",
+    ),
+)
+USED_CODE = Refusal(
+    sentence="The authorization code has already been used, and its tokens are revoked.",
+    reason=_USED,
+)
+LOST_CODE = Refusal(sentence="The authorization code has already been used.", reason=_USED)
+OTHER_URI = Refusal(
+    sentence="The redirect_uri does not match the authorization request.",
+    reason=OTHER_REDIRECT_URI,
+)
+OTHER_KEY = Refusal(
+    sentence="The authorization code needs a DPoP proof with the key of dpop_jkt.", reason=PROOF
+)
 #: Numbers have one spelling, without leading zeros.
 _SECONDS = re.compile("0|[1-9][0-9]{0,9}")
 PROMPTS = frozenset({"none", "login", "consent", "select_account"})
@@ -57,6 +101,7 @@ class UnknownRedirectUriError(InvalidRequestError):
     """The redirect URI is not registered; the error is never redirected (section 4.1.2.1)."""
 
     description = "The redirect_uri is not one of those that the application registered."
+    reason = UNREGISTERED_REDIRECT_URI
 
     def __init__(self, presented: str, application: ApplicationView) -> None:
         """Keep the presented URI, which is explained to the owner of the application."""
@@ -65,8 +110,30 @@ class UnknownRedirectUriError(InvalidRequestError):
         self.application = application
 
 
+class CodeExchange(ClientParameters):
+    """An authorization code for tokens (RFC 6749 section 4.1.3)."""
+
+    grant_type: Literal["authorization_code"]
+    code: str
+    redirect_uri: str
+    code_verifier: Annotated[str, Field(pattern=r"^[A-Za-z0-9\-._~]{43,128}$")] = Field(
+        default="", description="Of PKCE (RFC 7636); public applications need it."
+    )
+
+
 class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.AuthorizationCodeGrant):
     """Issues codes at the authorization endpoint and redeems them at the token endpoint."""
+
+    CREDENTIAL = "code"
+    REQUEST = CodeExchange
+    REASONS = tuple(each.reason for each in (UNKNOWN_CODE, EXPIRED_CODE, USED_CODE, *pkce.REFUSALS))
+    REMEDIES = (
+        (
+            "An authorization code can be used once and within ten minutes, with the same "
+            "redirect_uri and code_verifier that it was requested with."
+        ),
+    )
+    IS_REGISTRABLE = True
 
     # The authorization endpoint, section 4.1.1
 
@@ -108,7 +175,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         return redirect_uri
 
     def _check_the_rest(self) -> None:
-        self.request.refuse_repeated_parameters()
+        self.request.refuse_repeated_parameters(self.server.PARAMETERS)
         self.request.client.require_grant_type(self.GRANT_TYPE)
         if self.request.required("response_type") != "code":
             raise UnsupportedResponseTypeError("code", "The only supported response_type is code.")
@@ -204,14 +271,14 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         found = asked.get_credential(UNKNOWN_CODE)
         self._refuse_foreign_or_used(found, asked.get_client())
         if asked.request.required("redirect_uri") != found.grant_redirect_uri:
-            raise InvalidGrantError(OTHER_URI)
+            raise RefusedGrantError(OTHER_URI)
         check_verifier(asked.request.value("code_verifier"), found.grant_code_challenge)
         if found.grant_key_thumbprint not in {None, asked.key_thumbprint}:
             # Section 10 of RFC 9449.
-            raise InvalidGrantError(OTHER_KEY)
+            raise RefusedGrantError(OTHER_KEY)
         if found.user_state != ACTIVE:
             self._invalidate(found.grant_id)
-            raise InvalidGrantError(UNKNOWN_CODE)
+            raise RefusedGrantError(UNKNOWN_CODE)
         return found
 
     def _refuse_foreign_or_used(self, found: FoundGrant, client: Client) -> None:
@@ -220,15 +287,15 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             # It was stolen: the code becomes invalid for its own client as well.
             self._invalidate(found.grant_id)
             self._record(EventKind.CODE_INVALIDATED, found, client)
-            raise InvalidGrantError(UNKNOWN_CODE)
+            raise RefusedGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
             # A second redemption: one of the two was a thief (section 4.1.2).
             had_tokens = revoke_family(found.grant_id, session=context.session, now=context.now)
             self._record(EventKind.CODE_REUSED, found, client)
-            raise InvalidGrantError(USED_CODE if had_tokens else LOST_CODE)
+            raise RefusedGrantError(USED_CODE if had_tokens else LOST_CODE)
         expires_at = found.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
-            raise InvalidGrantError(EXPIRED_CODE)
+            raise RefusedGrantError(EXPIRED_CODE)
 
     def _record(self, kind: EventKind, found: FoundGrant, client: Client) -> None:
         """Record a possible theft of the code, for its user.
@@ -253,7 +320,9 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             .execution_options(synchronize_session=False)
         )
 
-    def redeem(self, asked: ClientRequest[FoundGrant], checked: FoundGrant) -> Mapping[str, object]:
+    def perform(
+        self, asked: ClientRequest[FoundGrant], checked: FoundGrant
+    ) -> Mapping[str, object]:
         """Consume the code and store the pair atomically: one of concurrent requests succeeds."""
         grant = grant_in(
             checked,
@@ -263,5 +332,5 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         )
         pair = new_pair()
         if not redeem_code(pair, grant, self._context):
-            raise InvalidGrantError(LOST_CODE)
+            raise RefusedGrantError(LOST_CODE)
         return token_response(pair, grant, self._context)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
-from authlib.oauth2.rfc6749 import AccessDeniedError, InvalidGrantError
+from authlib.oauth2.rfc6749 import AccessDeniedError
 from authlib.oauth2.rfc8628 import (
     AuthorizationPendingError,
     ExpiredTokenError,
@@ -14,18 +14,40 @@ from authlib.oauth2.rfc8628 import DeviceCodeGrant as AuthlibDeviceCodeGrant
 from sqlalchemy import and_, bindparam, case, func, true, update
 
 from domain.accounts.users import ACTIVE
-from domain.oauth.client_requests import ClientRequest, TokenGrant
+from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.credential_lookup import DEVICE_CODE
 from domain.oauth.clients.found_rows import FoundDevice, FoundGrant
+from domain.oauth.context import OAuthPolicy
+from domain.oauth.reasons import DENIED, Reason, Refusal, RefusedGrantError
 from domain.oauth.tokens.issuing import grant_in, may_refresh, new_pair, token_response
 from domain.oauth.tokens.redemption import end_device, redeem_device_code
 from models import DeviceAuthorization
 
+_USED = Reason(
+    name="used_device_code",
+    title="Device code used twice",
+    advice="Stop polling once the tokens have arrived.",
+)
+_EXPIRED = Reason(
+    name="expired_device_code",
+    title="Expired device code",
+    advice="Request a new device code and show the new user code.",
+)
 #: The same for all of these, since a thief of a code must learn no more.
-UNKNOWN_CODE = "The device code is unknown, or was issued to another client."
-REDEEMED_CODE = "The device code has already been redeemed."
-WITHDRAWN_CODE = "The approval of the device was withdrawn."
-LOST_CODE = "The device code has already been redeemed, or its approval was withdrawn."
+UNKNOWN_CODE = Refusal(
+    sentence="The device code is unknown, or was issued to another client.",
+    reason=Reason(
+        name="unknown_device_code",
+        title="Unknown device code",
+        advice="Poll with the device_code of the answer, not with the user_code.",
+    ),
+)
+REDEEMED_CODE = Refusal(sentence="The device code has already been redeemed.", reason=_USED)
+WITHDRAWN_CODE = Refusal(sentence="The approval of the device was withdrawn.", reason=DENIED)
+LOST_CODE = Refusal(
+    sentence="The device code has already been redeemed, or its approval was withdrawn.",
+    reason=_USED,
+)
 #: So long a poll may be on its way.
 _ON_THE_WAY = timedelta(seconds=1)
 _NONE = timedelta(0)
@@ -55,6 +77,20 @@ _RECORD_POLL_SOON = _RECORD_POLL.where(
 )
 
 
+class DeviceExchange(ClientParameters):
+    """A device code for tokens, asked again and again (RFC 8628 section 3.4)."""
+
+    grant_type: Literal["urn:ietf:params:oauth:grant-type:device_code"]
+    device_code: str
+
+
+class ExpiredCodeError(ExpiredTokenError):
+    """The user has not decided in time (RFC 8628 section 3.5)."""
+
+    description = "The device code has expired. Ask for a new one."
+    reason = _EXPIRED
+
+
 class ApprovedDevice(NamedTuple):
     """An approved device request with its grant."""
 
@@ -65,7 +101,16 @@ class ApprovedDevice(NamedTuple):
 class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCodeGrant):
     """Issues the tokens of a device once a user has approved its request."""
 
+    CREDENTIAL = "device code"
+    REQUEST = DeviceExchange
+    REASONS = (UNKNOWN_CODE.reason, _USED, _EXPIRED)
+    IS_REGISTRABLE = True
     LOOKUP = DEVICE_CODE
+
+    @classmethod
+    def is_offered(cls, policy: OAuthPolicy) -> bool:
+        """Return whether the instance allows devices."""
+        return policy.devices.is_offered
 
     def check(self, asked: ClientRequest[FoundDevice]) -> ApprovedDevice:
         """Check the code and the state of the request; return the approved request.
@@ -75,12 +120,12 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         """
         found = asked.get_credential(UNKNOWN_CODE)
         if found.device_application_id != asked.get_client().application.id:
-            raise InvalidGrantError(UNKNOWN_CODE)
+            raise RefusedGrantError(UNKNOWN_CODE)
         if found.device_redeemed_at is not None:
-            raise InvalidGrantError(REDEEMED_CODE)
+            raise RefusedGrantError(REDEEMED_CODE)
         self._refuse_unless_approved(found)
         if found.grant is None:
-            raise InvalidGrantError(WITHDRAWN_CODE)
+            raise RefusedGrantError(WITHDRAWN_CODE)
         return ApprovedDevice(device=found, grant=found.grant)
 
     def _refuse_unless_approved(self, found: FoundDevice) -> None:
@@ -94,7 +139,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         is_approved = found.device_approved_at is not None
         grace = timedelta(seconds=found.device_interval) + _ON_THE_WAY if is_approved else _NONE
         if found.device_expires_at + grace <= self._context.now:
-            raise ExpiredTokenError("The device code has expired. Ask for a new one.")
+            raise ExpiredCodeError
         if found.device_approved_at is None:
             self._refuse_to_wait(found)
 
@@ -121,7 +166,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         interval: int = connection.all(statement, values)[0][0]
         return interval
 
-    def redeem(
+    def perform(
         self, asked: ClientRequest[FoundDevice], checked: ApprovedDevice
     ) -> Mapping[str, object]:
         """Consume the approval and store the pair atomically: one of concurrent polls succeeds.
@@ -141,7 +186,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         if not is_active or not redeem_device_code(device_id, pair, grant, context):
             # It is over, even if the user is unlocked some day.
             end_device(device_id, context)
-            raise InvalidGrantError(LOST_CODE if is_active else UNKNOWN_CODE)
+            raise RefusedGrantError(LOST_CODE if is_active else UNKNOWN_CODE)
         issued = token_response(pair, grant, context)
         is_bound = asked.key_thumbprint is not None
         # The specification's example of this one response writes it with a capital.

@@ -6,29 +6,51 @@ client while the instance allows that.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, OAuth2Error, grants
+from authlib.oauth2.rfc6749 import InvalidScopeError, OAuth2Error, grants
 
+from domain.access.scopes import grantable, in_order
 from domain.accounts.users import UserView, authenticate_by_password_alone
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
-from domain.oauth.client_requests import ClientRequest, TokenGrant
+from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client, names_no_client
+from domain.oauth.context import OAuthPolicy
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import Authentication
+from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
 from domain.oauth.requested_scopes import allowed_scopes, known_scopes
-from domain.oauth.scopes import grantable, in_order
 from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_refresh
 
 #: One sentence for a wrong name, a wrong password, a locked account and one with a second factor:
 #: the response must not reveal which of them it is.
-REFUSED = (
-    "The user name or password is wrong, or this account cannot sign in with a password only. "
-    "Use a personal access token instead."
+REFUSED = Refusal(
+    sentence=(
+        "The user name or password is wrong, or this account cannot sign in with a password only. "
+        "Use a personal access token instead."
+    ),
+    reason=Reason(
+        name="wrong_password",
+        title="Wrong user name or password",
+        advice=(
+            "An account with two-factor authentication needs more than a password: use "
+            "the authorization code or device flow."
+        ),
+    ),
 )
 DEFAULT_SCOPE = "api"
 #: The members of the response: the specification's examples show no scope and no time.
 _SHOWN = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")
+
+
+class PasswordExchange(ClientParameters):
+    """A user name and a password for a token (RFC 6749 section 4.3.2)."""
+
+    grant_type: Literal["password"]
+    username: str
+    password: str
+    scope: str = ""
 
 
 class TooManyGuessesError(OAuth2Error):
@@ -58,6 +80,15 @@ class PasswordCheck:
 
 class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswordCredentialsGrant):
     """Issues an access token for the name and the password of a user."""
+
+    CREDENTIAL = "password"
+    REQUEST = PasswordExchange
+    REASONS = (REFUSED.reason,)
+
+    @classmethod
+    def is_offered(cls, policy: OAuthPolicy) -> bool:
+        """Return whether the instance allows passwords."""
+        return policy.passwords.is_offered
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:
         """Return whether the request names no client and the instance allows that."""
@@ -103,10 +134,10 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         except TooManyAttemptsError as error:
             raise TooManyGuessesError(error) from error
         if user is None:
-            raise InvalidGrantError(REFUSED)
+            raise RefusedGrantError(REFUSED)
         return user
 
-    def redeem(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, object]:
+    def perform(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, object]:
         """Issue a token; an authorization is stored only if the token can be refreshed."""
         grant = self._grant(asked, checked)
         self._record_issue(asked.client, checked)

@@ -3,34 +3,89 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
-from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidScopeError, grants
+from authlib.oauth2.rfc6749 import InvalidScopeError, grants
+from pydantic import Field
 from sqlalchemy import select
 
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
-from domain.oauth.client_requests import ClientRequest, TokenGrant
+from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import REFRESH_TOKEN
 from domain.oauth.clients.found_rows import FoundPair
 from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.pkce import check_verifier
+from domain.oauth.reasons import (
+    OTHER_REDIRECT_URI,
+    PROOF,
+    Reason,
+    Refusal,
+    RefusedGrantError,
+)
 from domain.oauth.requested_scopes import known_scopes, refuse_others
 from domain.oauth.tokens.issuing import Grant, revoke_family, token_response
 from domain.oauth.tokens.redemption import redeem_refresh_token
 from domain.oauth.tokens.refresh_replay import find_replay, replayable_pair, replayed_response
 from models import AccessToken
 
-#: The same for all of these, since a thief of a token must learn no more.
-UNKNOWN = "The refresh token is unknown, or was issued to another client."
-REVOKED = "The refresh token was revoked."
-USED = "The refresh token has already been used."
-OTHER_KEY = "The refresh token is bound to a key: send a DPoP proof."
-OTHER_URI = "The redirect_uri does not match the authorization request."
-STOLEN = (
-    "The refresh token has already been used, so all tokens of the same authorization are revoked."
+_REUSED = Reason(
+    name="reused_refresh_token",
+    title="Refresh token used twice",
+    advice=(
+        "Each refresh returns a new refresh token: store it, and let only one process or tab "
+        "refresh at a time."
+    ),
 )
+#: The same for all of these, since a thief of a token must learn no more.
+UNKNOWN = Refusal(
+    sentence="The refresh token is unknown, or was issued to another client.",
+    reason=Reason(
+        name="unknown_refresh_token",
+        title="Unknown refresh token",
+        advice=(
+            "It is cut off, was issued to another client_id, or ended long ago. Send the user "
+            "through authorization again."
+        ),
+    ),
+)
+REVOKED = Refusal(
+    sentence="The refresh token was revoked.",
+    reason=Reason(
+        name="revoked_refresh_token",
+        title="Revoked refresh token",
+        advice=(
+            "The user or an administrator ended the access. Send the user through authorization."
+        ),
+    ),
+)
+USED = Refusal(sentence="The refresh token has already been used.", reason=_REUSED)
+OTHER_KEY = Refusal(
+    sentence="The refresh token is bound to a key: send a DPoP proof.", reason=PROOF
+)
+OTHER_URI = Refusal(
+    sentence="The redirect_uri does not match the authorization request.",
+    reason=OTHER_REDIRECT_URI,
+)
+STOLEN = Refusal(
+    sentence=(
+        "The refresh token has already been used, so all tokens of the same authorization are "
+        "revoked."
+    ),
+    reason=_REUSED,
+)
+
+
+class Refresh(ClientParameters):
+    """A refresh token for new tokens (RFC 6749 section 6)."""
+
+    grant_type: Literal["refresh_token"]
+    refresh_token: str
+    scope: str = Field(default="", description="Narrower than before.")
+    redirect_uri: str = Field(default="", description="If given, the one of the authorization.")
+    code_verifier: str = Field(default="", description="If given, the one of the authorization.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +102,17 @@ class RefreshCheck:
 class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshTokenGrant):
     """Replaces a pair by a new one; the old one is revoked at once."""
 
+    CREDENTIAL = "refresh token"
+    REQUEST = Refresh
+    REASONS = (UNKNOWN.reason, REVOKED.reason, USED.reason)
+    REMEDIES = (
+        (
+            "A refresh token can be used once. For a few seconds (REFRESH_REPLAY_SECONDS) it "
+            "gives the same new tokens again; after that, reuse by a public application "
+            "revokes everything from that authorization."
+        ),
+    )
+    IS_REGISTRABLE = True
     LOOKUP = REFRESH_TOKEN
 
     def check(self, asked: ClientRequest[FoundPair]) -> RefreshCheck:
@@ -54,14 +120,14 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         found, client = asked.get_credential(UNKNOWN), asked.get_client()
         is_own = found.token_application_id == client.application.id
         if not is_own or found.user_state != ACTIVE:
-            raise InvalidGrantError(UNKNOWN)
+            raise RefusedGrantError(UNKNOWN)
         if found.token_revoked_at is not None:
             self._refuse_reuse(found, asked)
         self._check_key(found, asked)
         self._check_against_grant(found, asked.request)
         granted, auth_time = found.grant_scopes, found.grant_auth_time
         if granted is None or auth_time is None:  # there is no grant that could go on
-            raise InvalidGrantError(UNKNOWN)
+            raise RefusedGrantError(UNKNOWN)
         scopes = self._narrowed_scope(asked.request.value("scope"), granted)
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
@@ -79,8 +145,8 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             revoke_family(family, session=context.session, now=context.now)
         self._record_reuse(found, client)
         if found.token_refreshed_at is None:
-            raise InvalidGrantError(REVOKED)
-        raise InvalidGrantError(STOLEN if family is not None else USED)
+            raise RefusedGrantError(REVOKED)
+        raise RefusedGrantError(STOLEN if family is not None else USED)
 
     def _record_reuse(self, found: FoundPair, client: Client) -> None:
         """Record a possible theft; ordinary refreshes are not recorded."""
@@ -102,13 +168,13 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         bound_to, proved = found.token_key_thumbprint, asked.key_thumbprint
         may_change = asked.get_client().application.confidential and proved is not None
         if bound_to is not None and bound_to != proved and not may_change:
-            raise InvalidGrantError(OTHER_KEY)
+            raise RefusedGrantError(OTHER_KEY)
 
     def _check_against_grant(self, found: FoundPair, request: ProtocolRequest) -> None:
         """Check optional parameters against the original authorization."""
         redirect_uri = request.value("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
-            raise InvalidGrantError(OTHER_URI)
+            raise RefusedGrantError(OTHER_URI)
         verifier = request.value("code_verifier")
         if verifier is not None:
             check_verifier(verifier, found.grant_code_challenge)
@@ -125,7 +191,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         refuse_others(scopes, granted.split(), "The user has not granted the scope")
         return " ".join(scopes)
 
-    def redeem(
+    def perform(
         self, asked: ClientRequest[FoundPair], checked: RefreshCheck
     ) -> Mapping[str, object]:
         """Replace the old pair by a new one: one of concurrent refreshes succeeds.
@@ -143,7 +209,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         replay = find_replay(presented, refreshed_at, context)
         if replay is None or replay.token.key_thumbprint != asked.key_thumbprint:
             self._record_reuse(found, asked.get_client())
-            raise InvalidGrantError(USED if refreshed_at else REVOKED)
+            raise RefusedGrantError(USED if refreshed_at else REVOKED)
         is_asked = asked.request.value("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
             # A replay must not widen the scope that was asked for.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, select, update
+from sqlalchemy import Select, not_, select, update
 from sqlalchemy.orm import Session
 
 from domain.errors import ForbiddenError
@@ -32,6 +32,7 @@ def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuth
 
     Raises ForbiddenError for a bearer that has no authorization which could end.
     """
+    _refuse_exchanged(bearer, session=session)
     if bearer.authorization_id is not None:
         return get_parent_authorization(
             bearer.authorization_id, bearer.key_thumbprint, session=session
@@ -56,7 +57,11 @@ def get_parent_authorization(
     )
     pair = session.execute(
         select(AccessToken.expires_at, AccessToken.refresh_digest)
-        .where(AccessToken.authorization_id == authorization_id, AccessToken.revoked_at.is_(None))
+        .where(
+            AccessToken.authorization_id == authorization_id,
+            AccessToken.revoked_at.is_(None),
+            not_(AccessToken.is_exchanged),
+        )
         .order_by(AccessToken.id.desc())
         .limit(1)
     ).first()
@@ -73,11 +78,20 @@ def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None
     """Raise ForbiddenError if an application rotates a token that it has not created."""
     if bearer.personal_token_id is not None and bearer.authorization_id is None:
         return
+    _refuse_exchanged(bearer, session=session)
     made_by = session.scalar(
         select(PersonalAccessToken.authorization_id).where(PersonalAccessToken.id == token_id)
     )
     if made_by is None or made_by != bearer.authorization_id:
         message = "An application can only rotate access tokens that it created."
+        raise ForbiddenError(message)
+
+
+def _refuse_exchanged(bearer: Bearer, *, session: Session) -> None:
+    """Raise ForbiddenError for an exchanged token: what it creates would outlive it."""
+    asked = select(AccessToken.is_exchanged).where(AccessToken.id == bearer.access_token_id)
+    if bearer.access_token_id is not None and session.scalar(asked):
+        message = "An exchanged token cannot create or rotate access tokens."
         raise ForbiddenError(message)
 
 

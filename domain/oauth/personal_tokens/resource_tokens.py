@@ -7,7 +7,8 @@ from typing import Unpack
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
+from domain.access.scopes import ScopeView
 from domain.database.paging import LARGEST_ID
 from domain.errors import ForbiddenError, NotFoundError
 from domain.keyring import Keyring
@@ -27,7 +28,6 @@ from domain.oauth.personal_tokens.tokens import (
     revoke_token,
     rotate_token,
 )
-from domain.oauth.scopes import ScopeView
 from domain.projects.bots import bot_roles, make_bot
 from domain.projects.members import check_gift, lock_members
 from domain.projects.views import Namespace, Viewer

@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from domain.access.scopes import FOR_ADMINISTRATORS, SCOPES, UnknownScopeError, parse_scopes
 from domain.database.paging import LARGEST_ID
 from domain.errors import DomainError, InvalidError, NotFoundError
 from domain.keyring import CredentialType, Keyring
@@ -15,7 +16,6 @@ from domain.oauth.personal_tokens.made_by_applications import (
     ParentAuthorization,
     get_parent_authorization,
 )
-from domain.oauth.scopes import FOR_ADMINISTRATORS, SCOPES, UnknownScopeError, parse_scopes
 from domain.projects.bots import remove_idle_bot
 from models import PersonalAccessToken, User
 

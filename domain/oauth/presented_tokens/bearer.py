@@ -9,12 +9,12 @@ from typing import NamedTuple
 from sqlalchemy import Update, bindparam, select, type_coerce, update
 from sqlalchemy.exc import DBAPIError
 
+from domain.access.scopes import ADMIN_MODE, SUDO
 from domain.accounts.profiles import PROFILE, Profile, profile_in
 from domain.accounts.users import ACTIVE, BOT
 from domain.database.statements import KeptConnection, Row
 from domain.errors import ForbiddenError
 from domain.keyring import CredentialType, Keyring
-from domain.oauth.scopes import ADMIN_MODE, SUDO
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 from models.base import NEVER, UTCDateTime
 

@@ -24,7 +24,6 @@ from domain.database.upsert import insert_for
 from domain.encryption.key_strength import RefusedKeyError, check_jwk
 from domain.keyring import Keyring
 from domain.oauth.context import OAuthContext
-from domain.oauth.messages import ProtocolRequest
 from models import SeenProof
 
 #: Section 5.1: asymmetric ones only. RFC 9864 has replaced EdDSA by Ed25519.
@@ -91,12 +90,6 @@ class Proof:
     #: RFC 7638, of the key that signed it.
     thumbprint: str
     jti: str
-
-
-def find_proof(request: ProtocolRequest, target: ProofTarget, *, now: datetime) -> Proof | None:
-    """Return the proof of a request, or None; raise InvalidProofError for an invalid one."""
-    text = request.header("DPoP")
-    return None if text is None else check_proof(text, target, now=now)
 
 
 def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:

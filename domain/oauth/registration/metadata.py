@@ -6,7 +6,7 @@ section wants. Addresses are kept and shown, and never opened from here.
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,18 +14,15 @@ from urllib.parse import urlsplit
 
 from authlib.oauth2.rfc7591 import InvalidClientMetadataError, InvalidRedirectURIError
 
+from domain.access.scopes import ADMIN_MODE
 from domain.errors import InvalidError
 from domain.oauth.clients.applications import ApplicationDetails, check_details
 from domain.oauth.clients.authentication import Method
 from domain.oauth.clients.redirect_uris import LONGEST_URI
-from domain.oauth.grants.device_code import DeviceCodeGrant
-from domain.oauth.scopes import ADMIN_MODE
 
 #: The scopes of a client that names none: enough for sign-in.
 DEFAULT_SCOPES = "read_user openid profile email"
 UNNAMED = "Application without a name"
-#: The password grant is only for clients that a user registered.
-GRANT_TYPES = ("authorization_code", "refresh_token", DeviceCodeGrant.GRANT_TYPE)
 _LONGEST_NAME = 100
 _LONGEST_TEXT = 255
 _MOST_VALUES = 50
@@ -43,16 +40,19 @@ class ClientMetadata:
 
 
 def read_metadata(
-    body: Mapping[str, object], *, has_devices: bool, require_https: bool
+    body: Mapping[str, object], *, offered: Sequence[str], require_https: bool
 ) -> ClientMetadata:
-    """Check client metadata, or raise one of the errors of section 3.2.2."""
+    """Check client metadata, or raise one of the errors of section 3.2.2.
+
+    `offered` are the grant types that clients can register for.
+    """
     said = {
         name: read(name, body[name])
         for name, read in _READERS.items()
         if body.get(name) is not None  # null is the same as nothing (RFC 7592 section 2.2)
     }
     method = _method(said.get("token_endpoint_auth_method", Method.BASIC.value))
-    grant_types = _grant_types(said.get("grant_types"), has_devices=has_devices)
+    grant_types = _grant_types(said.get("grant_types"), offered)
     own_words = {
         **{name: said[name] for name in _KEPT_AS_SAID if name in said},
         "token_endpoint_auth_method": method.value,
@@ -101,15 +101,13 @@ def _method(text: str) -> Method:
         ) from None
 
 
-def _grant_types(asked: list[str] | None, *, has_devices: bool) -> list[str]:
+def _grant_types(asked: list[str] | None, offered: Sequence[str]) -> list[str]:
     """Return the supported ones of the requested grant types.
 
     The server may leave out what it does not have (section 2); the answer tells the client.
     """
     wanted = set(asked or ["authorization_code"]) | {"refresh_token"}
-    if not has_devices:
-        wanted.discard(DeviceCodeGrant.GRANT_TYPE)
-    found = [name for name in GRANT_TYPES if name in wanted]
+    found = [name for name in offered if name in wanted]
     if found == ["refresh_token"]:
         raise InvalidClientMetadataError("None of the grant_types is available to this client.")
     return found

@@ -16,6 +16,7 @@ from domain.oauth.clients import applications
 from domain.oauth.clients.authentication import Method
 from domain.oauth.clients.secrets import is_live, renew_secret
 from domain.oauth.context import OAuthContext
+from domain.oauth.grants.registry import registrable_grant_types
 from domain.oauth.messages import NO_STORE, OAuthResponse
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from domain.oauth.registration.metadata import ClientMetadata, read_metadata
@@ -59,7 +60,7 @@ def _read(body: Mapping[str, object], context: OAuthContext) -> ClientMetadata:
     policy = context.policy
     return read_metadata(
         body,
-        has_devices=policy.devices.is_offered,
+        offered=registrable_grant_types(policy),
         require_https=policy.require_https_redirect_uris,
     )
 

@@ -13,9 +13,14 @@ from sqlalchemy.orm import Session
 
 from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.context import OAuthContext, RefusedRequest
-from domain.oauth.setting_up.refusal_reasons import RefusalReason, text_of
+from domain.oauth.grants.registry import GRANTS
+from domain.oauth.reasons import OTHER, SHARED
 from models import TokenRefusal
 
+#: Every reason by its stored name.
+REASONS = {
+    each.name: each for each in (*SHARED, *(reason for grant in GRANTS for reason in grant.REASONS))
+}
 #: Of each application and reason.
 KEPT = 10
 #: After it nobody looks for the cause any more.
@@ -78,11 +83,11 @@ class RefusalView:
         return device_in_words(self.user_agent)
 
 
-def store_refusal(refused: RefusedRequest, reason: RefusalReason, *, context: OAuthContext) -> int:
+def store_refusal(refused: RefusedRequest, *, context: OAuthContext) -> int:
     """Insert a refused request, remove the oldest of its reason, and return its id."""
     values = {
         "application_id": refused.application_id,
-        "reason": reason.value,
+        "reason": refused.reason.name,
         "request": refused.request,
         "error": refused.error,
         "description": refused.description,
@@ -93,7 +98,7 @@ def store_refusal(refused: RefusedRequest, reason: RefusalReason, *, context: OA
         "skipped": 0,
     }
     row_id: int = next(iter(context.run(_INSERT, values)))[0]
-    same = {"of_application": refused.application_id, "of_reason": reason.value}
+    same = {"of_application": refused.application_id, "of_reason": refused.reason.name}
     context.run(_TRIM, same)
     return row_id
 
@@ -126,12 +131,12 @@ def count_refusals(application_id: int, *, session: Session) -> int:
 
 
 def _view(row: TokenRefusal) -> RefusalView:
-    text = text_of(row.reason)
+    reason = REASONS.get(row.reason, OTHER)  # one of a newer release is just a refusal
     return RefusalView(
         id=row.id,
         reason=row.reason,
-        title=text.title,
-        advice=text.advice,
+        title=reason.title,
+        advice=reason.advice,
         request=row.request,
         error=row.error,
         description=row.description,

@@ -1,7 +1,7 @@
 """Issues and revokes pairs of access and refresh tokens."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
@@ -36,6 +36,10 @@ class Grant:
     authentication: Authentication | None = None
     #: As the pair had it that this one replaces.
     keeps_admin_mode: bool = False
+    #: An access token was exchanged for it.
+    is_exchanged: bool = False
+    #: Of the access token; None for that of the policy.
+    lifetime: timedelta | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +88,12 @@ def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[st
         "refresh_digest": digest(pair.refresh) if pair.refresh else None,
         "scopes": grant.scopes,
         "created_at": context.now,
-        "expires_at": context.now + context.policy.access_token_lifetime,
+        "expires_at": context.now + (grant.lifetime or context.policy.access_token_lifetime),
         "address": source.address,
         "user_agent": (source.user_agent or "")[:255] or None,
         "key_thumbprint": grant.key_thumbprint,
         "keeps_admin_mode": grant.keeps_admin_mode,
+        "is_exchanged": grant.is_exchanged,
     }
 
 
@@ -104,10 +109,11 @@ def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict
 
     `expires_in` is in seconds, `created_at` in seconds since the epoch.
     """
+    lifetime = grant.lifetime or context.policy.access_token_lifetime
     return {
         "access_token": pair.access,
         "token_type": token_type_of(grant.key_thumbprint),
-        "expires_in": int(context.policy.access_token_lifetime.total_seconds()),
+        "expires_in": int(lifetime.total_seconds()),
         **({"refresh_token": pair.refresh} if pair.refresh else {}),
         "scope": grant.scopes,
         "created_at": int(context.now.timestamp()),

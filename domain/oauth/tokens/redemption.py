@@ -26,6 +26,7 @@ _COLUMNS = (
     "user_agent",
     "key_thumbprint",
     "keeps_admin_mode",
+    "is_exchanged",
 )
 _NOW = bindparam("spent_at", type_=AccessToken.created_at.type)
 _STORE = insert(AccessToken)
@@ -49,6 +50,17 @@ _CONSUME_PAIR = (
     )
     .values(revoked_at=_NOW, refreshed_at=_NOW)
     .returning(AccessToken.id)
+)
+_USE_SUBJECT = (
+    update(AccessToken)
+    .where(
+        AccessToken.id == bindparam("spent_token"),
+        AccessToken.revoked_at.is_(None),
+        exists(select(_FAMILY.c.id)),
+    )
+    .values(last_used_at=_NOW)
+    .returning(AccessToken.id)
+    .execution_options(synchronize_session=False)
 )
 _CONSUME_CODE = (
     update(Authorization)
@@ -110,6 +122,15 @@ def redeem_device_code(
     """Store the pair for a device code; return whether the approval was unused."""
     spent = {"spent_grant": grant.authorization_id, "spent_device": device_id}
     return _run(FOR_DEVICE_CODE, spent, pair_values(pair, grant, context), context)
+
+
+def use_subject_token(token_id: int, authorization_id: int, context: OAuthContext) -> bool:
+    """Lock a token for its exchange, in the transaction of the session; return whether it is live.
+
+    An exchange does not consume it, but counts as its use.
+    """
+    values = {"spent_token": token_id, "spent_grant": authorization_id, "spent_at": context.now}
+    return context.session.execute(_USE_SUBJECT, values).first() is not None
 
 
 def end_device(device_id: int, context: OAuthContext) -> None:

@@ -49,7 +49,7 @@ class Bindings:
 
     @property
     def has_fields(self) -> bool:
-        """Whether a variable holds what a request returned."""
+        """Return whether a variable holds what a request returned."""
         return bool(self._fields)
 
     def expanded(self, chain: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,21 +9,36 @@ from domain.releases.checker.access_logs import check_access_log, looks_like_log
 from domain.releases.checker.ci_files import check_ci_file
 from domain.releases.checker.deadline import deadline
 from domain.releases.checker.findings import Found, Report, UnreadableContentError, report
-from domain.releases.checker.graphql_documents import check_graphql
+from domain.releases.checker.graphql import check_graphql
 from domain.releases.checker.har import check_har
 from domain.releases.checker.json_documents import check_json
 from domain.releases.checker.lines import numbered_lines
-from domain.releases.checker.plain_text import check_plain_text
+from domain.releases.checker.names import names_in_text
 from domain.releases.checker.request_lists import (
     check_requests,
     looks_like_command,
     looks_like_request,
 )
+from domain.releases.checker.requests import Request, judge
 from domain.releases.checker.shell import check_shell
 from domain.releases.checker.sources import check_python, check_source
 from domain.releases.checker.tokens import Comments
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release
+
+_ADDRESS = re.compile(r"(?:https?://[^\s/\"'<>`]{1,300})?/(?:api/v4/|-/jwks)[^\s\"'<>`)]*")
+#: Lines are read up to so many characters.
+_LONGEST = 64 * 1024
+
+
+def check_plain_text(text: str) -> Iterator[Found]:
+    """Yield what changes for addresses, taken as those of GET requests, and for names."""
+    for number, line in numbered_lines(text):
+        for found in _ADDRESS.finditer(line[:_LONGEST]):
+            url = found[0].rstrip(".,;:")
+            yield from judge(Request(method="GET", url=url, line=number, has_body=False))
+        yield from names_in_text(line[:_LONGEST], number, is_client=False)
+
 
 #: The release of the last changes that are announced.
 NEWEST = max(change.removal for change in SCHEDULE)

@@ -47,7 +47,7 @@ class _Place:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The keys that lead here."""
+        """Return the keys that lead here."""
         return tuple(each for each in self._stack if each is not None)
 
     def open(self, *, is_mapping: bool, line: int) -> None:

@@ -1,11 +1,17 @@
-"""Reads the arguments of programs that send requests: curl, wget, HTTPie and glab."""
+"""Reads the arguments of programs that send requests: curl, wget, HTTPie and glab.
+
+`gitlab-runner register` with a registration token requests POST /runners.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, auto
+from itertools import pairwise
 from typing import NamedTuple
 
+from domain.releases.checker.findings import Found
 from domain.releases.checker.requests import METHODS, Request
+from domain.releases.schedule import BY_ID
 
 #: Of one command, each of which is sent the same body.
 _MOST_URLS = 20
@@ -218,3 +224,28 @@ READERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Request]]] = {
     "https": _httpie,
     "glab": _glab,
 }
+
+
+#: The program, or its image behind `docker run`.
+_PROGRAM = re.compile(r"(?:.*/)?gitlab-(?:ci-multi-)?runner(?::[\w.-]+)?")
+_OPTION = "--registration-token"
+#: Means the same behind `register` alone.
+_SHORT = re.compile(r"-r(?:=.*)?|REGISTRATION_TOKEN=.*", re.DOTALL)
+_CHANGE = BY_ID["runner-registration"]
+
+
+def is_registration_option(text: str) -> bool:
+    """Return whether a word is the option of a registration token, with or without its value."""
+    return text == _OPTION or text.startswith(f"{_OPTION}=")
+
+
+def runner_registration(words: Sequence[Word]) -> Iterator[Found]:
+    """Yield what changes for a command that registers a runner."""
+    registers = any(
+        before.text and _PROGRAM.fullmatch(before.text[-200:]) and word.text == "register"
+        for before, word in pairwise(words)
+    )
+    for word in words:
+        if is_registration_option(word.text) or (registers and _SHORT.fullmatch(word.text)):
+            yield Found(_CHANGE, word.line, f"gitlab-runner register with {_OPTION}")
+            return

@@ -58,7 +58,7 @@ class Finding:
 
     @property
     def certainty(self) -> Certainty:
-        """Whether this surely breaks.
+        """Return whether this surely breaks.
 
         It is only possible if a name was met and not its call, if what decides is known when the
         program runs, and if only some of such requests fail or mean something else.

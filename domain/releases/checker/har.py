@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from domain.releases.checker.deadline import paced
 from domain.releases.checker.findings import Found, UnreadableContentError
-from domain.releases.checker.graphql_requests import check_graphql_request
+from domain.releases.checker.graphql import check_graphql_request
 from domain.releases.checker.json_events import Json, read_json
 from domain.releases.checker.rates import Rates
 from domain.releases.checker.requests import Request, judge

@@ -11,7 +11,7 @@ from typing import Any
 
 from domain.releases.checker.deadline import go_on, paced
 from domain.releases.checker.findings import Found
-from domain.releases.checker.graphql_requests import check_graphql_request
+from domain.releases.checker.graphql import check_graphql_request
 from domain.releases.checker.json_events import Json, read_json
 from domain.releases.checker.names import names_in_text
 from domain.releases.checker.request_lists import looks_like_command

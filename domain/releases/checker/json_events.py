@@ -33,12 +33,12 @@ class Json(NamedTuple):
 
     @property
     def items(self) -> list["Json"]:
-        """The items of a list; of anything else none."""
+        """Return the items of a list; of anything else none."""
         return self.value if isinstance(self.value, list) else []
 
     @property
     def text(self) -> str:
-        """The value if it is a text, else an empty one."""
+        """Return the value if it is a text, else an empty one."""
         return self.value if isinstance(self.value, str) else ""
 
     def text_of(self, name: str) -> str:

@@ -9,9 +9,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from domain.releases.changes import Change, Kind
 from domain.releases.checker.findings import Found
-from domain.releases.checker.pages import is_legacy_page
 from domain.releases.checker.parameters import Known, holds
-from domain.releases.checker.routes import api_path, concerns_of, resolved
+from domain.releases.checker.routes import api_path, concerns_of, is_legacy_page, resolved
 from domain.releases.matching import Concern
 from domain.releases.schedule import BY_ID, SCHEDULE
 
@@ -43,7 +42,7 @@ class Request:
 
     @property
     def parts(self) -> SplitResult:
-        """The parts of the URL; all are empty if it is none."""
+        """Return the parts of the URL; all are empty if it is none."""
         try:
             return urlsplit(resolved(self.url))
         except ValueError:

@@ -1,17 +1,19 @@
-"""Reads commands of a shell: requests of curl, wget, HTTPie and glab, and variables."""
+"""Reads commands of a shell: requests of curl, wget, HTTPie and glab, and variables.
+
+Of a pipe to jq, as in `curl … | jq '.assets.links[].external'`, also the fields that it reads.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from domain.releases.checker.command_lines import READERS, Word
+from domain.releases.checker.command_lines import READERS, Word, runner_registration
 from domain.releases.checker.deadline import paced
-from domain.releases.checker.filters import FILTERS, fields_read
 from domain.releases.checker.findings import Found
-from domain.releases.checker.graphql_requests import check_graphql_request
+from domain.releases.checker.graphql import check_graphql_request
 from domain.releases.checker.names import names_in_text
 from domain.releases.checker.requests import Request, judge
-from domain.releases.checker.runners import runner_registration
+from domain.releases.checker.routes import api_path, concerns_of
 
 _PART = re.compile(
     r"""(?P<space>(?:[ \t\r]|\\\r?\n)++)
@@ -139,3 +141,27 @@ def _nested(words: Sequence[Word]) -> Iterator[Found]:
 def _of_readers(listed: Iterator[Command]) -> Iterator[Command]:
     """Yield the commands that send requests or read responses: a text holds no others for sure."""
     return (each for each in listed if each.words[0].text in READERS.keys() | FILTERS)
+
+
+FILTERS = frozenset({"jq", "gojq", "jaq"})
+#: `.name`, `."name"`, `["name"]`, and `{name}`.
+_READ = re.compile(r"""[.\[{,]\s*"?([A-Za-z_]\w*+)""")
+#: Longer filters are read up to here.
+_LONGEST = 64 * 1024
+
+
+def fields_read(words: Sequence[Word], sent: Sequence[Request]) -> Iterator[Found]:
+    """Yield the fields that a filter reads of the responses to requests."""
+    changing = {
+        field.rpartition(".")[2]: concern.change
+        for request in sent
+        for concern in concerns_of(api_path(request.parts.path) or "")
+        if not concern.call.methods or request.method in concern.call.methods
+        for field in concern.call.fields
+    }
+    for word in words:
+        for found in _READ.finditer(word.text[:_LONGEST]) if changing else ():
+            change = changing.get(found[1])
+            if change is not None:
+                line = word.line + word.text.count("\n", 0, found.start())
+                yield Found(change, line, f"The field {found[1]} of a response")

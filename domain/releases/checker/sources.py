@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from domain.releases.changes import Change
 from domain.releases.checker.bindings import Bindings
-from domain.releases.checker.brackets import check_closed
 from domain.releases.checker.calls import (
     Arguments,
     Call,
@@ -20,10 +19,10 @@ from domain.releases.checker.calls import (
     literal,
 )
 from domain.releases.checker.clients import request_of
-from domain.releases.checker.command_lines import Word
+from domain.releases.checker.command_lines import Word, is_registration_option, runner_registration
 from domain.releases.checker.deadline import paced
 from domain.releases.checker.findings import Found, UnreadableContentError
-from domain.releases.checker.graphql_documents import check_graphql
+from domain.releases.checker.graphql import check_graphql
 from domain.releases.checker.names import (
     DISTINCT,
     changes_named,
@@ -33,12 +32,113 @@ from domain.releases.checker.names import (
 )
 from domain.releases.checker.parameters import Known
 from domain.releases.checker.requests import METHODS, reason_of
-from domain.releases.checker.routes import API, concerns_of, segments_of
-from domain.releases.checker.runners import is_registration_option, runner_registration
-from domain.releases.checker.source_paths import legacy_page_in, path_in
+from domain.releases.checker.routes import (
+    API,
+    UNKNOWN,
+    api_path,
+    concerns_of,
+    is_legacy_page,
+    named_segments,
+    resolved,
+    segments_of,
+)
 from domain.releases.checker.tokens import NAME, SIGN, TEXT, Comments, Token, tokens
 from domain.releases.matching import Concern
 from domain.releases.schedule import BY_ID
+
+#: What stands for a value: in templates of JavaScript, Python, Ruby, shells and printf.
+_VALUE = re.compile(
+    r"\$\{(?:[^{}]|\{[^{}]*+\})*+\}|#\{[^{}]*+\}|\{[^{}/\s]*+\}|%\(\w+\)[sd]|%[sdv]|<\w+>|\$[A-Za-z_]\w*+"
+)
+_COLON_VALUE = re.compile(r"(?<=/):\w+")
+_SCHEME = re.compile(r"^https?://[^/]*+")
+_PLAIN = re.compile(r"[\w./%:?&=\x00~@+,;\[\]$-]++")
+#: Hosts of the product's own texts, whose pages are no projects.
+_PAGE = re.compile(
+    r"https?://(?!docs\.|about\.|forum\.|handbook\.)[\w.-]*gitlab[\w.:-]*(/[^\s?#\"'<>]*)"
+)
+_LONGEST = 2_000
+#: Segments of a path that are no variables, with which it is one of the API wherever it stands.
+_TELLING = 2
+
+
+def legacy_page_in(text: str) -> bool:
+    """Return whether a text is the URL of a page without `/-/`."""
+    if len(text) > _LONGEST:
+        return False
+    found = _PAGE.fullmatch(_VALUE.sub("1", text))
+    return found is not None and is_legacy_page(found[1])
+
+
+def path_in(text: str, *, is_client: bool, is_called: bool) -> tuple[str, str] | None:
+    """Return path and query of the request that a text is for, or None.
+
+    Without /api/v4 it has to stand in a client of the service, and to be handed to what sends
+    requests (`is_called`), or to be telling by itself.
+    """
+    if len(text) > _LONGEST or "\n" in text.strip():
+        return None
+    plain = _COLON_VALUE.sub(UNKNOWN, _VALUE.sub(UNKNOWN, resolved(text))).strip()
+    if not _PLAIN.fullmatch(plain):
+        return None
+    path, _, query = plain.partition("?")
+    of_api = api_path(path)
+    if of_api is None and is_client:
+        of_api = _relative(path, is_called=is_called)
+    return None if of_api is None else (of_api.partition("#")[0], query)
+
+
+def _relative(path: str, *, is_called: bool) -> str | None:
+    segments = segments_of(_SCHEME.sub("", path))
+    if segments and not segments[0].strip(UNKNOWN):
+        del segments[0]
+    if not segments:
+        return None
+    found = f"{API}/{'/'.join(segments)}"
+    return found if is_called or _is_telling(concerns_of(found)) else None
+
+
+def _is_telling(concerns: Sequence[Concern]) -> bool:
+    return any(len(named_segments(each.call)) >= _TELLING for each in concerns)
+
+
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_ENDS = frozenset(_CLOSING.values())
+
+
+def check_closed(tokens: Sequence[Token]) -> None:
+    """Raise UnreadableContentError at the first bracket or quote that nothing closes.
+
+    Texts with values that hold quotes of their own, `f"{a["b"]}"`, are more than the lexer knows:
+    a program that has some is taken for whole.
+    """
+    if any(_holds_quotes(each) for each in tokens):
+        return
+    opened: list[Token] = []
+    for token in tokens:
+        if token.is_open:
+            raise _error("a quote is not closed", token)
+        if token.kind == SIGN:
+            _take(token, opened)
+    if opened:
+        raise _error("a bracket is not closed", opened[-1])
+
+
+def _take(sign: Token, opened: list[Token]) -> None:
+    if sign.text in _CLOSING:
+        opened.append(sign)
+    elif sign.text in _ENDS and (not opened or _CLOSING[opened.pop().text] != sign.text):
+        raise _error("a bracket is closed that is not open", sign)
+
+
+def _holds_quotes(token: Token) -> bool:
+    is_template = token.kind == TEXT and token.is_template and "\n" not in token.text
+    return is_template and token.text.count("{") != token.text.count("}")
+
+
+def _error(message: str, token: Token) -> UnreadableContentError:
+    return UnreadableContentError(f"The content is not a whole program: {message}", line=token.line)
+
 
 #: The methods of functions by the last words of their names.
 _VERBS = {

@@ -1,6 +1,6 @@
 """Addresses of pages of escalations, with a policy and a route of hostile names."""
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.browser.looks import NASTY
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import Person

@@ -2,6 +2,7 @@
 
 import pytest
 
+from domain.access.roles import Role, role_named
 from domain.accounts.names import as_segment, check_path, check_username
 from domain.accounts.passwords import (
     LONGEST_PASSWORD,
@@ -10,7 +11,6 @@ from domain.accounts.passwords import (
     check_password_strength,
     hash_password,
 )
-from domain.accounts.roles import Role, role_named
 from tests.support.signing_in.password_rules import QUICK
 
 RESERVED = frozenset({"oauth", "-"})

@@ -10,9 +10,9 @@ from argon2 import PasswordHasher
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
+from domain.access.roles import Role
 from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.passwords import HashCost, check_password, hash_password
-from domain.accounts.roles import Role
 from domain.accounts.users import NewUser, SignInAttempt, authenticate, create_user
 from domain.keyring import Keyring
 from domain.projects.bots import make_bot

@@ -9,8 +9,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from domain.database.paging import Listed, fetch_part
 from domain.errors import QueryError
-from web.api.schemas.base import PagedQuery
-from web.api.schemas.reading import read_query
+from domain.types.base import PagedQuery
+from domain.types.reading import read_query
 
 
 class Base(DeclarativeBase):

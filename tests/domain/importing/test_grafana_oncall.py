@@ -13,7 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.errors import InvalidError
 from domain.importing.files import Document, read_documents
 from domain.importing.grafana_oncall import read_grafana_oncall
@@ -72,8 +73,8 @@ def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) ->
     assert "does not receive alerts" in found["integration", "Mail"]
     assert "webhooks to the project" in found["webhooks", "1 of them"]
     assert [(each.name, each.type) for each in plan.integrations] == [
-        ("Alertmanager", IntegrationType.PROMETHEUS),
-        ("Deploys", IntegrationType.HTTP),
+        ("Alertmanager", PROMETHEUS),
+        ("Deploys", HTTP),
     ]
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.errors import InvalidError
 from domain.importing.files import Document, read_documents
 from domain.importing.opsgenie import read_opsgenie
@@ -84,8 +85,8 @@ def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) ->
         *("rotation", "route", "integration", "policies", "maintenance"),
     }
     assert [(each.name, each.type, each.is_active) for each in plan.integrations] == [
-        ("Shop Prometheus", IntegrationType.PROMETHEUS, True),
-        ("Deploy script", IntegrationType.HTTP, False),
+        ("Shop Prometheus", PROMETHEUS, True),
+        ("Deploy script", HTTP, False),
     ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.oauth.scopes import BY_NAME, SCOPES, UnknownScopeError, parse_scopes, views
+from domain.access.scopes import BY_NAME, SCOPES, UnknownScopeError, parse_scopes, views
 
 
 @pytest.mark.spec("A5")

@@ -4,10 +4,10 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from domain.on_call.final_schedule import Span, spans
 from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.plans import Override, Plan, RotationPlan, Stint, Swap
 from domain.on_call.restrictions import Period
-from domain.on_call.spans import Span, spans
 
 ALICE, BOB, CAROL = 1, 2, 3
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import create_engine, update
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import NewUser, create_user
 from domain.database.paging import ListPart
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import create_engine, event
 from sqlalchemy.orm import Session
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.database.paging import ListPart
 from domain.projects.member_lists import (
     MemberFilter,

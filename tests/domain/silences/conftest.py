@@ -8,18 +8,20 @@ import pytest
 from sqlalchemy import select
 
 from domain.accounts.users import get_user
+from domain.alerts.formats.base import Reading
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.alerts.matching.parser import parse_matchers
-from domain.alerts.reading.formats import Reading
 from domain.audit.events import Actor
-from domain.silences.flapping import FlapSettings, store_settings
+from domain.silences.actions import create_silence
+from domain.silences.flapping import store_settings
 from domain.silences.muting import Mute, muted
-from domain.silences.silences import NewSilence, SilenceView, create_silence
+from domain.silences.types import FlapSettings, NewSilence, Silence
 from models import Project
 from tests.support.accounts.people import alice, database_of, now
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.stored import alerts_of
+from tests.support.database.work import project_in, user_actor, work_in
 from tests.support.service.live import LiveGatebell
 
 READING = Reading(nesting_limit=100, automatic_fingerprint=True)
@@ -53,20 +55,14 @@ class Quiet:
 
     def silence(
         self, matchers: str, *, begin: datetime | None = None, length: timedelta = YEAR / 12
-    ) -> SilenceView:
+    ) -> Silence:
         """Silence alerts, by default for about a month from now."""
         start = begin or now()
-        wanted = NewSilence(
-            matchers=parse_matchers(matchers), starts_at=start, ends_at=start + length
-        )
+        new = NewSilence(matchers=parse_matchers(matchers), starts_at=start, ends_at=start + length)
         with database_of(self.gatebell) as session:
-            return create_silence(
-                *(self.project_id, wanted),
-                by=self.actor,
-                longest=YEAR,
-                session=session,
-                now=now(),
-            )
+            actor = user_actor(self.actor.id, self.actor.name)
+            project = project_in(session, self.project_id)
+            return create_silence(work_in(session, actor=actor), project, new)
 
     def configure(self, settings: FlapSettings) -> None:
         """Store the settings of the project for flapping alerts."""

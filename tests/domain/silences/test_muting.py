@@ -1,22 +1,22 @@
 """Whose pages are held back, by what, and until when."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import event, update
 
-from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.matching.parser import parse_matchers
 from domain.errors import ConflictError, InvalidError
-from domain.silences.flapping import FlapSettings, store_settings
-from domain.silences.muting import MuteKind, muted
-from domain.silences.preview import preview
-from domain.silences.silences import NewSilence, SilenceState, create_silence, expire_silence
-from domain.silences.windows import NewWindow, create_window
+from domain.maintenance_windows.actions import create_window
+from domain.maintenance_windows.types import NewWindow
+from domain.silences.actions import create_silence, expire_silence, preview_silence
+from domain.silences.flapping import store_settings
+from domain.silences.muting import muted
+from domain.silences.types import FlapSettings, MuteKind, NewSilence, PreviewQuery, SilenceState
 from models import Alert
-from tests.domain.silences.conftest import READING, YEAR, Quiet
+from tests.domain.silences.conftest import Quiet
 from tests.support.accounts.people import database_of, now
+from tests.support.database.work import project_in, user_actor, work_in
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
@@ -42,10 +42,10 @@ def test_one_that_was_ended_holds_nothing_back(quiet: Quiet) -> None:
     asked_again = quiet.muted()[iid].look_again_at
     assert asked_again <= now() + MINUTE
     with database_of(quiet.gatebell) as session:
-        ended = expire_silence(
-            quiet.project_id, made.id, by=quiet.actor, session=session, now=now()
-        )
-    assert ended.state(now()) is SilenceState.EXPIRED
+        actor = user_actor(quiet.actor.id, quiet.actor.name)
+        project = project_in(session, quiet.project_id)
+        ended = expire_silence(work_in(session, actor=actor), project, made.id)
+    assert ended.state is SilenceState.EXPIRED
     assert ended.ended_by == quiet.actor.name
     assert quiet.muted() == {}
 
@@ -61,15 +61,14 @@ def test_of_several_the_one_that_ends_last_is_told(quiet: Quiet) -> None:
 def test_a_window_holds_back_what_meets_its_conditions(quiet: Quiet) -> None:
     high = quiet.fire("a", severity="high", environment="production")
     quiet.fire("b", severity="low")
-    wanted = NewWindow(
+    new = NewWindow(
         name="Upgrade",
-        local_start=now().replace(tzinfo=None) - HOUR,
-        length=4 * HOUR,
-        time_zone="UTC",
-        conditions=conditions_from({"severities": ["high", "critical"]}),
+        starts_at=(now() - HOUR).isoformat(),
+        duration=4 * HOUR,
+        severities=("high", "critical"),
     )
     with database_of(quiet.gatebell) as session:
-        made = create_window(quiet.project_id, wanted, by=None, session=session, now=now())
+        made = create_window(work_in(session), project_in(session, quiet.project_id), new)
     found = quiet.muted()
     assert set(found) == {high}
     assert (found[high].kind, found[high].name, found[high].id) == (
@@ -77,18 +76,18 @@ def test_a_window_holds_back_what_meets_its_conditions(quiet: Quiet) -> None:
         "Upgrade",
         made.id,
     )
-    assert found[high].until == made.next_occurrences(now())[0].ends_at
+    assert found[high].until == made.occurrences[0].ends_at
     assert quiet.muted(now() + 5 * HOUR) == {}
 
 
 def test_of_a_silence_and_a_window_the_one_that_ends_last_is_told(quiet: Quiet) -> None:
     iid = quiet.fire(service="web")
-    begin = now().replace(tzinfo=None)
+    begin = now().isoformat()
     quiet.silence('service="web"', length=2 * HOUR)
     for hours, kind in ((1, MuteKind.SILENCE), (3, MuteKind.MAINTENANCE)):
-        wanted = NewWindow(name="Upgrade", local_start=begin, length=hours * HOUR, time_zone="UTC")
+        new = NewWindow(name="Upgrade", starts_at=begin, duration=hours * HOUR)
         with database_of(quiet.gatebell) as session:
-            create_window(quiet.project_id, wanted, by=None, session=session, now=now())
+            create_window(work_in(session), project_in(session, quiet.project_id), new)
         assert quiet.muted()[iid].kind is kind
 
 
@@ -119,7 +118,7 @@ def test_a_flapping_alert_pages_the_same_people_once_in_a_while(quiet: Quiet) ->
     )
     assert timedelta() < mute.until - now() <= 10 * MINUTE
     assert quiet.muted(mute.until) == {}
-    quiet.configure(replace(settings, holds_critical=False))
+    quiet.configure(settings.model_copy(update={"holds_critical": False}))
     assert quiet.muted() == {}  # it is critical
 
 
@@ -140,7 +139,7 @@ def test_openings_of_long_ago_do_not_count(quiet: Quiet) -> None:
 
 
 def test_flap_detection_can_be_turned_off(quiet: Quiet) -> None:
-    quiet.configure(FlapSettings(is_on=False, openings=1))
+    quiet.configure(FlapSettings(enabled=False, openings=1))
     flap(quiet, 4)
     assert quiet.muted() == {}
 
@@ -212,16 +211,11 @@ def test_a_preview_counts_open_alerts_and_those_of_a_week(quiet: Quiet) -> None:
     quiet.resolve("resolved")
     quiet.fire("other", service="db")
     with database_of(quiet.gatebell) as session:
-        found = preview(
-            quiet.project_id,
-            parse_matchers('alertname=~"old.*|new|resolved"'),
-            session=session,
-            reading=READING,
-            now=now(),
-        )
+        query = PreviewQuery(matchers=parse_matchers('alertname=~"old.*|new|resolved"'))
+        found = preview_silence(work_in(session), project_in(session, quiet.project_id), query)
     assert (found.open_alerts, found.recent_alerts, found.looked_at) == (2, 2, 4)
     assert [alert.title for alert in found.alerts] == ["resolved", "new", "old but open"]
-    assert not found.is_cut
+    assert found.is_complete
 
 
 REFUSED = (
@@ -239,12 +233,10 @@ REFUSED = (
 def test_a_silence_of_everything_or_without_an_end_is_refused(quiet: Quiet) -> None:
     for matchers, start, length, field in REFUSED:
         begin = now() + start * HOUR
-        wanted = NewSilence(
+        new = NewSilence(
             matchers=parse_matchers(matchers), starts_at=begin, ends_at=begin + length * HOUR
         )
         with database_of(quiet.gatebell) as session, pytest.raises(InvalidError) as refused:
-            create_silence(
-                quiet.project_id, wanted, by=None, longest=YEAR, session=session, now=now()
-            )
+            create_silence(work_in(session), project_in(session, quiet.project_id), new)
         assert refused.value.field == field
         assert not isinstance(refused.value, ConflictError)

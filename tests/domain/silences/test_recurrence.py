@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidError
-from domain.silences.recurrence import Frequency, Recurrence, parse_rule
-from domain.silences.recurrence_words import in_words
+from domain.maintenance_windows.recurrence import Frequency, Recurrence, parse_rule
+from domain.maintenance_windows.recurrence_words import in_words
 
 DAY = timedelta(days=1)
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")

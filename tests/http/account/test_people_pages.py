@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import Person, make_project, make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role

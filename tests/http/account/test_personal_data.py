@@ -7,7 +7,7 @@ import pytest
 import requests
 from sqlalchemy import select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from models import Application, Base, Member, User
@@ -40,7 +40,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
-from web.jobs.maintenance import seal_audit_events
+from web.jobs.retention import seal_audit_events
 
 pytestmark = pytest.mark.one_database("postgres")
 

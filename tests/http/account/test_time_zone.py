@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Silence, User
 from tests.http.api.test_projects_api import script_of
 from tests.support.accounts.people import alice, database_of, make_user, now, signed_in

@@ -30,7 +30,9 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.oauth.oauth_wire import ask, assert_refused, landing, pair_in, redeem
+from tests.support.oauth.token_exchange import TOKEN_EXCHANGE
 from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -231,3 +233,20 @@ def test_what_was_done_is_written_down(gatebell: LiveGatebell) -> None:
     assert last_event(gatebell, name).kind == "application.secret_renewed"
     press(gatebell, f"{PAGES}/{made.id}/delete", "/delete")
     assert last_event(gatebell, name).kind == "application.removed"
+
+
+def test_administrators_allow_grants_and_owners_keep_them(gatebell: LiveGatebell) -> None:
+    mine = make_application(gatebell, bob(gatebell))
+    path = f"{PAGES}/{mine.id}/edit"
+    own = f"/-/user_settings/applications/{mine.id}/edit"
+    assert "Token exchange" not in signed_in(gatebell, bob(gatebell)).get(gatebell.url + own).text
+    saved = fill_in(gatebell, path, "redirect_uris", allowed_grants=TOKEN_EXCHANGE)
+    assert saved.status_code == 302, saved.text
+    browser = signed_in(gatebell, bob(gatebell))
+    page = browser.get(gatebell.url + own)
+    submit(browser, page, form_with(page, "redirect_uris"), name=unique("Renamed"))
+    with database_of(gatebell) as session:
+        assert session.get_one(Application, mine.id).allowed_grants == TOKEN_EXCHANGE
+    fill_in(gatebell, path, "redirect_uris", allowed_grants=None)
+    with database_of(gatebell) as session:
+        assert session.get_one(Application, mine.id).allowed_grants == ""

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.audit.events import EventKind
 from tests.support.accounts.people import (
     ClientCredentials,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.administration import at_work, last_event
 from tests.support.accounts.people import alice, make_project, make_user, unique
 from tests.support.accounts.team import give_role

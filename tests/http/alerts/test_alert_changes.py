@@ -7,7 +7,7 @@ import pytest
 import requests
 from sqlalchemy import select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import get_user
 from domain.alerts.handling.notes import add_note
 from domain.audit.events import Actor

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.http.alerts.test_alert_lists import filtered, varied
 from tests.support.accounts.people import alice, make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token

@@ -11,7 +11,7 @@ import pytest
 import requests
 from sqlalchemy import insert, select, update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from models import Alert

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import alice, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import Endpoint, captured, connect, item, resolved, webhook

@@ -9,7 +9,7 @@ import pytest
 import requests
 from sqlalchemy import insert, select, update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Alert, AlertBatch, Project
 from tests.support.accounts.people import alice, database_of, make_project, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for

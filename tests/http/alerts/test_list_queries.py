@@ -8,7 +8,7 @@ import pytest
 import requests
 from flask import Flask
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.database.paging import Page
 from tests.support.accounts.administration import at_work, root
 from tests.support.accounts.people import alice, signed_in

@@ -6,7 +6,7 @@ import pytest
 import requests
 from flask import Flask
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import browser_of, give_role, person_for

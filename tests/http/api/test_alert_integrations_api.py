@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.audit.events import EventKind
 from tests.support.accounts.people import alice, make_project, now, unique
 from tests.support.accounts.team import person_for

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import get_user
 from tests.support.accounts.people import alice, database_of
 from tests.support.accounts.team import give_role, person_for, take_role

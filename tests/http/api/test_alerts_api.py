@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import alice
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role, person_for

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Deployment
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import database_of, now

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.http.api.test_projects_api import made, new_group
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import make_user, unique

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.http.api.test_projects_api import made, new_group, script_of
 from tests.support.accounts.people import make_project, make_user, unique
 from tests.support.accounts.personal_tokens import Api, make_token

@@ -9,7 +9,7 @@ import pytest
 import requests
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import IdempotentRequest
 from tests.support.accounts.people import alice, database_of, now, unique
 from tests.support.accounts.personal_tokens import make_token

@@ -8,7 +8,7 @@ import pytest
 import requests
 from sqlalchemy import select, update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects.invitations import INVITATION_LIFETIME
 from models import Invitation, Mail
 from tests.http.api.test_members_api import in_days, user_id

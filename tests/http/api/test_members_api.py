@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Member
 from tests.http.api.test_projects_api import made, new_group, path_of, script_of
 from tests.support.accounts.administration import root

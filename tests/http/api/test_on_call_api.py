@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.audit.events import EventKind
 from domain.audit.log import EventFilter, page_of_events
 from domain.database.paging import Slice

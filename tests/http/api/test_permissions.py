@@ -1,7 +1,7 @@
 """Every operation of the API is open to exactly those whom the table of permissions names.
 
-The test walks over the table that the service reads (`web/api/permissions.py`): each operation, for
-each role and each visibility, and with a token of each scope.
+The test walks over the table that the service reads (`domain/access/permissions.py`): each
+operation, for each role and each visibility, and with a token of each scope.
 """
 
 import re
@@ -17,15 +17,15 @@ from flask import Flask
 from sqlalchemy import update
 from werkzeug.routing import Rule
 
-from domain.accounts.roles import Role
-from domain.oauth.scopes import BY_NAME
+from domain.access.permissions import PERMISSIONS, Permission, Target
+from domain.access.roles import Role
+from domain.access.scopes import BY_NAME
 from models import PersonalAccessToken
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import Person, alice, database_of, make_project
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role, person_for
 from tests.support.service.live import LiveGatebell, NewService, running
-from web.api.permissions import PERMISSIONS, Permission, Place
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -83,12 +83,12 @@ class Call:
     @property
     def is_of_project(self) -> bool:
         """Whether its URL names a project."""
-        return self.permission.place is Place.PROJECT or self.kind == "projects"
+        return self.permission.target is Target.PROJECT or self.kind == "projects"
 
     @property
     def is_of_instance(self) -> bool:
         """Whether its URL names neither a project nor a group."""
-        return self.permission.place is Place.INSTANCE
+        return self.permission.target is Target.INSTANCE
 
     @property
     def may_change_something(self) -> bool:
@@ -145,7 +145,7 @@ def calls(app: Flask) -> list[Call]:
         name = rule.endpoint.removeprefix("api_v4.")
         if name not in PERMISSIONS or name == rule.endpoint:
             continue
-        kinds = ("projects", "groups") if PERMISSIONS[name].place is Place.NAMESPACE else ("",)
+        kinds = ("projects", "groups") if PERMISSIONS[name].target is Target.NAMESPACE else ("",)
         methods = sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
         found += [
             Call(name=name, permission=PERMISSIONS[name], rule=rule, method=method, kind=kind)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.http.api.test_projects_api import made, new_group
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import make_user

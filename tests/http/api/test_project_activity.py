@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Project
 from tests.http.api.test_projects_api import made, new_group, path_of
 from tests.support.accounts.people import alice, database_of, make_user, now

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import Person, make_project, make_user, unique
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.team import give_role

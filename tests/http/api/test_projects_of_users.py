@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.http.api.test_projects_api import made, new_group
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import Person, make_user

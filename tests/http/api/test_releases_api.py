@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.senders import connect

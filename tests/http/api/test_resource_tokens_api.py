@@ -6,7 +6,7 @@ import pytest
 import requests
 from sqlalchemy import select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Member, User
 from tests.support.accounts.people import Person, database_of, make_project, make_user, sign_in
 from tests.support.accounts.personal_tokens import Api

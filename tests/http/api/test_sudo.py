@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.administration import id_of, last_event, root
 from tests.support.accounts.people import (
     Person,

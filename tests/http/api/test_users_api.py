@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import get_user
 from domain.randomness import random_password
 from tests.support.accounts.administration import last_event, root

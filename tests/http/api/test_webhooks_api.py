@@ -192,7 +192,7 @@ def test_a_webhook_is_changed_paused_resumed_and_deleted(
     ("given", "words"),
     [
         ({}, "url"),
-        ({"url": "https://a.example"}, "events"),
+        ({"url": "https://a.example", "events": []}, "Choose at least one event"),
         ({"url": "ftp://a.example", "events": "*"}, "must begin with https://"),
         ({"url": "https://me:pw@a.example", "events": "*"}, "user name or password"),
         ({"url": "https://a.example", "events": "alert.vanished"}, "is not one of"),

@@ -72,7 +72,7 @@ def test_conditions_are_kept_and_what_is_left_out_stays(gatebell: LiveGatebell) 
         ({"name": "r", "labels": "team"}, "Character"),
         ({"name": "r", "labels": 'team=~"("'}, "Character"),
         ({"name": "r", "labels": 7}, "labels"),
-        ({"name": "r", "environments": "prod"}, "environments must be a list"),
+        ({"name": "r", "environments": 7}, "environments must be a list"),
         ({"name": "r", "environments": [""]}, "environments"),
         ({"name": "r", "escalation_policy_id": 2**31}, "Escalation policy not found"),
         ({"name": "r", "position": 0}, "position must be at least 1"),

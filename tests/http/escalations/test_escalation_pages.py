@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.http.escalations.test_escalation_policies_api import project_of
 from tests.support.accounts.people import alice, signed_in
 from tests.support.accounts.team import browser_of

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.administration import last_event
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, alice, make_project, make_user, unique
@@ -148,7 +148,7 @@ def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> N
     made = gatebell.cli("escalations", "create", path, "--name", "Night", *steps, "--default")
     assert made == call.done("GET", f"/escalation_policies/{made['id']}")
     assert made["default"] is True
-    assert gatebell.cli("escalations", "list", path) == {"policies": [made]}
+    assert gatebell.cli("escalations", "list", path) == {"escalation_policies": [made], "total": 1}
     assert gatebell.cli("escalations", "show", path, "night") == made
     conditions = ("--severity", "critical", "--environment", "prod*", "--matcher", 'team="db"')
     route = gatebell.cli(
@@ -161,7 +161,7 @@ def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> N
     assert "The route Db leads to this policy." in done.stderr
     gatebell.cli("alert-routes", "delete", path, str(route["id"]))
     gatebell.cli("escalations", "delete", path, "Night")
-    assert gatebell.cli("escalations", "list", path) == {"policies": []}
+    assert gatebell.cli("escalations", "list", path) == {"escalation_policies": [], "total": 0}
 
 
 def test_the_command_line_says_what_is_wrong(gatebell: LiveGatebell) -> None:
@@ -169,7 +169,7 @@ def test_the_command_line_says_what_is_wrong(gatebell: LiveGatebell) -> None:
     done = gatebell.run_cli("escalations", "create", path, "--name", "N", "--step", "0s user:x")
     assert (done.returncode, "“x” is not a member" in done.stderr) == (1, True)
     done = gatebell.run_cli("alert-routes", "create", path, "--name", "N")
-    assert (done.returncode, "Use either --policy or --nobody." in done.stderr) == (2, True)
+    assert (done.returncode, "escalation_policy_id is missing" in done.stderr) == (1, True)
 
 
 def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -> None:

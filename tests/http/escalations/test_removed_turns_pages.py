@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Mail
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import (

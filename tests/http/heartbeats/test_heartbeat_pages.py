@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.heartbeats import Job, heartbeat
@@ -59,6 +59,7 @@ def test_wrong_fields_are_told_beside_them(
         {"name": ""},
         {"name": "x", "every": "soon"},
         {"name": "x", "every": "0s"},
+        {"name": "x", "every": ""},
         {"name": "x", "kind": "cron", "cron": "* * * *"},
         {"name": "x", "kind": "cron", "cron": "* * * * *", "time_zone": "Mars"},
         {"name": "x", "grace": "1y"},
@@ -77,6 +78,7 @@ def test_it_is_changed_paused_resumed_and_deleted(
     page = browser.get(f"{one}/edit")
     form = form_with(page, "grace")
     assert (form.value("name"), form.value("every")) == ("backup", "1h")
+    assert submit(browser, page, form, kind="cron", cron="").status_code == 422
     submit(browser, page, form, kind="cron", cron="30 3 * * *", time_zone="Europe/Berlin")
     page = browser.get(one)
     assert "Europe/Berlin" in page.text

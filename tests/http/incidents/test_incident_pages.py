@@ -5,7 +5,7 @@ import re
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.incidents import create_incident, incident_script
 from tests.support.alerts.senders import Endpoint, connect

@@ -130,10 +130,13 @@ def test_the_command_line_has_the_switch_and_writes_the_same_event(
     changed = operate(app, "incident-rules", "change", PROJECT, number, "--skip-silenced", "--off")
     assert (changed["open_when_silenced"], changed["active"]) == (False, False)
     assert changed["severities"] == ["critical"]
-    assert operate(app, "incident-rules", "list", PROJECT) == {"rules": [changed]}
+    assert operate(app, "incident-rules", "list", PROJECT) == {
+        "incident_rules": [changed],
+        "total": 1,
+    }
     gone = operate(app, "incident-rules", "delete", PROJECT, number)
-    assert gone == {"id": made["id"], "name": "Night", "deleted": True}
-    assert operate(app, "incident-rules", "list", PROJECT) == {"rules": []}
+    assert gone == {**changed, "deleted": True}
+    assert operate(app, "incident-rules", "list", PROJECT)["total"] == 0
     with app.app_context():
         events = db.session.scalars(
             select(AuditEvent).where(AuditEvent.kind == "incident_rule.changed")

@@ -11,7 +11,7 @@ from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.database.stored import change, deliveries_of, occurrences_of
 from tests.support.service.live import LiveGatebell
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database
 from web.settings.reader import read_settings
 
 

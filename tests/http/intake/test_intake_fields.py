@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.integration_pages import address
 from tests.support.alerts.senders import Endpoint, connect, item, webhook

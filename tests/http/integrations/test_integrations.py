@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.integration_pages import address, opened, words
@@ -166,13 +166,27 @@ def test_the_metrics_type_takes_any_api_address(
 
 
 @pytest.mark.spec("H10")
+def test_an_http_endpoint_has_no_api_address_after_it_is_saved(gatebell: LiveGatebell) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(address(gatebell, project, "new"))
+    submit(browser, page, form_with(page, "name"), type="http", name="Hook", active="y")
+    (made,) = integrations_of(gatebell, project)
+    configure = browser.get(address(gatebell, project, "{id}/configure", made.id))
+    saved = submit(browser, configure, form_with(configure, "name"), name="Renamed")
+    assert saved.status_code == 302
+    (row,) = integrations_of(gatebell, project)
+    assert (row.name, row.api_url) == ("Renamed", None)
+
+
+@pytest.mark.spec("H10")
 def test_the_metrics_type_asks_for_an_api_address_and_says_that_it_is_deprecated(
     gatebell: LiveGatebell,
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(address(gatebell, project, "new"))
-    assert "any URL is accepted, such as http://prometheus.example.com" in page.text
+    assert "Any URL is accepted, such as http://prometheus.example.com" in page.text
     metrics = connect(gatebell, project, kind="prometheus")
     configure = browser.get(address(gatebell, project, "{id}/configure", metrics.id))
     assert "Deprecated and not used any more" in configure.text

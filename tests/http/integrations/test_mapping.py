@@ -8,7 +8,7 @@ import pytest
 import requests
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Integration
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.senders import Endpoint, connect

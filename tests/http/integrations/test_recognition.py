@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.alerts.reading.incoming import Severity
 from tests.http.api.test_projects_api import made, path_of, script_of
 from tests.support.accounts.team import give_role, person_for

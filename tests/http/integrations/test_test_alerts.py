@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.senders import connect, item, resolved, webhook
 from tests.support.database.stored import alerts_of, deliveries_of

@@ -7,10 +7,10 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
+from domain.access.scopes import FREE, NOT_FOR_APPLICATIONS, SCOPES
 from domain.oauth.openid import userinfo
 from domain.oauth.personal_tokens.tokens import PERSONAL_SCOPES
-from domain.oauth.scopes import FREE, NOT_FOR_APPLICATIONS, SCOPES
 from tests.support.accounts.people import alice, bob, make_application, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import connect

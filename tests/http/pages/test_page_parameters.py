@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.incidents import create_incident
 from tests.support.alerts.senders import Endpoint, connect

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.accounts.roles import Role
-from domain.oauth.scopes import SCOPES
+from domain.access.roles import Role
+from domain.access.scopes import SCOPES
 from tests.support.accounts.administration import at_work
 from tests.support.accounts.people import make_application, make_project, make_user, signed_in
 from tests.support.accounts.team import give_role

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Project, Silence
 from tests.support.accounts.people import (
     alice,

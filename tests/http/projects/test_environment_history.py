@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, select, update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Alert, Deployment, Project
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import database_of, now, signed_in

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project, make_user, signed_in, unique
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.service.live import LiveGatebell

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.audit.events import EventKind
 from tests.support.accounts.people import (
     Person,

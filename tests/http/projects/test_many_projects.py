@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects.creation import create_project
 from domain.projects.members import get_namespace
 from models import Member, User

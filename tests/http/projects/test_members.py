@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.audit.events import EventKind
 from domain.projects.members import get_namespace
 from tests.support.accounts.administration import fill_in, root

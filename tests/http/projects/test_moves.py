@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.registry.names import find_project
 from tests.http.api.test_projects_api import made, path_of, script_of
 from tests.support.accounts.people import (

@@ -10,7 +10,7 @@ import requests
 from ical.calendar_stream import IcsCalendarStream
 from sqlalchemy import select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import OnCallFeed
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import database_of, make_project, make_user, signed_in

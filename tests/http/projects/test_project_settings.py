@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import connect

@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project, make_user, signed_in, unique
 from tests.support.accounts.team import browser_of, member_id, person_for
 from tests.support.alerts.senders import connect

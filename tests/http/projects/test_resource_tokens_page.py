@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import Person, make_project, now, open_browser
 from tests.support.accounts.personal_tokens import Api, change
 from tests.support.accounts.resource_tokens import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import (

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.people import make_project, make_user, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.database.audit_log import events_with_subject

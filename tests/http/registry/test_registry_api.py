@@ -9,7 +9,7 @@ import pytest
 import requests
 from sqlalchemy import select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import RegistryRemoval
 from tests.support.accounts.administration import last_event
 from tests.support.accounts.people import (

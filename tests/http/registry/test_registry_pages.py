@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.administration import at_work, fill_in, last_event, next_page
 from tests.support.accounts.people import alice, make_project
 from tests.support.accounts.team import browser_of

@@ -16,7 +16,7 @@ from joserfc.jwk import ECKey
 from joserfc.jws import JWSRegistry
 from sqlalchemy import delete, update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects.access import INTERNAL, PRIVATE, PUBLIC, VISIBILITIES
 from models import AttemptCount, Project
 from tests.support.accounts.people import (

@@ -9,7 +9,7 @@ import pytest
 import requests
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects.access import INTERNAL, PRIVATE, PUBLIC, VISIBILITIES
 from models import PersonalAccessToken
 from tests.support.accounts.people import (

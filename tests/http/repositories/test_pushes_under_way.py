@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import PersonalAccessToken
 from tests.faults.processes import wait_until
 from tests.support.accounts.people import (

@@ -12,7 +12,8 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.database.postgres import Postgres
 from tests.support.git.client import GitClient
 from tests.support.service.live import LiveGatebell, NewService, running
-from web.jobs.repositories import run_pack
+from web.jobs.repositories import pack_repositories
+from web.settings.reader import read_settings
 
 FILES = {"a.txt": b"a\n", "b.txt": b"b\n"}
 
@@ -71,9 +72,8 @@ def test_the_worker_notes_what_the_branches_of_a_large_repository_have(
     work = git.new_work({f"a/{each}": b"%d" % each for each in range(120)})
     assert git.push(work, project).status == 0
     packs = repository_of(own, project) / "objects" / "pack"
-    for name, value in own.environment.items():
-        monkeypatch.setenv(name, value)
-    run_pack()
+    settings = read_settings(own.environment)
+    pack_repositories(settings)
     assert list(packs.glob("*.bitmap")) == []  # it is small
     monkeypatch.setattr("domain.repositories.upkeep._MANY_OBJECTS", 100)
     seen = set()
@@ -81,11 +81,11 @@ def test_the_worker_notes_what_the_branches_of_a_large_repository_have(
         files = {f"{name}/{each}": f"{name} {each}".encode() for each in range(120)}
         git.commit(work, files, message=f"Add {name}")
         assert git.push(work, project).status == 0
-        run_pack()
+        pack_repositories(settings)
         seen |= set(packs.glob("*.bitmap"))
     # The second took the place of the first; without a push nothing is to be done.
     assert len(seen) == 2
-    run_pack()
+    pack_repositories(settings)
     (bitmap,) = packs.glob("*.bitmap")
     assert bitmap in seen
     assert git.head(git.clone(project)) == git.head(work)
@@ -158,10 +158,8 @@ def test_the_worker_packs_what_was_pushed_to(
     assert len(list((path / "objects" / "pack").glob("*.pack"))) == 2
     few = ("-c", "gc.auto=1", "-c", "gc.autoPackLimit=1")
     monkeypatch.setattr("domain.repositories.upkeep._PACKING", few)
-    for name, value in own.environment.items():
-        monkeypatch.setenv(name, value)
     assert (path / "gatebell-pushed").exists()
-    run_pack()
+    pack_repositories(read_settings(own.environment))
     assert not (path / "gatebell-pushed").exists()
     assert len(list((path / "objects" / "pack").glob("*.pack"))) == 1
     assert git.head(git.clone(project)) == git.head(work)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.audit.events import EventKind
 from tests.http.silences.conftest import Project
 from tests.support.accounts.api_caller import ApiCaller

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.http.silences.conftest import Project
 from tests.support.accounts.people import now
 from tests.support.accounts.team import browser_of, person_for
@@ -76,7 +76,7 @@ def test_a_preview_comes_before_anything_is_stored(
         ({"duration": "soon"}, "not a duration"),
         ({"duration": "99999999w"}, "too"),
         ({"duration": "91d"}, "at most"),
-        ({"comment": "x" * 1001}, "at most 1,000 characters"),
+        ({"comment": "x" * 1001}, "at most 1000 characters"),
         ({"starts_at": "yesterday"}, "Not a valid"),
         ({"starts_at": "2020-01-01T00:00"}, "can start now"),
     ):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.audit.events import EventKind
 from tests.http.silences.conftest import Project
 from tests.support.accounts.api_caller import ApiCaller, api_caller

@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.http.silences.conftest import Project
 from tests.http.silences.test_silence_pages import follow, text_of
 from tests.support.accounts.team import browser_of

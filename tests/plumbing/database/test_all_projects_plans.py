@@ -7,7 +7,7 @@ from typing import Any
 from flask import Flask
 from sqlalchemy import event, select, text
 
-from domain.accounts.abilities import Ability
+from domain.access.abilities import Ability
 from domain.alerts.handling.batch_rows import BatchOrder
 from domain.alerts.handling.batches import advance, change_all_matching, undo
 from domain.alerts.listing.filters import NOBODY, OPEN_STATUSES, AlertFilter

@@ -12,7 +12,7 @@ from models import ALERT_DAY_ADDITIONS, Alert, AlertDay, Project
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.jobs.maintenance import add_up_days
+from web.jobs.retention import add_up_days
 from web.settings.reader import Settings
 
 

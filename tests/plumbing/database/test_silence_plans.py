@@ -7,18 +7,21 @@ import pytest
 from flask import Flask
 from sqlalchemy import select, text
 
+from domain.alerts.formats.base import Reading
 from domain.alerts.matching.labels import labels_of
 from domain.alerts.matching.parser import parse_matchers
-from domain.alerts.reading.formats import Reading
-from domain.database.paging import ListPart, Slice
+from domain.database.paging import Slice
+from domain.silences.actions import count_by_state, list_silences, preview_silence, show_page
 from domain.silences.muting import muted
-from domain.silences.preview import MOST_ALERTS, preview
-from domain.silences.silences import SilenceState, count_by_state, list_silences, numbered_silences
+from domain.silences.preview import MOST_ALERTS
+from domain.silences.types import PreviewQuery, SilenceQuery, SilenceState
 from models import Alert
 from tests.support.accounts.people import now
 from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
+from web.http.work import work
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
@@ -62,16 +65,11 @@ def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
             with postgres_statements() as asked:
                 labels = labels_of(session.scalars(is_open), session=session, reading=READING)
                 held = muted(tuple(labels.values()), at=now(), session=session)
-                seen = preview(project_id, matchers, session=session, reading=READING, now=now())
-                list_silences(
-                    *(project_id, SilenceState.EXPIRED, Slice(size=20)), session=session, now=now()
-                )
-                numbered_silences(
-                    *(project_id, None, ListPart(size=20, is_by_key=True, is_descending=True)),
-                    session=session,
-                    now=now(),
-                )
-                counts = count_by_state(project_id, session=session, now=now())
+                project = project_in(session, project_id)
+                seen = preview_silence(work(), project, PreviewQuery(matchers=matchers))
+                show_page(work(), project, SilenceState.EXPIRED, Slice(size=20))
+                list_silences(work(), project, SilenceQuery(pagination="keyset"))
+                counts = count_by_state(work(), project)
             assert len(labels) == 200
             assert len(held) == sum(each.severity in {"high", "low"} for each in labels.values())
             assert seen.looked_at == MOST_ALERTS

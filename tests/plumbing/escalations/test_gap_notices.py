@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import delete, update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.rotations import NewRotation
 from domain.on_call.schedules import NewSchedule, create_schedule

@@ -13,8 +13,8 @@ from hypothesis.stateful import run_state_machine_as_test as run_histories
 from hypothesis.strategies import booleans, integers, sampled_from
 from sqlalchemy import delete, func, select, update
 
-from domain.errors import ConflictError
-from domain.escalations.policies import delete_policy
+from domain.errors import ConflictError, ForbiddenError
+from domain.escalations.actions import delete_policy
 from domain.escalations.progress import LONGEST_UNREACHED
 from domain.escalations.state import State
 from domain.projects.editing import archive, unarchive
@@ -156,14 +156,13 @@ class Night(RuleBasedStateMachine):
             policy_id = row.id if row else None
         if policy_id is None:
             # Nobody who is blocked can be put into a policy.
-            if not self.locked:
+            if not self.locked and not self.is_archived:
                 self.shop.policy("0s user:alice user:bob", name="Usual")
             return
         with self.shop.session() as session:
             try:
-                now = self.shop.now
-                delete_policy(self.shop.project_id, policy_id, session=session, now=now)
-            except ConflictError:
+                delete_policy(self.shop.work(session), self.shop.project_view(session), policy_id)
+            except (ConflictError, ForbiddenError):
                 session.rollback()
 
     @rule(minutes=sampled_from([0.1, 1, 5, 20]))

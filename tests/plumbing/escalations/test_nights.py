@@ -8,17 +8,18 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
+from domain.notifications.contact_types.apprise import APPRISE
+from domain.notifications.contact_types.base import Address
 from domain.notifications.contacts import (
-    Address,
-    ContactType,
-    ContactView,
     Owner,
     delete_contact,
 )
 from domain.notifications.gathering import gather_due
+from domain.notifications.types import Contact
 from domain.projects.editing import archive, unarchive
-from domain.silences.flapping import FlapSettings, store_settings
+from domain.silences.flapping import store_settings
+from domain.silences.types import FlapSettings
 from models import Alert, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
@@ -39,10 +40,10 @@ def addressees(mailbox: Mailbox) -> list[str]:
     return [each[0] for each in mailbox.recipients]
 
 
-def chat(shop: Escalated, receiver: Receiver, person: Person) -> ContactView:
+def chat(shop: Escalated, receiver: Receiver, person: Person) -> Contact:
     """Give a person a contact that apprise sends to, as their only one."""
     address = Address(
-        type=ContactType.APPRISE,
+        type=APPRISE,
         clear=f"ntfy://127.0.0.1:{receiver.port}/{person.username}",
         shown="ntfy://127.0.0.1/…",
         lane=f"ntfy 127.0.0.1:{receiver.port}",

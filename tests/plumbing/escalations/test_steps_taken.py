@@ -9,11 +9,12 @@ from sqlalchemy import delete, text, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.errors import ConflictError
-from domain.escalations.policies import PolicyEdit, PolicyView, change_policy, delete_policy
-from domain.escalations.steps import Plan
-from domain.notifications.contacts import Owner, email_address
+from domain.escalations import types
+from domain.escalations.actions import change_policy, delete_policy
+from domain.notifications.contact_types.mail import email_address
+from domain.notifications.contacts import Owner
 from domain.notifications.quiet_hours import QuietHours
 from domain.notifications.recipients import PagingPreferences, change_preferences
 from models import (
@@ -30,7 +31,7 @@ from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person, subjects
 from web.jobs.escalations import Escalations
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database
 
 pytestmark = pytest.mark.one_database("sqlite")
 MINUTE = timedelta(minutes=1)
@@ -223,9 +224,9 @@ def test_nobody_is_paged_for_a_project_that_was_archived(shop: Escalated) -> Non
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
-def discard(shop: Escalated, policy: PolicyView) -> None:
+def discard(shop: Escalated, policy: types.EscalationPolicy) -> None:
     with shop.session() as session:
-        delete_policy(shop.project_id, policy.id, session=session, now=shop.now)
+        delete_policy(shop.work(session), shop.project_view(session), policy.id)
 
 
 def test_a_policy_that_alone_pages_for_alerts_cannot_be_deleted(shop: Escalated) -> None:
@@ -256,10 +257,9 @@ def test_a_policy_that_becomes_shorter_pages_at_once(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "60m user:bob")
     alert = shop.alert()
     shop.pass_time()
-    sooner = Plan(steps=(night.plan.steps[0], replace(night.plan.steps[1], after=MINUTE)))
+    change = types.PolicyChange.model_validate({"steps": ["0s user:alice", "1m user:bob"]})
     with shop.session() as session:
-        edit = PolicyEdit(plan=sooner)
-        change_policy(shop.project_id, night.id, edit, session=session, now=shop.now)
+        change_policy(shop.work(session), shop.project_view(session), night.id, change)
     shop.pass_time(minutes=1)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 

@@ -7,7 +7,8 @@ from sqlalchemy import update
 
 from domain.notifications.quiet_hours import QuietHours
 from domain.notifications.recipients import PagingPreferences, change_preferences
-from domain.silences.flapping import FlapSettings, store_settings
+from domain.silences.flapping import store_settings
+from domain.silences.types import FlapSettings
 from domain.upkeep.clock_corrections import bring_back, correction_remark, times_ahead
 from models import Alert, Contact, Escalation, Page, PageRecipient
 from tests.support.mail.mail_server import Mailbox

@@ -18,6 +18,7 @@ from models import AlertChange
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.commands import operate
+from web.database.engine import engine_of
 from web.extensions import db
 from web.jobs.alert_changes import AlertChanges, Handler
 from web.settings.reader import Settings
@@ -187,8 +188,11 @@ def test_two_workers_never_take_changes_of_one_alert(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
     project.send(webhook(item("a"), item("b")))
     project.set_status(1, "acknowledged")
-    loop = AlertChanges(project.settings)
-    with loop, Session(loop.engine) as one, Session(loop.engine) as other:
+    with (
+        engine_of(project.settings) as engine,
+        Session(engine) as one,
+        Session(engine) as other,
+    ):
         (taken,) = take_changes(Follower.INCIDENTS, turns=Turns(), session=one, now=NOON, limit=1)
         (left,) = take_changes(Follower.INCIDENTS, turns=Turns(), session=other, now=NOON, limit=9)
         assert taken.alert_id != left.alert_id

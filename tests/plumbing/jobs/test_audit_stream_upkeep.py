@@ -9,8 +9,8 @@ from sqlalchemy import select, update
 from domain.accounts.users import NewUser, UserView, create_user
 from domain.audit.events import Actor, Event, EventKind, EventSource
 from domain.audit.seals import audit_key
-from domain.audit.streaming.destinations import remove_stream
-from domain.audit.streaming.streamed_events import stream_event
+from domain.audit.streamed_events import stream_event
+from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.keyring import Keyring
 from domain.personal_data.erasure import erase_person
 from domain.upkeep.rekeying import reencrypt
@@ -19,7 +19,7 @@ from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Receiver, running_receiver
 from tests.support.signing_in.password_rules import RULES
 from web.jobs.mail import queue_administrators_mail
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database
 from web.settings.reader import Settings
 
 DOWN = "http://127.0.0.1:1/in?key=of-the-collector"
@@ -79,13 +79,13 @@ def test_administrators_are_told_once_of_a_destination_that_fails(streams: Strea
 
 def test_what_waited_too_long_is_pruned_and_told(streams: Streams) -> None:
     person(streams, "root", admin=True)
-    stream, removed = streams.create(DOWN).stream, streams.create(DOWN).stream
+    stream, removed = streams.create(DOWN).destination, streams.create(DOWN).destination
     streams.wait(days=-20)
     streams.write(2)
     streams.wait(days=20)
     streams.write()
     with streams.session() as session:
-        remove_stream(removed.id, session=session)
+        AUDIT_STREAMS.remove(removed.id, session=session)
     assert prune_database(streams.settings)["audit_stream_entries"] == 5
     assert prune_database(streams.settings)["audit_stream_entries"] == 0
     state = streams.state(stream)
@@ -99,7 +99,7 @@ def test_what_waited_too_long_is_pruned_and_told(streams: Streams) -> None:
 def test_an_event_that_was_pruned_before_it_was_sent_is_counted(
     streams: Streams, receiver: Receiver
 ) -> None:
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     streams.write()
     with streams.session() as session:
         session.execute(update(AuditStreamEntry).values(event_id=999_999))
@@ -145,7 +145,7 @@ def test_who_is_deleted_is_not_named_by_events_that_wait(
 
 
 def test_an_event_is_queued_once_for_each_destination(streams: Streams) -> None:
-    made = [streams.create(DOWN).stream.id for _ in range(3)]
+    made = [streams.create(DOWN).destination.id for _ in range(3)]
     streams.write()
     with streams.session() as session:
         rows = session.scalars(select(AuditStreamEntry)).all()

@@ -11,18 +11,15 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from domain.audit.events import EventKind
 from domain.audit.log import get_event
-from domain.audit.streaming.backlog import drop_old_entries, remove_orphans
-from domain.audit.streaming.deliveries import claim_due_streams, next_delivery, record_failure
-from domain.audit.streaming.destinations import (
+from domain.audit_streams.streams import (
+    AUDIT_STREAMS,
     MOST_STREAMS,
-    change_url,
-    pause_stream,
-    remove_stream,
-    resume_stream,
-    rotate_secret,
+    drop_old_entries,
+    remove_orphans,
 )
 from domain.errors import ConflictError, InvalidError
 from domain.outgoing.claims import Attempt
+from domain.outgoing.destinations import DestinationDetails, RetryPolicy
 from domain.outgoing.states import DestinationState
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver, running_receiver
@@ -59,7 +56,7 @@ def test_events_arrive_in_order_signed_and_as_the_api_shows_them(
         assert body["data"] == get_event(body["data"]["id"], session=session).as_json()
     with pytest.raises(WebhookVerificationError):
         Received(first.path, first.headers, first.body + b" ").verified_by(created.secret)
-    state = streams.state(created.stream)
+    state = streams.state(created.destination)
     assert (state.state, state.backlog, streams.waiting()) == (DestinationState.ACTIVE, 0, 0)
     assert state.last_delivered_at == streams.now
 
@@ -98,7 +95,7 @@ def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_orde
 ) -> None:
     is_down = True
     receiver.answer = lambda _request: (503, {}) if is_down else (204, {})
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     written = streams.write(2)
     began, attempts = streams.now, []
     while streams.now - began < timedelta(hours=1):
@@ -199,9 +196,11 @@ def test_a_crash_before_the_note_sends_the_event_once_more_with_its_id(
     streams.write(2)
     # What a worker leaves behind that is killed between the answer and its note.
     with streams.session() as session:
-        (claim,) = claim_due_streams(session=session, now=streams.now)
+        (claim,) = AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now)
     with streams.session() as session:
-        delivery = next_delivery(claim, session=session, keyring=streams.keyring, now=streams.now)
+        delivery = AUDIT_STREAMS.next_delivery(
+            claim, session=session, keyring=streams.keyring, now=streams.now
+        )
     assert delivery is not None
     assert streams.deliver() == 0
     streams.wait(seconds=30)
@@ -211,26 +210,29 @@ def test_a_crash_before_the_note_sends_the_event_once_more_with_its_id(
 
 
 def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver: Receiver) -> None:
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     streams.write()
     with streams.session() as session:
-        (lost,) = claim_due_streams(session=session, now=streams.now)
+        (lost,) = AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now)
     streams.wait(seconds=30)
     streams.deliver()
     with streams.session() as session:
         assert (
-            record_failure(
+            AUDIT_STREAMS.record_failure(
                 lost,
                 None,
                 Attempt(problem="it was slow"),
-                share=0,
+                RetryPolicy(share=0, patience=timedelta(days=5)),
                 session=session,
                 now=streams.now,
             )
             is None
         )
         assert (
-            next_delivery(lost, session=session, keyring=streams.keyring, now=streams.now) is None
+            AUDIT_STREAMS.next_delivery(
+                lost, session=session, keyring=streams.keyring, now=streams.now
+            )
+            is None
         )
     assert streams.state(stream).state is DestinationState.ACTIVE
 
@@ -241,7 +243,7 @@ def test_two_secrets_sign_until_the_old_one_ends(streams: Streams, receiver: Rec
 
     def rotate(stream_id: int, *, hours: float) -> str:
         with streams.session() as session:
-            return rotate_secret(
+            return AUDIT_STREAMS.rotate_secret(
                 stream_id,
                 previous_until=streams.now + timedelta(hours=hours),
                 session=session,
@@ -249,8 +251,8 @@ def test_two_secrets_sign_until_the_old_one_ends(streams: Streams, receiver: Rec
                 now=streams.now,
             ).secret
 
-    new = rotate(old.stream.id, hours=1)
-    assert streams.state(old.stream).previous_secret_expires_at == until
+    new = rotate(old.destination.id, hours=1)
+    assert streams.state(old.destination).previous_secret_expires_at == until
     streams.write()
     streams.deliver()
     for secret in (old.secret, new):
@@ -258,46 +260,46 @@ def test_two_secrets_sign_until_the_old_one_ends(streams: Streams, receiver: Rec
     signatures = receiver.received[-1].headers["webhook-signature"].split(" ")
     assert [each.split(",")[0] for each in signatures] == ["v1", "v1"]
 
-    newest = rotate(old.stream.id, hours=0)
-    assert streams.state(old.stream).previous_secret_expires_at is None
+    newest = rotate(old.destination.id, hours=0)
+    assert streams.state(old.destination).previous_secret_expires_at is None
     streams.write()
     streams.deliver()
     assert receiver.received[-1].verified_by(newest)
     for secret in (old.secret, new):
         with pytest.raises(WebhookVerificationError):
             receiver.received[-1].verified_by(secret)
-    rotate(old.stream.id, hours=1)
+    rotate(old.destination.id, hours=1)
     streams.wait(hours=2)
     streams.write()
     streams.deliver()
     assert " " not in receiver.received[-1].headers["webhook-signature"]
     with pytest.raises(InvalidError, match="at most 90"):
-        rotate(old.stream.id, hours=91 * 24)
+        rotate(old.destination.id, hours=91 * 24)
 
 
 def test_a_paused_destination_gets_what_waits_when_it_is_resumed(
     streams: Streams, receiver: Receiver
 ) -> None:
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     with streams.session() as session:
-        pause_stream(stream.id, session=session, now=streams.now)
+        AUDIT_STREAMS.pause(stream.id, session=session, now=streams.now)
     written = streams.write(2)
     assert streams.deliver() == 0
     state = streams.state(stream)
     assert (state.state, state.backlog) == (DestinationState.PAUSED, 2)
     with streams.session() as session:
-        resume_stream(stream.id, session=session, now=streams.now)
+        AUDIT_STREAMS.resume(stream.id, session=session)
     streams.deliver()
     assert subjects(receiver) == written
 
 
 def test_a_new_url_gets_what_waits(streams: Streams, receiver: Receiver) -> None:
-    stream = streams.create(DOWN).stream
+    stream = streams.create(DOWN).destination
     written = streams.write(2)
     streams.deliver()
     assert streams.state(stream).last_error == "it refused the connection"
     with streams.session() as session:
-        change_url(stream.id, receiver.url, session=session, now=streams.now)
+        AUDIT_STREAMS.change(stream.id, DestinationDetails(url=receiver.url), session=session)
     streams.deliver()
     assert subjects(receiver) == written
 
@@ -306,12 +308,12 @@ def test_a_removed_destination_takes_its_backlog_with_it(
     streams: Streams, receiver: Receiver
 ) -> None:
     streams.create(receiver.url)
-    removed = streams.create(DOWN).stream
+    removed = streams.create(DOWN).destination
     written = streams.write(3)
     streams.deliver()
     with streams.session() as session:
-        remove_stream(removed.id, session=session)
-    newer = streams.create(receiver.url.replace("/events", "/newer")).stream
+        AUDIT_STREAMS.remove(removed.id, session=session)
+    newer = streams.create(receiver.url.replace("/events", "/newer")).destination
     # Its number is not used again: it gets no events of the removed one.
     assert newer.id > removed.id
     assert streams.deliver() == 0
@@ -322,7 +324,7 @@ def test_a_removed_destination_takes_its_backlog_with_it(
 
 
 def test_a_destination_that_fails_for_a_day_is_failing(streams: Streams) -> None:
-    stream = streams.create(DOWN).stream
+    stream = streams.create(DOWN).destination
     streams.write()
     streams.deliver()
     streams.wait(hours=23)
@@ -334,7 +336,7 @@ def test_a_destination_that_fails_for_a_day_is_failing(streams: Streams) -> None
 
 
 def test_a_backlog_is_bounded_by_age_and_number_and_says_what_it_lost(streams: Streams) -> None:
-    stream = streams.create(DOWN).stream
+    stream = streams.create(DOWN).destination
     streams.write(3)
     streams.wait(days=15)
     streams.write(5)
@@ -360,7 +362,7 @@ def test_a_destination_that_asks_to_wait_is_left_alone(
     streams: Streams, receiver: Receiver
 ) -> None:
     receiver.answer = lambda _request: (429, {"Retry-After": "90"})
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     streams.write()
     streams.deliver()
     assert streams.state(stream).next_try_at == streams.now + timedelta(seconds=90)
@@ -369,7 +371,7 @@ def test_a_destination_that_asks_to_wait_is_left_alone(
 def test_private_addresses_are_refused_when_they_are_not_allowed(
     streams: Streams, receiver: Receiver
 ) -> None:
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     streams.write()
     streams.deliver(outgoing_private_addresses="")
     assert receiver.received == []
@@ -377,7 +379,7 @@ def test_private_addresses_are_refused_when_they_are_not_allowed(
 
 
 def test_a_secret_that_cannot_be_decrypted_is_told(streams: Streams, receiver: Receiver) -> None:
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     streams.write()
     streams.deliver(secret_key="another key that nobody has used here before")
     assert "rotate it" in str(streams.state(stream).last_error)

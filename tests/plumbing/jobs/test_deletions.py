@@ -33,7 +33,7 @@ from models import (
 from tests.support.alerts.bulk import fill_project, rows_of
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.jobs.deletion import remove_from_database
+from web.jobs.retention import remove_from_database
 from web.services import settings
 
 ALERTS, OTHERS = 350, 20

@@ -13,8 +13,6 @@ from sqlalchemy.exc import OperationalError
 
 from app import create_app
 from domain.alerts.handling.status import StatusChange, change_status
-from domain.heartbeats.heartbeats import HeartbeatDetails, change_heartbeat
-from domain.heartbeats.schedules import Schedule
 from domain.projects.deletion import delete_project
 from domain.projects.members import get_namespace
 from models import Alert, Delivery, Heartbeat, HeartbeatPing, Project
@@ -22,9 +20,8 @@ from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.extensions import db
 from web.jobs.clock_corrections import ClockCorrections
-from web.jobs.deletion import remove_from_database
 from web.jobs.heartbeats import run_due
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database, remove_from_database
 from web.settings.reader import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -48,8 +45,8 @@ class Night:
         made = operate(self.app, "heartbeats", "create", "acme/shop", "--name", name, *options)
         self.url, self.id = made["url"].removeprefix("http://localhost"), made["id"]
 
-    def operate(self, command: str) -> dict[str, Any]:
-        return operate(self.app, "heartbeats", command, "acme/shop", str(self.id))
+    def operate(self, command: str, *options: str) -> dict[str, Any]:
+        return operate(self.app, "heartbeats", command, "acme/shop", str(self.id), *options)
 
     def ping(self, signal: str = "") -> None:
         answer = self.app.test_client().post(f"{self.url}{signal}")
@@ -208,12 +205,7 @@ def test_what_is_paused_expects_nothing_and_counts_from_its_resumption(night: Ni
 def test_a_new_schedule_counts_from_the_last_ping(night: Night) -> None:
     night.create("--every", "1h", "--grace", "0s")
     night.ping()
-    schedule = Schedule(every=timedelta(minutes=5), grace=timedelta(0))
-    details = HeartbeatDetails(name="backup", schedule=schedule)
-    with night.app.app_context():
-        project_id = db.session.scalars(select(Project.id)).one()
-        change_heartbeat(project_id, night.id, details, session=db.session(), now=night.now)
-        db.session.commit()
+    night.operate("change", "--every", "5m", "--grace", "0s")
     assert night.at(299) == []
     assert night.at(300) == [f"{MISSED}: triggered"]
 

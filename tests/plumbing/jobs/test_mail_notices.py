@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails
 from domain.projects import creation

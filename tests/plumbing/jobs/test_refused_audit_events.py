@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from domain.audit.streaming.destinations import StreamView, resume_stream
+from domain.audit_streams.streams import AUDIT_STREAMS
+from domain.audit_streams.types import AuditStream
 from domain.outgoing.states import DestinationState
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver
@@ -23,7 +24,7 @@ def subjects(receiver: Receiver) -> list[str]:
     return [each.subject for each in receiver.received]
 
 
-def deliver_for(streams: Streams, stream: StreamView, length: timedelta) -> StreamView:
+def deliver_for(streams: Streams, stream: AuditStream, length: timedelta) -> AuditStream:
     """Deliver whenever something is due within a time; return the state after it."""
     end = streams.now + length
     while streams.now < end:
@@ -38,7 +39,7 @@ def deliver_for(streams: Streams, stream: StreamView, length: timedelta) -> Stre
 def test_an_event_that_is_always_refused_holds_up_later_ones_for_minutes_alone(
     streams: Streams, receiver: Receiver, status: int
 ) -> None:
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     first, poison, *later = streams.write(5)
     refusals: list[str] = []
 
@@ -64,7 +65,7 @@ def test_an_event_that_is_always_refused_holds_up_later_ones_for_minutes_alone(
 
     receiver.answer = lambda _request: (204, {})
     with streams.session() as session:
-        resume_stream(stream.id, session=session, now=streams.now)
+        AUDIT_STREAMS.resume(stream.id, session=session)
     state = deliver_for(streams, stream, timedelta(seconds=5))
     assert subjects(receiver)[-1] == poison
     assert (state.set_aside, streams.waiting()) == (0, 0)
@@ -73,7 +74,7 @@ def test_an_event_that_is_always_refused_holds_up_later_ones_for_minutes_alone(
 def test_a_receiver_that_refuses_everything_is_waited_for(
     streams: Streams, receiver: Receiver
 ) -> None:
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     written = streams.write(6)
     receiver.answer = lambda _request: (400, {})
     state = deliver_for(streams, stream, timedelta(hours=6))
@@ -90,7 +91,7 @@ def test_a_receiver_that_refuses_everything_is_waited_for(
 def test_a_failure_of_the_whole_receiver_sets_nothing_aside(
     streams: Streams, receiver: Receiver, status: int
 ) -> None:
-    stream = streams.create(receiver.url).stream
+    stream = streams.create(receiver.url).destination
     streams.write(2)
     receiver.answer = lambda _request: (status, {})
     state = deliver_for(streams, stream, timedelta(hours=2))

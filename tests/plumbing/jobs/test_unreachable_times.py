@@ -13,7 +13,7 @@ from tests.plumbing.jobs.test_heartbeats import MISSED, NOON, Night
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.extensions import db
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.both_databases

@@ -1,9 +1,10 @@
 """Webhooks get the changes of incidents, whoever makes them."""
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 
-from domain.webhooks.incidents import has_due_incidents, take_incident_changes
+from domain.due import moments
+from domain.webhooks.incidents import INCIDENT_CHANGES_ARE_DUE, take_incident_changes
 from models import Incident
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
@@ -67,13 +68,13 @@ def test_an_incident_that_was_deleted_meanwhile_is_not_told(
     assert webhooks.deliver() == 0
     # Nor is it looked for again.
     with webhooks.session() as session:
-        assert not has_due_incidents(session=session, now=webhooks.now)
+        assert not session.scalar(select(INCIDENT_CHANGES_ARE_DUE), moments(webhooks.now))
 
 
 def test_a_project_without_webhooks_stores_no_changes_of_incidents(webhooks: Webhooks) -> None:
     open_incident(webhooks, 1)
     with webhooks.session() as session:
-        assert not has_due_incidents(session=session, now=webhooks.now)
+        assert not session.scalar(select(INCIDENT_CHANGES_ARE_DUE), moments(webhooks.now))
 
 
 @pytest.mark.one_database("postgres")  # SQLite has one writer at a time

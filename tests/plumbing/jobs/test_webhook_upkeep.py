@@ -7,20 +7,20 @@ from sqlalchemy import delete, func, select, update
 from domain.keyring import Keyring
 from domain.upkeep.rekeying import reencrypt
 from domain.webhooks import upkeep
-from domain.webhooks.deliveries import claim_due_endpoints, next_delivery
 from domain.webhooks.delivery_states import DeliveryState
-from domain.webhooks.endpoints import EndpointView, get_endpoint, secrets_in_force
+from domain.webhooks.endpoints import WEBHOOKS
 from domain.webhooks.log import send_again
+from domain.webhooks.types import Webhook
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database
 
 DOWN = "http://127.0.0.1:1/"
 NEW_KEY = "the key of tomorrow, which is long"
 
 
-def states(webhooks: Webhooks, endpoint: EndpointView) -> list[DeliveryState]:
+def states(webhooks: Webhooks, endpoint: Webhook) -> list[DeliveryState]:
     return [each.state for each in webhooks.log(endpoint)]
 
 
@@ -32,9 +32,11 @@ def test_a_crash_before_the_note_sends_the_message_once_more_with_its_id(
     webhooks.queue()
     # What a worker leaves behind that is killed between the answer and its note.
     with webhooks.session() as session:
-        (claim,) = claim_due_endpoints(most=64, session=session, now=webhooks.now)
+        (claim,) = WEBHOOKS.claim_due(most=64, session=session, now=webhooks.now)
     with webhooks.session() as session:
-        delivery = next_delivery(claim, session=session, keyring=webhooks.keyring, now=webhooks.now)
+        delivery = WEBHOOKS.next_delivery(
+            claim, session=session, keyring=webhooks.keyring, now=webhooks.now
+        )
     assert delivery is not None
     assert webhooks.deliver() == 0
     webhooks.wait(seconds=30)
@@ -44,7 +46,7 @@ def test_a_crash_before_the_note_sends_the_message_once_more_with_its_id(
 
 
 def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> None:
-    endpoint = webhooks.add(DOWN).endpoint
+    endpoint = webhooks.add(DOWN).destination
     webhooks.send("Old")
     webhooks.queue()
     webhooks.wait(days=4)
@@ -62,7 +64,7 @@ def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> N
 
 
 def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: Receiver) -> None:
-    endpoint = webhooks.add(receiver.url).endpoint
+    endpoint = webhooks.add(receiver.url).destination
     for name in ("One", "Two", "Three"):
         webhooks.send(name)
         webhooks.deliver()
@@ -88,9 +90,8 @@ def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
         done = reencrypt(both, session=session)
     assert (done["webhook_secrets"], done["previous_webhook_secrets"]) == (1, 0)
     with webhooks.session() as session:
-        secrets = secrets_in_force(
-            webhooks.project_id,
-            made.endpoint.id,
+        secrets = WEBHOOKS.secrets(
+            made.destination.id,
             session=session,
             keyring=Keyring(NEW_KEY),
             now=webhooks.now,
@@ -99,7 +100,7 @@ def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
 
 
 def test_a_secret_that_no_key_opens_fails_in_words(webhooks: Webhooks) -> None:
-    endpoint = webhooks.add(DOWN).endpoint
+    endpoint = webhooks.add(DOWN).destination
     webhooks.send("Disk full")
     webhooks.deliver(secret_key=NEW_KEY)
     assert "rotate it" in (webhooks.state(endpoint).last_error or "")
@@ -109,7 +110,7 @@ def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     other = webhooks.new_project("other")
-    kept = webhooks.add(receiver.url, project_id=other).endpoint
+    kept = webhooks.add(receiver.url, project_id=other).destination
     webhooks.add(receiver.url)
     webhooks.send("Disk full")
     webhooks.deliver()
@@ -121,7 +122,7 @@ def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
     prune_database(webhooks.settings)
     with webhooks.session() as session:
         assert session.scalar(select(func.count(WebhookDelivery.id))) == 0
-        assert get_endpoint(other, kept.id, session=session, now=webhooks.now) == kept
+        assert WEBHOOKS.get(kept.id, owner=other, session=session, now=webhooks.now) == kept
 
 
 def test_a_project_that_is_being_deleted_tells_nothing(
@@ -139,7 +140,7 @@ def test_a_delivery_that_is_sent_again_does_not_wait_for_the_next_attempt(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     receiver.answer = lambda _request: (500, {})
-    endpoint = webhooks.add(receiver.url).endpoint
+    endpoint = webhooks.add(receiver.url).destination
     webhooks.send("Disk full")
     webhooks.deliver()
     assert webhooks.deliver() == 0

@@ -15,10 +15,7 @@ from domain.outgoing.states import DestinationState
 from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.endpoints import (
     MOST_ENDPOINTS,
-    pause_endpoint,
-    remove_endpoint,
-    resume_endpoint,
-    rotate_secret,
+    WEBHOOKS,
 )
 from domain.webhooks.log import get_delivery, send_again
 from models import Alert
@@ -27,7 +24,7 @@ from tests.support.service.commands import operate
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.api.schemas.webhooks.webhook_messages import AlertMessage, MessageAlert
 from web.jobs.mail import queue_administrators_mail
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database
 
 DOWN = "http://127.0.0.1:1/"
 
@@ -77,10 +74,10 @@ def test_each_change_of_an_alert_is_told_signed_and_in_order(
     forged = Received("/", receiver.received[0].headers, receiver.received[0].body + b" ")
     with pytest.raises(WebhookVerificationError):
         forged.verified_by(made.secret)
-    log = webhooks.log(made.endpoint)
+    log = webhooks.log(made.destination)
     assert {each.state for each in log} == {DeliveryState.DELIVERED}
     assert [(each.status_code, each.tries, each.error) for each in log] == [(204, 1, None)] * 5
-    assert webhooks.state(made.endpoint).backlog == 0
+    assert webhooks.state(made.destination).backlog == 0
 
 
 def test_an_endpoint_gets_the_events_that_it_chose_and_whose_alerts_meet_its_conditions(
@@ -101,21 +98,21 @@ def test_an_endpoint_gets_the_events_that_it_chose_and_whose_alerts_meet_its_con
 
 def test_a_project_without_webhooks_for_alerts_stores_no_changes(webhooks: Webhooks) -> None:
     assert not webhooks.is_followed()
-    incidents = webhooks.add(DOWN, "incident.opened").endpoint
+    incidents = webhooks.add(DOWN, "incident.opened").destination
     assert not webhooks.is_followed()
-    alerts = webhooks.add(DOWN).endpoint
+    alerts = webhooks.add(DOWN).destination
     assert webhooks.is_followed()
     with webhooks.session() as session:
-        pause_endpoint(webhooks.project_id, alerts.id, session=session, now=webhooks.now)
+        WEBHOOKS.pause(alerts.id, owner=webhooks.project_id, session=session, now=webhooks.now)
     assert not webhooks.is_followed()
     webhooks.send("Unheard")
     with webhooks.session() as session:
-        resume_endpoint(webhooks.project_id, alerts.id, session=session)
+        WEBHOOKS.resume(alerts.id, owner=webhooks.project_id, session=session)
     assert webhooks.is_followed()
     assert webhooks.queue() == 0
     with webhooks.session() as session:
         for each in (alerts, incidents):
-            remove_endpoint(webhooks.project_id, each.id, session=session)
+            WEBHOOKS.remove(each.id, owner=webhooks.project_id, session=session)
     assert not webhooks.is_followed()
 
 
@@ -134,7 +131,7 @@ def test_one_that_is_down_for_an_hour_gets_everything_once_and_in_order_for_each
 ) -> None:
     is_down = True
     receiver.answer = lambda _request: (503, {}) if is_down else (204, {})
-    endpoint = webhooks.add(receiver.url).endpoint
+    endpoint = webhooks.add(receiver.url).destination
     webhooks.send("One")
     began = webhooks.now
     assert webhooks.deliver() == 1
@@ -171,7 +168,7 @@ def test_a_message_that_is_never_taken_holds_up_its_own_alert_only(
         return (400 if alert_of(request)["title"] == "Poison" else 204), {}
 
     receiver.answer = answer
-    endpoint = webhooks.add(receiver.url).endpoint
+    endpoint = webhooks.add(receiver.url).destination
     webhooks.send("Poison")
     webhooks.deliver()
     webhooks.set_status(1, "acknowledged")
@@ -235,7 +232,7 @@ def test_one_that_takes_nothing_for_days_is_paused_and_maintainers_are_told(
     webhooks: Webhooks,
 ) -> None:
     operate(webhooks.app, "members", "add", "acme/shop", "alice", "maintainer")
-    endpoint = webhooks.add(DOWN).endpoint
+    endpoint = webhooks.add(DOWN).destination
     webhooks.send("Disk full")
     webhooks.deliver()
     assert mail(webhooks) == 0
@@ -251,7 +248,7 @@ def test_one_that_takes_nothing_for_days_is_paused_and_maintainers_are_told(
     # It is not followed any more; resumed, it gets what happens then.
     assert not webhooks.is_followed()
     with webhooks.session() as session:
-        resume_endpoint(webhooks.project_id, endpoint.id, session=session)
+        WEBHOOKS.resume(endpoint.id, owner=webhooks.project_id, session=session)
     assert webhooks.is_followed()
     assert webhooks.state(endpoint).state is DestinationState.ACTIVE
 
@@ -262,7 +259,7 @@ def mail(webhooks: Webhooks) -> int:
 
 def test_one_that_answers_gone_is_paused_at_once(webhooks: Webhooks, receiver: Receiver) -> None:
     receiver.answer = lambda _request: (410, {})
-    endpoint = webhooks.add(receiver.url).endpoint
+    endpoint = webhooks.add(receiver.url).destination
     webhooks.send("Disk full")
     webhooks.deliver()
     state = webhooks.state(endpoint)
@@ -270,7 +267,7 @@ def test_one_that_answers_gone_is_paused_at_once(webhooks: Webhooks, receiver: R
 
 
 def test_a_delivery_is_sent_again_with_its_id(webhooks: Webhooks, receiver: Receiver) -> None:
-    endpoint = webhooks.add(receiver.url).endpoint
+    endpoint = webhooks.add(receiver.url).destination
     webhooks.send("Disk full")
     webhooks.deliver()
     (delivery,) = webhooks.log(endpoint)
@@ -280,7 +277,7 @@ def test_a_delivery_is_sent_again_with_its_id(webhooks: Webhooks, receiver: Rece
     first, second = receiver.received
     assert (first.message_id, first.body) == (second.message_id, second.body)
     with webhooks.session() as session:
-        pause_endpoint(webhooks.project_id, endpoint.id, session=session, now=webhooks.now)
+        WEBHOOKS.pause(endpoint.id, owner=webhooks.project_id, session=session, now=webhooks.now)
         with pytest.raises(ConflictError, match="paused"):
             send_again(endpoint.id, delivery.id, session=session, now=webhooks.now)
 
@@ -289,7 +286,7 @@ def test_the_log_shows_what_was_sent_and_answered_and_no_signature(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     receiver.answer = lambda _request: (500, {})
-    endpoint = webhooks.add(f"{receiver.url}?key=hidden").endpoint
+    endpoint = webhooks.add(f"{receiver.url}?key=hidden").destination
     webhooks.send("Disk full")
     webhooks.deliver()
     with webhooks.session() as session:
@@ -305,9 +302,9 @@ def test_the_log_shows_what_was_sent_and_answered_and_no_signature(
 def test_two_secrets_sign_until_the_old_one_ends(webhooks: Webhooks, receiver: Receiver) -> None:
     old = webhooks.add(receiver.url)
     with webhooks.session() as session:
-        new = rotate_secret(
-            webhooks.project_id,
-            old.endpoint.id,
+        new = WEBHOOKS.rotate_secret(
+            old.destination.id,
+            owner=webhooks.project_id,
             previous_until=webhooks.now + timedelta(hours=1),
             session=session,
             keyring=webhooks.keyring,
@@ -327,12 +324,12 @@ def test_two_secrets_sign_until_the_old_one_ends(webhooks: Webhooks, receiver: R
 def test_a_removed_webhook_takes_its_backlog_with_it(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
-    endpoint = webhooks.add(receiver.url).endpoint
+    endpoint = webhooks.add(receiver.url).destination
     webhooks.send("Disk full")
     webhooks.queue()
     with webhooks.session() as session:
-        remove_endpoint(webhooks.project_id, endpoint.id, session=session)
-    newer = webhooks.add(receiver.url).endpoint
+        WEBHOOKS.remove(endpoint.id, owner=webhooks.project_id, session=session)
+    newer = webhooks.add(receiver.url).destination
     # Its number is not used again.
     assert newer.id > endpoint.id
     assert webhooks.deliver() == 0

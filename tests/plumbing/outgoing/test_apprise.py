@@ -11,9 +11,10 @@ from time import monotonic, sleep
 import pytest
 
 from domain.errors import InvalidError
+from domain.notifications.contact_types.base import Problem
 from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
 from tests.support.service.receiver import Received, Receiver, running_telephone
-from web.outgoing.apprise_processes import AppriseProblem, AppriseProcesses, check_apprise_url
+from web.outgoing.apprise_processes import AppriseProcesses, check_apprise_url
 from web.settings.reader import Settings, read_settings
 
 LOOPBACK = "127.0.0.1:1-65535"
@@ -54,7 +55,7 @@ def receiver() -> Iterator[Receiver]:
 
 def send(
     processes: AppriseProcesses, url: str, body: str = "at 98%", *, deadline: float = 20
-) -> AppriseProblem | None:
+) -> Problem | None:
     return processes.send(
         *(url, "Disk full 磁盘", body), short_body="in short", is_alarm=True, deadline=deadline
     )
@@ -112,7 +113,7 @@ def test_one_process_serves_many_messages_at_once(
 
     receiver.answer = slowly
     url = receiver.contact_url
-    results: list[AppriseProblem | None] = []
+    results: list[Problem | None] = []
     threads = [Thread(target=lambda: results.append(send(processes, url))) for _ in range(12)]
     for thread in threads:
         thread.start()
@@ -352,7 +353,7 @@ def test_a_service_that_hangs_is_given_up_and_stops_no_other(
             assert send(running, good) is None
             (first,) = running.process_ids
             problem = send(running, hanging, deadline=0.3)
-            assert problem == ("no answer came within 0 seconds", "")
+            assert problem == Problem("no answer came within 0 seconds")
             assert send(running, good) is None
             assert first not in running.process_ids
     finally:

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.audit.events import Actor
-from domain.notifications.contacts import Owner, email_address
+from domain.notifications.contact_types.mail import email_address
+from domain.notifications.contacts import Owner
 from domain.notifications.paging import NewPage, pages_became_critical
 from models import Alert, Page, PageRecipient, Project
 from tests.support.database.refusing import refuse_rows

@@ -9,19 +9,24 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.keyring import Keyring
-from domain.notifications.contacts import Address, ContactType, ContactView, Owner
+from domain.notifications.contact_types.apprise import APPRISE
+from domain.notifications.contact_types.base import Address
+from domain.notifications.contact_types.mail import EMAIL
+from domain.notifications.contacts import Owner
 from domain.notifications.gathering import seen_projects
 from domain.notifications.messages import page_content
 from domain.notifications.pauses import GIVE_UP_AFTER, pause_after
 from domain.notifications.queue_state import queue_state, send_again, states_by_type
+from domain.notifications.types import Contact as ShownContact
 from domain.upkeep.pruning import Retention, prune
 from domain.upkeep.rekeying import reencrypt
 from models import Contact, Mail, PageMessage, User
 from tests.support.mail.mail_server import Mailbox, closed_port
 from tests.support.notifications.paging import Pages, Person, subjects
 from tests.support.service.receiver import Received, Receiver, running_telephone
+from web.jobs.scheduler import Scheduler
 
 AWAY = "smtp://127.0.0.1:1"
 
@@ -32,10 +37,10 @@ def receiver() -> Iterator[Receiver]:
         yield running
 
 
-def apprise(pages: Pages, person: Person, port: int, label: str = "Chat") -> ContactView:
+def apprise(pages: Pages, person: Person, port: int, label: str = "Chat") -> ShownContact:
     """Give a person a contact that apprise sends to, by JSON."""
     address = Address(
-        type=ContactType.APPRISE,
+        type=APPRISE,
         clear=f"ntfy://127.0.0.1:{port}/{label}",
         shown="ntfy://127.0.0.1/…",
         lane=f"ntfy 127.0.0.1:{port}",
@@ -70,7 +75,7 @@ def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_o
         assert tries > 12
         with pages.session() as session:
             counted = {each.type: each.failed_attempts for each in states_by_type(session=session)}
-        assert counted == {ContactType.APPRISE: tries, ContactType.EMAIL: 0}
+        assert counted == {APPRISE: tries, EMAIL: 0}
         # Her page goes to the address of her account meanwhile.
         addressees = [each[0] for each in mailbox.recipients]
         assert addressees.count("bob@pager.example") == 12
@@ -204,8 +209,8 @@ def test_slow_channels_slow_nobody_else_down(
     pages.wait(seconds=1)
     pages.page([pages.alert()], quick)
     pages.wait(seconds=3)
-    with pages.worker() as worker:
-        worker.start()
+    worker = pages.worker()
+    with Scheduler([worker], worker.settings, clock=worker.clock):
         end = monotonic() + 60
         while not mailbox.messages and monotonic() < end:
             sleep(0.02)

@@ -18,7 +18,7 @@ from domain.api_usage.counting import (
 from domain.api_usage.storing import MOST_SHAPES_A_DAY
 from models import CallCount, CallShape, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, RecordedService
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database
 
 
 def test_a_call_is_kept_by_token_route_and_names_without_any_value(

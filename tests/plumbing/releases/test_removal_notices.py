@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select, update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import UserView
 from domain.api_usage.counting import ANONYMOUS, Consumer
 from domain.projects.members import OPERATOR, add_member, get_namespace

@@ -21,7 +21,7 @@ from domain.upkeep.pruning import Retention, prune
 from models import AuditEvent, InstanceSetting, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, Caller, RecordedService
 from tests.support.wire.html_forms import forms_in
-from web.jobs.maintenance import prune_database
+from web.jobs.retention import prune_database
 
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("G4")]
 

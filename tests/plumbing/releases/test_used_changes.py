@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.api_usage.counting import ANONYMOUS, Consumer, Shape
 from domain.api_usage.matching import concerns_of
 from domain.api_usage.reading import NEAR_A_LIMIT

@@ -10,7 +10,7 @@ LARGE = 2**22
 PROGRAM = f"""
 import sys
 from pathlib import Path
-from web.server.memory import return_large_blocks
+from web.server.process_limits import return_large_blocks
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

@@ -86,8 +86,12 @@ def test_one_that_is_told_to_stop_before_it_can_listen_has_stopped_as_told() -> 
     assert (output, process.returncode) == ("finished\n", 0)
 
 
-def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so() -> None:
-    process = supervise(GENTLE, BRIEF)
+def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so(tmp_path: Path) -> None:
+    sign = tmp_path / "sign"
+    brief = f"import os, time\nwhile not os.path.exists({str(sign)!r}): time.sleep(0.05)"
+    process = supervise(GENTLE, brief)
+    wait_for_starts(process, 1)
+    sign.touch()
     output, _ = process.communicate(timeout=60)
     assert "a process ended by itself: all are stopped" in output
     assert output.count("finished") == 1

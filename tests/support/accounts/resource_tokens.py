@@ -8,7 +8,7 @@ from urllib.parse import quote
 import requests
 from sqlalchemy import select
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from models import Group, Project
 from tests.support.accounts.people import Person, database_of, now
 from tests.support.accounts.personal_tokens import Api, make_token

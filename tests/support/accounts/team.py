@@ -4,7 +4,7 @@ from functools import cache
 
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.errors import NotFoundError
 from domain.projects.members import (
     OPERATOR,

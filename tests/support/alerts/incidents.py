@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Flask
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.service.commands import operate

@@ -5,7 +5,7 @@ import re
 
 import requests
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import Endpoint
 from tests.support.service.live import LiveGatebell

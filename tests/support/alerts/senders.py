@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import apprise
 import requests
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.registry import type_named
 from domain.alerts.integrations.integrations import (
     IntegrationContext,
     IntegrationDetails,
@@ -98,7 +98,7 @@ def connect(
         context = IntegrationContext(project_id=found.id, project_path=path, base_url=gatebell.url)
         made, key = create_integration(
             context,
-            IntegrationType(kind),
+            type_named(kind),
             details,
             session=session,
             keyring=Keyring(settings_of(gatebell).secret_key),

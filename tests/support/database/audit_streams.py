@@ -10,11 +10,13 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import STREAMED_ONLY, Event, EventKind, EventSource, store_event
-from domain.audit.streaming.destinations import NewSecret, StreamView, create_stream, get_stream
-from domain.audit.streaming.streamed_events import stream_event
+from domain.audit.streamed_events import stream_event
+from domain.audit_streams.streams import AUDIT_STREAMS
+from domain.audit_streams.types import AuditStream
 from domain.keyring import Keyring
+from domain.outgoing.destinations import DestinationDetails, NewSecret
 from models import AuditStreamEntry
-from tests.support.database.kept_loops import KeptLoops
+from tests.support.database.kept_jobs import KeptJobs
 from web.database.engine import open_engine
 from web.jobs.audit_streams import AuditStreaming
 from web.settings.reader import Settings
@@ -31,7 +33,7 @@ class Streams:
         #: Receivers refuse what was signed long ago or ahead, so a test begins now.
         self.now = datetime.now(UTC)
         self.engine = open_engine(settings)
-        self._kept = KeptLoops()
+        self._kept = KeptJobs()
         self.keyring = Keyring(settings.secret_key)
         self._written = 0
 
@@ -58,13 +60,18 @@ class Streams:
         settings = replace(self.settings, **changes)
         return self._kept.get("deliveries", settings, self._make_worker).run_due()
 
-    def create(self, url: str) -> NewSecret:
+    def create(self, url: str) -> NewSecret[AuditStream]:
         with self.session() as session:
-            return create_stream(url, session=session, keyring=self.keyring, now=self.now)
+            return AUDIT_STREAMS.create(
+                DestinationDetails(url=url),
+                session=session,
+                keyring=self.keyring,
+                now=self.now,
+            )
 
-    def state(self, stream: StreamView) -> StreamView:
+    def state(self, stream: AuditStream) -> AuditStream:
         with self.session() as session:
-            return get_stream(stream.id, session=session, now=self.now)
+            return AUDIT_STREAMS.get(stream.id, session=session, now=self.now)
 
     def write(self, count: int = 1, kind: EventKind = EventKind.TOKEN_REVOKED) -> list[str]:
         """Write events in transactions of their own, and return their subjects."""

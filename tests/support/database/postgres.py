@@ -56,12 +56,17 @@ class Postgres:
 
     def restored(self, url: str, file: Path) -> str:
         """Dump a database into a file and restore it under another name; return its address."""
-        restored = self.new_database()
         programs = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
         address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         pgexec("pg_dump", ("--no-owner", "--file", str(file), address), bin_path=programs)
-        pgexec("psql", ("--quiet", "--file", str(file), restored), bin_path=programs)
-        return restored
+        return self.loaded(file)
+
+    def loaded(self, file: Path) -> str:
+        """Make a database of what a file for psql says; return its address."""
+        loaded = self.new_database()
+        programs = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+        pgexec("psql", ("--quiet", "--file", str(file), loaded), bin_path=programs)
+        return loaded
 
     def run_script(self, file: Path, **variables: str) -> None:
         """Run a script for psql, as the superuser."""

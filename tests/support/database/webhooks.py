@@ -16,18 +16,14 @@ from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.audit.events import Actor
 from domain.database.paging import Slice
 from domain.keyring import Keyring
+from domain.outgoing.destinations import NewSecret
 from domain.projects.members import get_namespace
-from domain.webhooks.endpoints import (
-    EndpointDetails,
-    EndpointView,
-    NewSecret,
-    create_endpoint,
-    get_endpoint,
-)
-from domain.webhooks.log import DeliveryFilter, DeliveryView, list_deliveries
-from models import AlertFollower
+from domain.webhooks.endpoints import WEBHOOKS
+from domain.webhooks.log import DeliveryFilter, list_deliveries
+from domain.webhooks.types import EndpointDetails, Webhook, WebhookDelivery
+from models import AlertFollower, WebhookEndpoint
 from tests.support.alerts.senders import JSON, item, webhook
-from tests.support.database.kept_loops import KeptLoops
+from tests.support.database.kept_jobs import KeptJobs
 from tests.support.service.commands import operate
 from web.database.engine import open_engine
 from web.jobs.alert_changes import AlertChanges
@@ -48,7 +44,7 @@ class Webhooks:
         #: Receivers refuse what was signed long ago or ahead, so a test begins now.
         self.now = datetime.now(UTC)
         self.engine = open_engine(settings)
-        self._kept = KeptLoops()
+        self._kept = KeptJobs()
         self.keyring = Keyring(settings.secret_key)
         person = ("users", "create", "alice", "--email", "alice@people.example")
         self.alice = Actor(id=int(operate(app, *person)["id"]), name="alice")
@@ -81,7 +77,7 @@ class Webhooks:
         *events: str,
         conditions: Mapping[str, object] | None = None,
         project_id: int | None = None,
-    ) -> NewSecret:
+    ) -> NewSecret[Webhook]:
         """Create an endpoint."""
         details = EndpointDetails(
             url=url,
@@ -89,9 +85,9 @@ class Webhooks:
             conditions=conditions_from(conditions) if conditions else Conditions(),
         )
         with self.session() as session:
-            return create_endpoint(
-                project_id or self.project_id,
+            return WEBHOOKS.create(
                 details,
+                owner=project_id or self.project_id,
                 session=session,
                 keyring=self.keyring,
                 now=self.now,
@@ -134,11 +130,12 @@ class Webhooks:
         settings = replace(self.settings, **changes)
         return self._kept.get("deliveries", settings, self._make_worker).run_due()
 
-    def state(self, endpoint: EndpointView) -> EndpointView:
+    def state(self, endpoint: Webhook) -> Webhook:
         with self.session() as session:
-            return get_endpoint(endpoint.project_id, endpoint.id, session=session, now=self.now)
+            project_id = session.get_one(WebhookEndpoint, endpoint.id).project_id
+            return WEBHOOKS.get(endpoint.id, owner=project_id, session=session, now=self.now)
 
-    def log(self, endpoint: EndpointView) -> list[DeliveryView]:
+    def log(self, endpoint: Webhook) -> list[WebhookDelivery]:
         """Return the log of an endpoint, the oldest first."""
         with self.session() as session:
             wanted = DeliveryFilter(endpoint_id=endpoint.id)

@@ -4,23 +4,24 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from sqlalchemy.orm import Session
+
+from domain.access.actor import Work
 from domain.alerts.handling.status import StatusChange, change_status
-from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.matching.parser import parse_matchers
 from domain.audit.events import Actor
-from domain.durations import parse_duration
-from domain.escalations.policies import PolicyDraft, PolicyView, create_policy
-from domain.escalations.routes import RouteDraft, create_route
-from domain.escalations.steps import Plan, parse_step
-from domain.escalations.targets import resolve_steps
-from domain.on_call.changers import Changer
+from domain.escalations.actions import create_policy, create_route
+from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
+from domain.on_call.change_permissions import Changer
 from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.rotations import NewRotation
 from domain.on_call.schedules import NewSchedule, create_schedule
 from domain.on_call.swaps import NewSwap, create_swap
-from domain.projects.views import Namespace
-from domain.silences.silences import NewSilence, create_silence, expire_silence
+from domain.projects.views import Namespace, ProjectView
+from domain.silences.actions import create_silence, expire_silence
+from domain.silences.types import NewSilence
 from models import Alert, AlertNote, Escalation, EscalationPage, Mail, User
+from tests.support.database.work import project_in, work_in
 from tests.support.notifications.paging import Pages, Person
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.escalations import Escalations
@@ -50,25 +51,29 @@ class Escalated(Pages):
         repeats: int = 0,
         is_default: bool = True,
         pause: str = "5m",
-    ) -> PolicyView:
+    ) -> EscalationPolicy:
         """Create a policy of steps as the command line takes them."""
-        named = [parse_step(each) for each in steps]
+        given = {"name": name, "steps": steps, "repeats": repeats, "default": is_default}
+        new = NewPolicy.model_validate({**given, "repeat_pause": pause})
         with self.session() as session:
-            today = self.now.date()
-            resolved = resolve_steps(named, self.namespace, session=session, today=today)
-            plan = Plan(steps=resolved, repeats=repeats, pause=parse_duration(pause))
-            draft = PolicyDraft(name=name, plan=plan, is_default=is_default)
-            return create_policy(self.project_id, draft, session=session, now=self.now)
+            return create_policy(self.work(session), self.project_view(session), new)
 
-    def route(self, policy: PolicyView | None, name: str = "Route", **conditions: Any) -> None:
+    def route(
+        self, policy: EscalationPolicy | None, name: str = "Route", **conditions: Any
+    ) -> None:
         """Create a route behind the others."""
-        draft = RouteDraft(
-            name=name,
-            conditions=conditions_from(conditions),
-            policy_id=policy.id if policy else None,
-        )
+        policy_id = policy.id if policy else None
+        new = NewRoute(name=name, escalation_policy_id=policy_id, **conditions)
         with self.session() as session:
-            create_route(self.project_id, draft, session=session, now=self.now)
+            create_route(self.work(session), self.project_view(session), new)
+
+    def work(self, session: Session) -> Work:
+        """Return a unit of work of the operator at the test's time."""
+        return work_in(session, now=self.now)
+
+    def project_view(self, session: Session) -> ProjectView:
+        """Return the project as the operator sees it."""
+        return project_in(session, self.project_id)
 
     def schedule(self, name: str, *people: Person) -> int:
         """Create a schedule in which people are on call by day, the first one now."""
@@ -102,25 +107,18 @@ class Escalated(Pages):
 
     def silence(self, matchers: str, *, hours: float) -> int:
         """Silence alerts from now on, and return the id of the silence."""
-        wanted = NewSilence(
+        new = NewSilence(
             matchers=parse_matchers(matchers),
             starts_at=self.now,
             ends_at=self.now + timedelta(hours=hours),
             comment="deploy",
         )
         with self.session() as session:
-            return create_silence(
-                self.project_id,
-                wanted,
-                by=None,
-                longest=timedelta(days=30),
-                session=session,
-                now=self.now,
-            ).id
+            return create_silence(self.work(session), self.project_view(session), new).id
 
     def end_silence(self, silence_id: int) -> None:
         with self.session() as session:
-            expire_silence(self.project_id, silence_id, by=None, session=session, now=self.now)
+            expire_silence(self.work(session), self.project_view(session), silence_id)
 
     def follow(self) -> None:
         """Handle the changes of alerts that are due, and take the steps that are."""

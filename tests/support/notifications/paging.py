@@ -9,21 +9,22 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.keyring import Keyring
+from domain.notifications.contact_types.base import Address
+from domain.notifications.contact_types.mail import email_address
 from domain.notifications.contacts import (
-    Address,
-    ContactView,
     NewContact,
     Owner,
     create_contact,
-    email_address,
     view_of,
 )
 from domain.notifications.paging import NewPage, queue_pages, withdraw_pages
+from domain.notifications.types import Contact
 from domain.projects.creation import create_group, create_project
-from models import Alert, AlertNote, Contact, Member, Page, PageMessage, User
-from tests.support.database.kept_loops import KeptLoops
+from models import Alert, AlertNote, Member, Page, PageMessage, User
+from models import Contact as ContactRow
+from tests.support.database.kept_jobs import KeptJobs
 from tests.support.mail.mail_server import Mailbox
 from web.database.engine import open_engine
 from web.jobs.pages import Paging
@@ -37,7 +38,7 @@ EVENING = datetime(2026, 3, 1, 20, tzinfo=UTC)
 class Person:
     id: int
     username: str
-    contact: ContactView | None
+    contact: Contact | None
 
 
 class Pages:
@@ -58,7 +59,7 @@ class Pages:
             create_group("acme", reserved=frozenset(), session=session, now=self.now)
         self.project_id = self.project("acme/shop")
         self._iid = 0
-        self.kept = KeptLoops()
+        self.kept = KeptJobs()
 
     def close(self) -> None:
         """Stop the workers, and close the database."""
@@ -105,10 +106,10 @@ class Pages:
         contact = self.email_contact(user.id, f"{username}@pager.example") if has_contact else None
         return Person(user.id, username, contact)
 
-    def email_contact(self, user_id: int, address: str) -> ContactView:
+    def email_contact(self, user_id: int, address: str) -> Contact:
         return self.contact(Owner(user_id=user_id), email_address(address))
 
-    def contact(self, owner: Owner, address: Address, **changes: Any) -> ContactView:
+    def contact(self, owner: Owner, address: Address, **changes: Any) -> Contact:
         new = NewContact(owner=owner, address=address, **{"is_confirmed": True, **changes})
         with self.session() as session:
             return create_contact(new, session=session, keyring=self.keyring, now=self.now)
@@ -199,9 +200,9 @@ class Pages:
     def wait(self, **time: float) -> None:
         self.now += timedelta(**time)
 
-    def contact_state(self, contact: ContactView) -> ContactView:
+    def contact_state(self, contact: Contact) -> Contact:
         with self.session() as session:
-            return view_of(session.get_one(Contact, contact.id))
+            return view_of(session.get_one(ContactRow, contact.id))
 
     def rows(self, table: type[Any]) -> list[Any]:
         with self.session() as session:

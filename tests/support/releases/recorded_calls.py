@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
 from domain.api_usage.counting import Consumer, Shape

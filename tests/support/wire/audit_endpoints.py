@@ -33,7 +33,7 @@ AUDIT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "api_v4.audit_streams.rotate_secret",
         "POST",
         f"{STREAMS_AT}/{{id}}/rotate_secret",
-        ("previous_secret_expires_at",),
+        ("previous_secret_expires_at", "overlap"),
     ),
     ("api_v4.audit_streams.send_test", "POST", f"{STREAMS_AT}/{{id}}/test", ()),
     ("api_v4.audit_events.show", "GET", f"{EVENTS_AT}/{{id}}", ()),

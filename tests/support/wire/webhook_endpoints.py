@@ -14,7 +14,7 @@ WEBHOOK_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "api_v4.webhooks.rotate_secret",
         "POST",
         f"{_AT}/{{id}}/rotate_secret",
-        ("previous_secret_expires_at",),
+        ("previous_secret_expires_at", "overlap"),
     ),
     ("api_v4.webhooks.send_test", "POST", f"{_AT}/{{id}}/test", ()),
     (

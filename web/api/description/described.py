@@ -56,7 +56,7 @@ class Caller(Enum):
 
     @property
     def security(self) -> tuple[Requirement, ...]:
-        """The alternatives of the description."""
+        """Return the alternatives of the description."""
         return _SECURITY[self]
 
 

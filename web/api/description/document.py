@@ -1,19 +1,152 @@
 """Puts the OpenAPI 3.1 description together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from flask import Flask
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core.core_schema import WithDefaultSchema
 
+from domain.access.scopes import SCOPES
+from web.access.bearer_token import PRIVATE_TOKEN
 from web.api.description.described import FORM, JSON
-from web.api.description.models import READ, WRITTEN, Mode, Schemas
 from web.api.description.responses import ERRORS, HEADERS, responses_of, shared_responses
-from web.api.description.security import security_schemes
 from web.api.description.views import DescribedView, described_views
 from web.api.idempotency import HEADER
 from web.api.schemas.webhooks.webhook_messages import MESSAGES
+
+_TEMPLATE = "#/components/schemas/{model}"
+#: A request is read by a schema, a response is written by it: they may differ.
+READ: Literal["validation"] = "validation"
+WRITTEN: Literal["serialization"] = "serialization"
+Mode = Literal["validation", "serialization"]
+
+
+class _Writer(GenerateJsonSchema):
+    """Leaves out titles of fields, and what stands for a field that is absent.
+
+    That is every default in an answer, and in a request an empty text.
+    """
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Return False for every field."""
+        del schema
+        return False
+
+    def default_schema(self, schema: WithDefaultSchema) -> dict[str, Any]:
+        """Return the schema of a field with a default."""
+        if self.mode == WRITTEN or schema.get("default") == "":
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+
+class Schemas:
+    """The schemas of all models of the description."""
+
+    def __init__(self, models: Iterable[tuple[type[BaseModel], Mode]]) -> None:
+        """Write the schemas of models that read and models that write."""
+        wanted = list(dict.fromkeys(models))
+        references, written = models_json_schema(
+            wanted, ref_template=_TEMPLATE, schema_generator=_Writer
+        )
+        self._references = references
+        self._written: dict[str, Any] = written["$defs"]
+        self._in_parameters: set[str] = set()
+
+    def reference(self, model: type[BaseModel], mode: Mode) -> dict[str, Any]:
+        """Return the reference to a schema."""
+        return self._references[model, mode]
+
+    def properties(self, model: type[BaseModel]) -> tuple[Mapping[str, Any], frozenset[str]]:
+        """Return the fields of a model that reads, and the names of required ones."""
+        schema = self._written[self._name(model)]
+        return schema.get("properties", {}), frozenset(schema.get("required", ()))
+
+    def parameters(self, model: type[BaseModel]) -> list[dict[str, Any]]:
+        """Return a model as the parameters of a query."""
+        self._in_parameters.add(self._name(model))
+        properties, required = self.properties(model)
+        return [
+            _parameter(name, schema, is_required=name in required)
+            for name, schema in properties.items()
+        ]
+
+    def components(self) -> dict[str, Any]:
+        """Return all schemas but those that became parameters."""
+        return {
+            name: schema
+            for name, schema in sorted(self._written.items())
+            if name not in self._in_parameters
+        }
+
+    def _name(self, model: type[BaseModel]) -> str:
+        reference: str = self._references[model, READ]["$ref"]
+        return reference.rpartition("/")[2]
+
+
+def _parameter(name: str, schema: Mapping[str, Any], *, is_required: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": name,
+        "in": "query",
+        "schema": {key: each for key, each in schema.items() if key != "description"},
+    }
+    if is_required:
+        found["required"] = True
+    if text := schema.get("description"):
+        found["description"] = text
+    if schema.get("type") == "array":
+        found |= {"style": "form", "explode": False}
+    return found
+
+
+def security_schemes(base_url: str) -> dict[str, Any]:
+    """Return the security schemes of the description."""
+    scopes = {scope.name: scope.description for scope in SCOPES}
+    return {
+        "oauth2": {
+            "type": "oauth2",
+            "description": (
+                "An application acts for a user. Devices without a browser ask at "
+                f"{base_url}/oauth/authorize_device (RFC 8628); metadata of the server is at "
+                f"{base_url}/.well-known/oauth-authorization-server."
+            ),
+            "flows": {
+                "authorizationCode": {
+                    "authorizationUrl": f"{base_url}/oauth/authorize",
+                    "tokenUrl": f"{base_url}/oauth/token",
+                    "refreshUrl": f"{base_url}/oauth/token",
+                    "scopes": scopes,
+                },
+            },
+        },
+        "access_token": _bearer(
+            "Any access token: OAuth, personal, of a project or of a group.",
+        ),
+        "oauth_token": _bearer("An access token of an application, not a personal one."),
+        "private_token": {
+            "type": "apiKey",
+            "in": "header",
+            "name": PRIVATE_TOKEN,
+            "description": "The same in the header that clients of GitLab's API send.",
+        },
+        "client_credentials": _basic("The client_id and the client secret of an application."),
+        "registration_access_token": _bearer("From the registration of the client (RFC 7592)."),
+        "token_as_password": _basic("An access token as the password, with any user name."),
+        "notification_secret": _bearer("From the configuration of the container registry."),
+        "integration_key": _bearer("The key of an integration."),
+        "integration_key_as_password": _basic("The same as the password, with an empty user name."),
+    }
+
+
+def _bearer(text: str) -> dict[str, str]:
+    return {"type": "http", "scheme": "bearer", "description": text}
+
+
+def _basic(text: str) -> dict[str, str]:
+    return {"type": "http", "scheme": "basic", "description": text}
+
 
 _ABOUT = """\
 All operations of this service for programs. What a request can do depends on the scopes

@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from domain.types.base import GitLabQuery
 from web.api.description.described import JSON, TEXT, Answer
 from web.api.description.views import DescribedView, is_linked, is_numbered
 from web.api.ignored_parameters import HEADER as IGNORED
-from web.api.schemas.base import GitLabQuery
 from web.api.schemas.errors import (
     Conflict,
     EventRefusal,

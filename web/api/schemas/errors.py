@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from web.api.schemas.base import Resource
+from domain.types.base import Resource
 
 
 class WrongField(Resource):

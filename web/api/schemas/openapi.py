@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from web.api.schemas.base import Resource
+from domain.types.base import Resource
 
 
 class OpenApiDocument(Resource):

@@ -14,9 +14,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 
 from domain.errors import InvalidError
-from web.database.engine import open_engine
-from web.database.queue_tables import SCHEMA as QUEUE_SCHEMA
-from web.database.queue_tables import psycopg_url
+from web.database.engine import open_engine, psycopg_url
 from web.logging import without_secrets
 from web.settings.reader import Settings
 
@@ -49,14 +47,11 @@ def snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
 
 
 def dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) -> None:
-    """Write the database of one moment; raise InvalidError with what pg_dump says.
-
-    The queue of the worker is left out: it is made anew.
-    """
+    """Write the database of one moment; raise InvalidError with what pg_dump says."""
     options = (
         f"--snapshot={snapshot_name}",
         "--format=custom",
-        f"--exclude-schema={QUEUE_SCHEMA}",
+        "--schema=public",
         f"--file={target}",
     )
     _run(program, options, settings)

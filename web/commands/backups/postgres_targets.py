@@ -9,7 +9,6 @@ from web.commands.backups import postgres_dumps
 from web.commands.backups.contents import faults_of_contents, forget_hosts, table_names
 from web.commands.backups.manifest import Contents
 from web.database.engine import open_engine
-from web.database.queue_tables import make_queue_tables
 from web.settings.reader import Settings
 
 
@@ -33,7 +32,6 @@ def restore(
     postgres_dumps.check_archive(file, settings, program=program)
     postgres_dumps.drop_everything(settings)
     postgres_dumps.restore_dump(settings, file, program=program)
-    make_queue_tables(settings)
     engine = open_engine(replace(settings, database_statement_timeout_ms=0))
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         faults = list(faults_of_contents(connection, expected, keyring))

@@ -17,7 +17,7 @@ from web.commands.backups import postgres_targets, sqlite_targets
 from web.commands.backups.backup import INSTANCE, REPOSITORIES, has_own_key
 from web.commands.backups.manifest import Manifest
 from web.commands.transaction import with_any_key
-from web.database.schema import is_known_revision
+from web.database.schema import is_known_revision, precedes_known_revisions
 from web.extensions import db
 from web.instance_files import write_private_file
 from web.services import git, now, services
@@ -79,10 +79,12 @@ def _check_backup(directory: Path, manifest: Manifest, settings: Settings) -> Ke
     if manifest.database != kind:
         message = f"This is a backup of {manifest.database}, and DATABASE_URL names {kind}."
         raise InvalidError(message)
-    if not is_known_revision(manifest.contents.revision):
+    revision = manifest.contents.revision
+    if not is_known_revision(revision):
+        age = "an older" if precedes_known_revisions(revision) else "a newer"
         message = (
-            f"This backup was made by a newer release (Gatebell {manifest.gatebell}, migration "
-            f"{manifest.contents.revision}): restore it with that release."
+            f"This backup was made by {age} release (Gatebell {manifest.gatebell}, migration "
+            f"{revision}): restore it with that release."
         )
         raise InvalidError(message)
     return _keyring(directory, manifest, settings)

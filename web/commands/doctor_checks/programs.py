@@ -62,9 +62,9 @@ def check_queue(settings: Settings) -> Iterator[Finding]:
     for each in states_by_type(session=db.session()):
         waited = moment - each.oldest_at if each.oldest_at else timedelta(0)
         if waited > _PAGES_WAIT:
-            yield warning(f"Pages by {each.type.value} have waited for {_words(waited)}.")
+            yield warning(f"Pages by {each.type.name} have waited for {_words(waited)}.")
         if each.failing:
-            yield warning(f"{each.failing} contacts of type {each.type.value} currently fail.")
+            yield warning(f"{each.failing} contacts of type {each.type.name} currently fail.")
     overdue = count_overdue(session=db.session(), now=moment)
     if overdue:
         yield warning(f"{overdue} pages should have been sent more than a minute ago.")

@@ -11,7 +11,12 @@ from web.commands.backups.postgres_dumps import version_of
 from web.commands.doctor_checks.findings import Finding, failed, ok, warning
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
 from web.database.pooler import connections_are_shared
-from web.database.schema import SchemaState, newest_known_revision, schema_state
+from web.database.schema import (
+    FIRST_RELEASE,
+    SchemaState,
+    newest_known_revision,
+    schema_state,
+)
 from web.extensions import db
 from web.services import git, now, services
 from web.settings.reader import Settings
@@ -44,6 +49,7 @@ def check_migrations(settings: Settings) -> Iterator[Finding]:
         SchemaState.NEWER: warning(f"A newer release has migrated the database beyond {wanted}."),
         SchemaState.OLDER: failed(f"The database is older than {wanted}: run `make migrate`."),
         SchemaState.TOO_NEW: failed("A newer release has migrated the database: start that one."),
+        SchemaState.TOO_OLD: failed(f"Upgrade the database with {FIRST_RELEASE} first."),
     }[state]
 
 

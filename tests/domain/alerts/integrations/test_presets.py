@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.integrations.presets import PRESETS
-from domain.alerts.integrations.proposals import find_preset, propose
+from domain.alerts.formats.base import Reading
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
+from domain.alerts.formats.registry import FORMATS
+from domain.alerts.integrations.proposals import propose
 from domain.alerts.integrations.recognition import recognize
-from domain.alerts.reading.formats import Reading, read_payload
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity
 from domain.alerts.reading.mapping import read_mapping, stored_value
 from tests.support.alerts.senders import PAYLOADS
@@ -100,7 +101,7 @@ def read(name: str) -> ParsedBody:
     proposal = propose(payload)
     # As it comes back from the database.
     mapping = read_mapping(json.loads(json.dumps(stored_value(proposal.mapping))))
-    return read_payload(payload, proposal.type, now=NOW, reading=READING, mapping=mapping)
+    return proposal.format.parse(payload, now=NOW, reading=READING, mapping=mapping)
 
 
 def alert_of(name: str) -> IncomingAlert:
@@ -112,9 +113,7 @@ def alert_of(name: str) -> IncomingAlert:
 def test_a_tool_is_recognized_and_its_recovery_finds_its_alert(
     name: str, tool: str, title: str, severity: Severity, recovery: str | None
 ) -> None:
-    preset = find_preset(payload_of(name))
-    assert preset is not None
-    assert preset.tool == tool
+    assert propose(payload_of(name)).tool == tool
     alert = alert_of(name)
     assert (alert.title, alert.severity, alert.ended_at) == (title, severity, None)
     assert alert.parse_warnings == ()
@@ -129,7 +128,9 @@ def test_a_tool_is_recognized_and_its_recovery_finds_its_alert(
 
 def test_every_preset_has_a_body() -> None:
     read_as_they_are = {"Grafana", "Prometheus Alertmanager", "PagerDuty Events API"}
-    assert {tool for _, tool, *_ in TOOLS} | read_as_they_are == {each.tool for each in PRESETS}
+    assert {tool for _, tool, *_ in TOOLS} | read_as_they_are == {
+        each.name for of in FORMATS for each in of.tools
+    }
 
 
 def test_what_tells_no_alert_is_dropped_and_counted() -> None:
@@ -152,8 +153,8 @@ def test_bodies_of_real_senders_are_recognized(name: str, tool: str) -> None:
     found = recognize(json.dumps(payload_of(name, PAYLOADS)), now=NOW, reading=READING)
     assert found.proposal.tool == tool
     is_webhook = tool in {"Grafana", "Prometheus Alertmanager"}
-    wanted = IntegrationType.PROMETHEUS if is_webhook else IntegrationType.HTTP
-    assert found.proposal.type is wanted
+    wanted = PROMETHEUS if is_webhook else HTTP
+    assert found.proposal.format is wanted
     assert found.preview.alert is not None
 
 
@@ -171,8 +172,6 @@ def test_a_mapping_is_guessed_by_the_names_of_the_keys() -> None:
     assert ("hosts", "db-1") in alert.fields
     assert found.preview.never_resolves is None
     over = {**sample, "event": {"name": "x", "prio": "info", "state": "OK"}}
-    parsed = read_payload(
-        over, IntegrationType.HTTP, now=NOW, reading=READING, mapping=found.proposal.mapping
-    )
+    parsed = HTTP.parse(over, now=NOW, reading=READING, mapping=found.proposal.mapping)
     assert parsed.alerts[0].ended_at == NOW
     assert parsed.alerts[0].fingerprint_source == "the incident_id field"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from sqlalchemy import delete
 
+from domain.alerts.formats.base import Reading
 from domain.alerts.matching.labels import labels_of
-from domain.alerts.reading.formats import Reading
 from models import Delivery
 from tests.support.accounts.people import database_of
 from tests.support.alerts.senders import Endpoint, connect, item, webhook

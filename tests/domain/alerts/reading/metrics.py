@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from domain.alerts.reading import prometheus
+from domain.alerts.formats import prometheus
 from domain.alerts.reading.incoming import (
     IncomingAlert,
 )

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading import fingerprint, generic
+from domain.alerts.formats import http_endpoint
+from domain.alerts.reading import fingerprint
 from domain.alerts.reading.body import LongNumber, read_object
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
 from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted, texts
@@ -13,7 +14,7 @@ from tests.support.wire.garbage import bounded
 
 
 def read(body: dict[str, Any]) -> IncomingAlert:
-    parsed = generic.parse(body, now=NOW, automatic_fingerprint=True)
+    parsed = http_endpoint.parse(body, now=NOW, automatic_fingerprint=True)
     assert (parsed.refused, parsed.truncated_alerts, parsed.parse_warnings) == ((), 0, ())
     (alert,) = parsed.alerts
     return alert
@@ -173,10 +174,10 @@ def test_the_same_payload_with_an_end_carries_the_same_generated_fingerprint() -
 @pytest.mark.spec("I9")
 def test_with_the_flag_off_only_a_fingerprint_that_was_sent_counts() -> None:
     for body in ({}, {"fingerprint": ""}, {"fingerprint": {"a": 1}}):
-        parsed = generic.parse(body, now=NOW, automatic_fingerprint=False)
+        parsed = http_endpoint.parse(body, now=NOW, automatic_fingerprint=False)
         assert parsed.alerts[0].fingerprint is None
         assert parsed.alerts[0].fingerprint_source == "none: grouping is off"
-    sent = generic.parse({"fingerprint": 17}, now=NOW, automatic_fingerprint=False)
+    sent = http_endpoint.parse({"fingerprint": 17}, now=NOW, automatic_fingerprint=False)
     assert sent.alerts[0].fingerprint == fingerprint.of_value("17")
 
 
@@ -233,7 +234,7 @@ def test_any_value_in_any_field_is_an_alert_that_can_be_stored(
     body: dict[str, Any], *, automatic_fingerprint: bool
 ) -> None:
     received = read_object(posted(body), nesting_limit=100)
-    parsed = generic.parse(received, now=NOW, automatic_fingerprint=automatic_fingerprint)
+    parsed = http_endpoint.parse(received, now=NOW, automatic_fingerprint=automatic_fingerprint)
     (alert,) = parsed.alerts
     assert alert.title
     assert_fits(alert)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading import generic, mapping
+from domain.alerts.formats import http_endpoint
+from domain.alerts.reading import mapping
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
@@ -24,7 +25,7 @@ SAMPLE = {
 
 def read(body: dict[str, Any], **paths: tuple[Path, ...]) -> IncomingAlert:
     chosen = FieldMapping({AlertField(name): path for name, path in paths.items()})
-    parsed = generic.parse(body, now=NOW, automatic_fingerprint=True, mapping=chosen)
+    parsed = http_endpoint.parse(body, now=NOW, automatic_fingerprint=True, mapping=chosen)
     return parsed.alerts[0]
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading.formats import Reading, read_body
+from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.reading.incoming import EventAction, InvalidEvent, ParsedBody
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 from domain.alerts.reading.pagerduty import without_routing_key
@@ -22,14 +22,14 @@ EVENT: dict[str, Any] = {
 
 def read(
     body: object,
-    kind: IntegrationType = IntegrationType.HTTP,
+    body_format: Format = HTTP,
     *,
     flag: bool = True,
     at: datetime = NOW,
     mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
     policy = Reading(nesting_limit=100, automatic_fingerprint=flag)
-    return read_body(orjson.dumps(body), kind, now=at, reading=policy, mapping=mapping)
+    return body_format.read(orjson.dumps(body), now=at, reading=policy, mapping=mapping)
 
 
 def test_events_of_the_same_content_have_one_key_whenever_they_happened() -> None:

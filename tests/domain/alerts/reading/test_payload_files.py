@@ -1,12 +1,15 @@
 """Reads bodies of real senders and compares the alerts with the expected ones beside them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from domain.alerts.reading import fingerprint, generic, prometheus
+from domain.alerts.formats.base import Reading
+from domain.alerts.formats.prometheus import PROMETHEUS
+from domain.alerts.formats.registry import format_named
+from domain.alerts.reading import fingerprint
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import IncomingAlert, NoValidItem, ParsedBody
 from domain.alerts.reading.payload_fields import flatten
@@ -14,6 +17,7 @@ from tests.support.alerts.expected_alerts import NAMES, expected
 from tests.support.alerts.senders import PAYLOADS
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+READING = Reading(nesting_limit=100, automatic_fingerprint=True)
 
 
 def body_of(name: str) -> dict[str, Any]:
@@ -21,9 +25,7 @@ def body_of(name: str) -> dict[str, Any]:
 
 
 def parse(name: str) -> ParsedBody:
-    if expected(name)["type"] == "http":
-        return generic.parse(body_of(name), now=NOW, automatic_fingerprint=True)
-    return prometheus.parse(body_of(name), now=NOW)
+    return format_named(expected(name)["type"]).parse(body_of(name), now=NOW, reading=READING)
 
 
 def written(alert: IncomingAlert, names: Iterable[str]) -> dict[str, object]:
@@ -97,9 +99,13 @@ def test_a_body_of_unknown_fields_is_shown_whole() -> None:
     )
 
 
+def shown(name: str) -> Mapping[str, object]:
+    return PROMETHEUS.shown_part(PROMETHEUS.only_item(body_of(name), 0))
+
+
 @pytest.mark.spec("I13", "J5")
 def test_annotations_without_a_meaning_of_their_own_are_shown() -> None:
-    lines = flatten(prometheus.shown_part(body_of("01_firing_unicode_bearer.json"), 0))
+    lines = flatten(shown("01_firing_unicode_bearer.json"))
     assert ("annotations.nested", '{"a":{"b":[1,2]}}') in lines
-    values = flatten(prometheus.shown_part(body_of("grafana.json"), 0))
+    values = flatten(shown("grafana.json"))
     assert ("values.C", "1") in values

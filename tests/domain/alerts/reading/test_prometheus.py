@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading import fingerprint, prometheus
+from domain.alerts.formats import prometheus
+from domain.alerts.formats.prometheus import PROMETHEUS
+from domain.alerts.reading import fingerprint
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import (
     AlertState,
@@ -275,9 +277,10 @@ def test_thousands_of_items_are_all_read() -> None:
 
 @pytest.mark.spec("I13", "J5")
 def test_the_page_of_an_alert_shows_its_item_annotations_first() -> None:
-    shown = prometheus.shown_part(webhook(item(), item(values={"B": 1})), 1)
+    body = webhook(item(), item(values={"B": 1}))
+    shown = PROMETHEUS.shown_part(PROMETHEUS.only_item(body, 1))
     assert list(shown) == ["annotations", "labels", "status", "startsAt", "endsAt", "values"]
-    assert list(prometheus.shown_part(webhook({"startsAt": START}), 0)) == ["startsAt"]
+    assert list(PROMETHEUS.shown_part(webhook({"startsAt": START}))) == ["startsAt"]
 
 
 LABELS = st.sampled_from(

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from domain.alerts.reading import prometheus
+from domain.alerts.formats import prometheus
 from domain.alerts.reading.incoming import (
     AlertState,
 )

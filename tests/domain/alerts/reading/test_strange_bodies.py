@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from domain.alerts.integration_type import IntegrationType
-from domain.alerts.reading.formats import Reading, read_body
+from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.formats.prometheus import PROMETHEUS
+from domain.alerts.formats.registry import FORMATS
 from domain.alerts.reading.incoming import (
     IncomingAlert,
     MissingAttributes,
@@ -19,12 +21,11 @@ from tests.domain.alerts.reading.test_generic import assert_fits
 from tests.support.alerts.senders import item, webhook
 from tests.support.alerts.strange_bodies import GENERIC, STRANGE, UNREADABLE, VALUES, metrics_bodies
 
-RECEIVERS = (IntegrationType.HTTP, IntegrationType.PROMETHEUS)
 READING = Reading(nesting_limit=100, automatic_fingerprint=True)
 
 
-def read(body: bytes, kind: IntegrationType = IntegrationType.HTTP) -> ParsedBody:
-    return read_body(body, kind, now=NOW, reading=READING)
+def read(body: bytes, body_format: Format = HTTP) -> ParsedBody:
+    return body_format.read(body, now=NOW, reading=READING)
 
 
 @pytest.mark.spec("I1")
@@ -33,12 +34,12 @@ def read(body: bytes, kind: IntegrationType = IntegrationType.HTTP) -> ParsedBod
     [
         (name, kind)
         for name in UNREADABLE
-        for kind in RECEIVERS
+        for kind in FORMATS
         # HTTP endpoints take arrays (tests/http/intake/test_intake_arrays.py).
-        if (name, kind) != ("an array", IntegrationType.HTTP)
+        if (name, kind) != ("an array", HTTP)
     ],
 )
-def test_what_is_no_json_object_is_refused_in_a_sentence(name: str, kind: IntegrationType) -> None:
+def test_what_is_no_json_object_is_refused_in_a_sentence(name: str, kind: Format) -> None:
     with pytest.raises(UnreadableBody, match=r"^The body .*\.$"):
         read(UNREADABLE[name], kind)
 
@@ -74,7 +75,7 @@ def test_a_webhook_takes_any_value_in_any_place_or_says_what_is_wrong(name: str)
 
 def outcome(body: bytes) -> tuple[tuple[IncomingAlert, ...], tuple[RefusedItem, ...]]:
     try:
-        parsed = read(body, IntegrationType.PROMETHEUS)
+        parsed = read(body, PROMETHEUS)
     except NoValidItem as refusal:
         return (), refusal.refused
     return parsed.alerts, parsed.refused
@@ -84,7 +85,7 @@ def outcome(body: bytes) -> tuple[tuple[IncomingAlert, ...], tuple[RefusedItem, 
 @pytest.mark.parametrize("alerts", [None, {}, "firing", 3, [], [None], [[]], [1, "x"]])
 def test_alerts_of_another_type_are_refused_with_reasons(alerts: Any) -> None:
     with pytest.raises((MissingAttributes, NoValidItem)) as refusal:
-        read(webhook(item("x"), alerts=alerts), IntegrationType.PROMETHEUS)
+        read(webhook(item("x"), alerts=alerts), PROMETHEUS)
     reasons = refusal.value.refused if isinstance(refusal.value, NoValidItem) else ()
     given = alerts if isinstance(alerts, list) else []
     assert [each.item_index for each in reasons] == list(range(len(given)))

@@ -4,7 +4,7 @@ import pytest
 import requests
 from sqlalchemy import update
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.accounts.users import get_user
 from domain.projects import creation
 from domain.projects.members import OPERATOR, add_member, get_namespace

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.database.list_queries import LONGEST_SEARCH
 from domain.oauth.personal_tokens.lists import TIMES, TokenFilter, TokenView
 from domain.oauth.personal_tokens.resource_tokens import ResourceToken
 from domain.oauth.personal_tokens.tokens import NewToken
 from domain.projects.views import Namespace
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     GitLabQuery,
     GivenDay,

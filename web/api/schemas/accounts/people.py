@@ -5,7 +5,7 @@ from typing import Protocol
 from flask import url_for
 
 from domain.accounts.avatars import avatar_url
-from web.api.schemas.base import Resource
+from domain.types.base import Resource
 from web.http.public_urls import public_url
 from web.services import settings
 

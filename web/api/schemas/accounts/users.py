@@ -11,7 +11,7 @@ from domain.accounts.avatars import avatar_url
 from domain.accounts.directory import PublicUser, UserFilter
 from domain.accounts.profiles import profile_path
 from domain.errors import QueryError
-from web.api.schemas.base import (
+from domain.types.base import (
     AbsentFlag,
     AbsentWord,
     Body,

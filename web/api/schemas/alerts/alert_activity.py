@@ -5,7 +5,7 @@ from pydantic import Field
 from domain.alerts.handling.activity import ActivityView, FieldChange, NoteKind
 from domain.alerts.handling.occurrences import OccurrenceView
 from domain.alerts.storing.lifecycle import Action
-from web.api.schemas.base import Body, KeysetQuery, Resource, Text, Time
+from domain.types.base import Body, KeysetQuery, Resource, Text, Time
 
 
 class ActivityQuery(KeysetQuery):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.alerts.integration_type import IntegrationType
+from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES
 from domain.alerts.integrations.integrations import (
     LONGEST_SILENCE,
     SHORTEST_SILENCE,
@@ -14,7 +14,7 @@ from domain.alerts.integrations.integrations import (
 )
 from domain.alerts.integrations.keys import LONGEST_GRACE, IntegrationKeys
 from domain.projects.views import ProjectView
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     GivenTime,
     KeysetQuery,
@@ -28,6 +28,7 @@ from web.api.schemas.base import (
 
 _Silence = Annotated[int, Field(ge=SHORTEST_SILENCE, le=LONGEST_SILENCE)]
 _SILENCE = "So long after their last report open alerts are resolved; null for never."
+IntegrationTypeName = Annotated[str, one_of(*INTEGRATION_TYPE_NAMES)]
 #: What became of a delivery.
 Outcome = Annotated[str, one_of("accepted", "refused")]
 
@@ -41,7 +42,7 @@ class IntegrationQuery(PagedQuery):
 class NewIntegrationBody(Body):
     """A new integration."""
 
-    type: IntegrationType
+    type: Literal[*INTEGRATION_TYPE_NAMES]  # type: ignore[valid-type]
     name: Text = Field(
         default="", description="The first one of a type may leave it out: it is named by its type."
     )
@@ -90,7 +91,7 @@ class IntegrationSummary(Resource):
 
     id: int
     name: str
-    type: IntegrationType
+    type: IntegrationTypeName
     active: bool
     url: str | None = Field(
         description="Where senders post. Null for a link to an on-call tool, and for those who "
@@ -105,7 +106,7 @@ class IntegrationSummary(Resource):
         return cls(
             id=view.id,
             name=view.name,
-            type=view.type,
+            type=view.type.name,
             active=view.active,
             url=_url(view) if viewer.can_integrate else None,
             last_delivery_at=view.last_delivery_at,
@@ -118,7 +119,7 @@ class Integration(Resource):
 
     id: int
     name: str
-    type: IntegrationType
+    type: IntegrationTypeName
     active: bool
     url: str | None = Field(description="Where senders post. Null for a link to an on-call tool.")
     endpoint_identifier: str | None = Field(description="The last part of the URL.")
@@ -136,7 +137,7 @@ class Integration(Resource):
         return cls(
             id=view.id,
             name=view.name,
-            type=view.type,
+            type=view.type.name,
             active=view.active,
             url=url,
             endpoint_identifier=view.endpoint_identifier if url else None,

@@ -12,7 +12,7 @@ from domain.alerts.integrations.mapping_preview import (
     SamplePreview,
 )
 from domain.alerts.integrations.samples import Sample
-from domain.alerts.integrations.test_alerts import ExplainedAlert
+from domain.alerts.integrations.trials import ExplainedAlert
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField, SampleValue
 from domain.alerts.reading.mapping_rules import (
@@ -22,8 +22,8 @@ from domain.alerts.reading.mapping_rules import (
     read_rules,
     rules_value,
 )
+from domain.types.base import Body, Resource, Text, Time, one_of
 from web.api.schemas.alerts.json_texts import JsonText
-from web.api.schemas.base import Body, Resource, Text, Time, one_of
 
 _DEEPEST = 100
 

@@ -1,15 +1,13 @@
 """What is proposed for a payload of a monitoring tool."""
 
-from typing import Annotated
-
 from pydantic import Field
 
-from domain.alerts.integration_type import IntegrationType
 from domain.alerts.integrations.recognition import Recognition
 from domain.alerts.reading.mapping import AlertField
+from domain.types.base import Body, Resource
+from web.api.schemas.alerts.alert_integrations import IntegrationTypeName
 from web.api.schemas.alerts.alert_mappings import MappingRulesBody, Path, ReadAlert, SampleField
 from web.api.schemas.alerts.json_texts import JsonText
-from web.api.schemas.base import Body, Resource, one_of
 
 
 class RecognitionBody(Body):
@@ -22,9 +20,7 @@ class AlertRecognition(Resource):
     """The tool that sent a payload, and the integration that would read it."""
 
     tool: str | None = Field(description="Null if no known tool posts this.")
-    type: Annotated[str, one_of(*IntegrationType)] = Field(
-        description="Of the integration to create."
-    )
+    type: IntegrationTypeName = Field(description="Of the integration to create.")
     hint: str = Field(description="What to set in the tool; may be empty.")
     sample: str = Field(description="Of an array the first object; to be saved with the mapping,")
     mapping: dict[AlertField, tuple[Path, ...]] = Field(
@@ -49,7 +45,7 @@ class AlertRecognition(Resource):
         proposal, preview = found.proposal, found.preview
         return cls(
             tool=proposal.tool,
-            type=proposal.type.value,
+            type=proposal.format.name,
             hint=proposal.hint,
             sample=found.sample.text,
             mapping=dict(proposal.mapping.paths),

@@ -15,7 +15,7 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.list_queries import LONGEST_SEARCH
 from domain.database.paging import LARGEST_ID
-from web.api.schemas.base import Body, KeysetQuery, Numbers, Query, Resource, Text, Time, one_of
+from domain.types.base import Body, KeysetQuery, Numbers, Query, Resource, Text, Time, one_of
 
 _LONGEST_NAME = 255
 

@@ -1,80 +1,23 @@
-"""What monitoring systems post. `domain/alerts/reading` reads it: here it is described only.
+"""What monitoring systems post. `domain/alerts/formats` reads it: here it is described only.
 
 Nearly every JSON is read: a field of an unexpected type counts as a text, or as absent.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
 from pydantic import ConfigDict, Field, RootModel
-from pydantic.alias_generators import to_camel
 
-from web.api.schemas.base import Body, Resource
-
-_TIME = "RFC 3339, RFC 2822, or seconds or milliseconds since 1970."
-
-
-class GenericAlert(Body):
-    """An alert; all fields are optional, others are kept and shown."""
-
-    model_config = ConfigDict(extra="allow")
-
-    title: str = Field(default="New: Alert", description="200 characters are shown in lists.")
-    description: str = ""
-    start_time: str | int | float = Field(default="", description=_TIME)
-    end_time: str | int | float = Field(default="", description=f"It resolves the alert. {_TIME}")
-    service: str = ""
-    monitoring_tool: str = ""
-    hosts: str | list[str] = ""
-    severity: str = Field(
-        default="critical", description="critical, high, medium, low, info or unknown."
-    )
-    fingerprint: str | int | list[Any] = Field(
-        default="", description="Alerts with the same one are grouped."
-    )
-    platform_environment_name: str = ""
-    runbook: str = ""
-
-
-class MetricsItem(Body):
-    """One alert of Alertmanager."""
-
-    model_config = ConfigDict(extra="allow", alias_generator=to_camel)
-
-    starts_at: str = Field(description=_TIME)
-    status: str = Field(default="firing", description="firing or resolved.")
-    labels: dict[str, Any] = Field(
-        default_factory=dict, description="alertname is the last choice of a title."
-    )
-    annotations: dict[str, Any] = Field(
-        default_factory=dict, description="title or summary is the title."
-    )
-    ends_at: str = ""
-    generator_url: str = Field(default="", alias="generatorURL")
-    fingerprint: str = ""
-
-
-class MetricsAlerts(Body):
-    """The webhook of Alertmanager, which Grafana sends as well."""
-
-    model_config = ConfigDict(extra="allow", alias_generator=to_camel)
-
-    version: str
-    group_key: str
-    status: str
-    receiver: str
-    group_labels: dict[str, Any]
-    common_labels: dict[str, Any]
-    common_annotations: dict[str, Any]
-    external_url: str = Field(alias="externalURL")
-    alerts: list[MetricsItem] = Field(min_length=1)
-    truncated_alerts: int = Field(default=0, description="Alerts that the sender left out.")
+from domain.alerts.formats.base import TIMES
+from domain.alerts.formats.http_endpoint import GenericAlert
+from domain.alerts.formats.registry import FORMATS
+from domain.types.base import Body, Resource
 
 
 class GenericAlerts(RootModel[GenericAlert | list[GenericAlert]]):
     """An alert, or an array of them."""
 
 
-class AnyAlerts(RootModel[GenericAlert | list[GenericAlert] | MetricsAlerts]):
+class AnyAlerts(RootModel[Union[tuple(each.body for each in FORMATS)]]):  # type: ignore[misc]  # noqa: UP007
     """Alerts in the format of the integration's type."""
 
 
@@ -97,7 +40,7 @@ class PagerDutyPayload(Body):
     summary: str = Field(min_length=1)
     source: str = Field(min_length=1)
     severity: Literal["critical", "error", "warning", "info"]
-    timestamp: str = Field(default="", description=_TIME)
+    timestamp: str = Field(default="", description=TIMES)
     component: str = ""
     group: str = ""
     custom_details: dict[str, Any] = Field(default_factory=dict)
@@ -122,7 +65,7 @@ class ChangePayload(Body):
 
     summary: str = Field(min_length=1)
     source: str = ""
-    timestamp: str = Field(default="", description=_TIME)
+    timestamp: str = Field(default="", description=TIMES)
 
 
 class ChangeEvent(Body):

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.ci_cd.commit_statuses import CommitStatusView
-from web.api.schemas.accounts.people import UserReference
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     GitLabQuery,
     Id,
@@ -17,6 +16,7 @@ from web.api.schemas.base import (
     WebUrl,
     WithoutEffect,
 )
+from web.api.schemas.accounts.people import UserReference
 
 State = Literal["pending", "running", "success", "failed", "canceled", "skipped"]
 

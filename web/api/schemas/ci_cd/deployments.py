@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.ci_cd.deployments import DeploymentView
+from domain.types.base import Body, GitLabQuery, GivenTime, PagedQuery, Resource, Text, Time
 from web.api.schemas.accounts.people import UserReference
-from web.api.schemas.base import Body, GitLabQuery, GivenTime, PagedQuery, Resource, Text, Time
 from web.api.schemas.ci_cd.environments import Environment
 
 Status = Literal["created", "running", "success", "failed", "canceled", "blocked"]

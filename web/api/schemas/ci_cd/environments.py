@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.alerts.environments import EnvironmentView
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     GitLabQuery,
     OffsetQuery,

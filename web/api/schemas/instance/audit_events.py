@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from domain.audit.log import KINDS, EventFilter, EventView
-from web.api.schemas.base import GitLabQuery, GivenTime, Id, PagedQuery, Query, Resource, Text, Time
+from domain.types.base import GitLabQuery, GivenTime, Id, PagedQuery, Query, Resource, Text, Time
 
 _LONGEST_NAME = 255
 _NAMES = frozenset(name for name, _ in KINDS)

@@ -1,6 +1,6 @@
 """What health checks answer."""
 
-from web.api.schemas.base import Resource
+from domain.types.base import Resource
 
 
 class Liveness(Resource):

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from web.api.schemas.base import Resource
+from domain.types.base import Resource
 
 
 class Version(Resource):

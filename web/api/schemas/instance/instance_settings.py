@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from web.api.schemas.base import Body, Resource
+from domain.types.base import Body, Resource
 from web.api.schemas.releases.rehearsals import ReleaseRehearsal
 from web.releases.rehearsal import Rehearsal
 from web.settings.fields import Source, about

@@ -8,7 +8,7 @@ from domain.oauth.clients.applications import (
     RegisteredApplication,
 )
 from domain.oauth.setting_up.refusals import RefusalView
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     GitLabQuery,
     OffsetQuery,

@@ -1,60 +1,23 @@
 """What clients send to the OAuth endpoints. `domain/oauth` reads it: here it is described only."""
 
+from functools import reduce
+from operator import or_
 from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
-from web.api.schemas.base import Body, Query
+from domain.oauth.client_requests import ClientParameters
+from domain.oauth.grants.registry import GRANTS
+from domain.types.base import Body, Query
 
-Challenge = Annotated[str, Field(pattern=r"^[A-Za-z0-9\-._~]{43,128}$")]
 Prompt = Literal["none", "login", "consent"]
 
 
-class ClientParameters(Body):
-    """Who the client is, unless Basic authentication says so."""
-
-    client_id: str = ""
-    client_secret: str = Field(default="", description="Of confidential applications.")
+#: One of the requests of all grants.
+_AnyRequest = reduce(or_, (grant.REQUEST for grant in GRANTS))
 
 
-class CodeExchange(ClientParameters):
-    """An authorization code for tokens (RFC 6749 section 4.1.3)."""
-
-    grant_type: Literal["authorization_code"]
-    code: str
-    redirect_uri: str
-    code_verifier: Challenge = Field(
-        default="", description="Of PKCE (RFC 7636); public applications need it."
-    )
-
-
-class Refresh(ClientParameters):
-    """A refresh token for new tokens (RFC 6749 section 6)."""
-
-    grant_type: Literal["refresh_token"]
-    refresh_token: str
-    scope: str = Field(default="", description="Narrower than before.")
-    redirect_uri: str = Field(default="", description="If given, the one of the authorization.")
-    code_verifier: str = Field(default="", description="If given, the one of the authorization.")
-
-
-class PasswordExchange(ClientParameters):
-    """A user name and a password for a token (RFC 6749 section 4.3.2)."""
-
-    grant_type: Literal["password"]
-    username: str
-    password: str
-    scope: str = ""
-
-
-class DeviceExchange(ClientParameters):
-    """A device code for tokens, asked again and again (RFC 8628 section 3.4)."""
-
-    grant_type: Literal["urn:ietf:params:oauth:grant-type:device_code"]
-    device_code: str
-
-
-class TokenRequest(RootModel[CodeExchange | Refresh | PasswordExchange | DeviceExchange]):
+class TokenRequest(RootModel[_AnyRequest]):  # type: ignore[valid-type]
     """A grant for tokens."""
 
 

@@ -13,10 +13,10 @@ from pydantic import (
 )
 
 from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.notation import WEEKDAYS, time_of_day, weekday, written_time
 from domain.on_call.people import PersonOnCall
 from domain.on_call.plans import RotationPlan
 from domain.on_call.restrictions import EVERY_DAY, Restriction
+from domain.on_call.rotation_syntax import WEEKDAYS, time_of_day, weekday, written_time
 from domain.on_call.rotations import (
     HIGHEST_LAYER,
     LONGEST_NAME,
@@ -24,8 +24,8 @@ from domain.on_call.rotations import (
     MOST_USERS,
     NewRotation,
 )
+from domain.types.base import Body, GivenDay, Resource, Text, one_of, split
 from web.api.schemas.accounts.people import UserReference
-from web.api.schemas.base import Body, GivenDay, Resource, Text, one_of, split
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 Kind = Literal["daily", "weekly", "custom"]

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from flask import url_for
 from pydantic import Field, create_model
 
+from domain.on_call.final_schedule import Source
 from domain.on_call.given_times import checked_period
 from domain.on_call.overrides import NewOverride, OverrideView
 from domain.on_call.people import PersonOnCall
@@ -18,11 +19,9 @@ from domain.on_call.schedules import (
     ScheduleEdit,
     ScheduleView,
 )
-from domain.on_call.shown import ScheduleNow, Shift, ShownDuty
-from domain.on_call.spans import Source
+from domain.on_call.shifts import ScheduleNow, Shift, ShownDuty
 from domain.on_call.swaps import NewSwap, SwapView
-from web.api.schemas.accounts.people import UserReference
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     GivenTime,
     OffsetQuery,
@@ -35,6 +34,7 @@ from web.api.schemas.base import (
     Time,
     one_of,
 )
+from web.api.schemas.accounts.people import UserReference
 from web.api.schemas.on_call.on_call_rotations import OnCallRotation, OnCallRotationBody
 from web.http.public_urls import public_url
 

@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects.editing import LONGEST_DESCRIPTION, GroupEdit
 from domain.projects.listing import GroupDetails, GroupFilter
-from web.api.schemas.base import (
+from domain.types.base import (
     AbsentFlag,
     AbsentWord,
     Body,

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.accounts.roles import Role
+from domain.access.roles import Role
 from domain.projects.invitations import InvitationView
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     GitLabQuery,
     GivenDay,

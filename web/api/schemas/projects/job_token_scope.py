@@ -1,7 +1,7 @@
 """What limits the tokens of CI jobs of a project."""
 
 from domain.projects.views import JobTokenScope as Scope
-from web.api.schemas.base import Body, Resource
+from domain.types.base import Body, Resource
 
 
 class JobTokenScopeBody(Body):

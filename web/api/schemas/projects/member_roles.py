@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from domain.accounts.abilities import Ability
-from domain.accounts.roles import Role
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.projects.member_roles import MemberRoleDetails, MemberRoleView
-from web.api.schemas.base import Body, RequiredText, Resource, Text
+from domain.types.base import Body, RequiredText, Resource, Text
 
 
 class MemberRoleBody(Body):

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from domain.access.roles import Role
 from domain.accounts.avatars import avatar_path
 from domain.accounts.profiles import profile_path
-from domain.accounts.roles import Role
 from domain.database.paging import ListPart
 from domain.projects.member_lists import MemberFilter
 from domain.projects.views import GivenMemberRole, MemberView
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     GitLabQuery,
     GivenDay,

@@ -6,12 +6,12 @@ from typing import Any, Literal, cast
 
 from pydantic import ConfigDict, Field
 
-from domain.accounts.roles import Role
+from domain.access.features import AccessLevel, Feature
+from domain.access.roles import Role
 from domain.projects.editing import ProjectEdit
-from domain.projects.features import AccessLevel, Feature
 from domain.projects.listing import ProjectDetails, ProjectFilter
 from domain.projects.views import ProjectView
-from web.api.schemas.base import (
+from domain.types.base import (
     AbsentFlag,
     AbsentWord,
     Body,

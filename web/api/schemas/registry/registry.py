@@ -7,7 +7,7 @@ from pydantic import Field
 
 from domain.registry.removal_rules import LONGEST_REGEX, RemovalRule, parse_age
 from domain.registry.repositories import RepositoryView, TagView
-from web.api.schemas.base import (
+from domain.types.base import (
     LARGEST_NUMBER,
     Body,
     GitLabQuery,

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from web.api.schemas.base import Body, Query, Resource, Time
+from domain.types.base import Body, Query, Resource, Time
 
 
 class RegistryTokenQuery(Query):

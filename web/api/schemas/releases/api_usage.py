@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from domain.api_usage.consumers import ConsumerKind
 from domain.api_usage.reading import Use
-from web.api.schemas.base import OffsetQuery, Resource, Time, one_of
+from domain.types.base import OffsetQuery, Resource, Time, one_of
 
 
 class UsageQuery(OffsetQuery):

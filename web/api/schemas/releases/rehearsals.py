@@ -7,7 +7,7 @@ from pydantic import Field
 
 from domain.api_usage.consumers import ConsumerKind
 from domain.api_usage.reading import Use
-from web.api.schemas.base import Resource, Time, one_of
+from domain.types.base import Resource, Time, one_of
 from web.releases.rehearsal import Rehearsal
 
 #: So many uses a response has at most.

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from domain.releases.changes import Interface, Kind
 from domain.releases.listing import ChangeFilter, State
 from domain.releases.version import Release, parse_release
-from web.api.schemas.base import OffsetQuery, PageSize, Query, Resource, Text
+from domain.types.base import OffsetQuery, PageSize, Query, Resource, Text
 from web.releases.listed import ListedChange
 
 #: All of them are on one page.

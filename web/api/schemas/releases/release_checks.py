@@ -8,7 +8,7 @@ from domain.releases.changes import Certainty, Interface
 from domain.releases.checker.checker import NEWEST
 from domain.releases.checker.findings import Finding, Report
 from domain.releases.version import Release, parse_release
-from web.api.schemas.base import Body, RequiredText, Resource, Text
+from domain.types.base import Body, RequiredText, Resource, Text
 from web.api.schemas.releases.release_changes import release_text
 from web.releases.listed import page_of
 

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.ci_cd.project_releases import MOST_LINKS, LinkDetails, LinkView, ReleaseView
-from web.api.schemas.accounts.people import UserReference
-from web.api.schemas.base import (
+from domain.types.base import (
     Body,
     GitLabQuery,
     GivenTime,
@@ -18,6 +17,7 @@ from web.api.schemas.base import (
     Time,
     WithoutEffect,
 )
+from web.api.schemas.accounts.people import UserReference
 
 LinkType = Literal["other", "runbook", "image", "package"]
 _Name = Annotated[Text, Field(min_length=1, max_length=255)]

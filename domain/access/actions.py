@@ -1,0 +1,181 @@
+"""Actions: each change of state, and each question, that a face can ask the domain for.
+
+    @action("silences.create")
+    def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence:
+
+An action has a row in the table of permissions (`domain/access/permissions.py`). Called, it first
+checks the permission of the actor and the state of the project; its own code then validates, stores
+and records what changed. Its parameters say what it takes: the unit of work, the project or group
+of its permission, the variables of its URL, and a body or query. The views of the API
+(`web/api/operations.py`) and the commands (`web/commands/generated.py`) are made from them.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, update_wrapper
+from inspect import Parameter, getdoc, signature
+from types import UnionType
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from domain.access.actor import Means, Work
+from domain.access.checks import TargetView, check_allowed, check_state
+from domain.access.permissions import PERMISSIONS, Target
+from domain.errors import DomainError
+from domain.types.base import Body, Found, Query, Resource
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+#: By the verb of the table of permissions.
+_COMMANDS = {"index": "list", "edit": "change"}
+
+
+class Action(Generic[Parameters, Result]):
+    """A function of the domain that somebody may call, and what it asks for, takes and returns."""
+
+    def __init__(
+        self,
+        name: str,
+        perform: Callable[Concatenate[Work, Parameters], Result],
+        *,
+        changes: bool,
+        command: str = "",
+        alias: str = "",
+    ) -> None:
+        """Store a function under its name in the table of permissions."""
+        self.name = name
+        self.room, _, self.verb = name.partition(".")
+        self.permission = PERMISSIONS[name]
+        self.changes = changes
+        #: What the command line calls it: `list`, `show`, `create`, `change`, `delete` or a verb.
+        self.command = command or _COMMANDS.get(self.verb, self.verb.replace("_", "-"))
+        #: Another name of the command, which it had before.
+        self.alias = alias
+        self._perform = perform
+        update_wrapper(self, perform)
+
+    def __call__(
+        self, work: Work, /, *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Result:
+        """Carry it out; raise ForbiddenError for who may not, and the function's own errors."""
+        target = self._target(args)
+        check_allowed(self.permission, work.actor, target)
+        # The operator may look at what is turned off, and changes nothing there.
+        if target is not None and (self.changes or not work.actor.is_trusted):
+            check_state(self.permission, self.room, target, changes=self.changes)
+        try:
+            return self._perform(work, *args, **kwargs)
+        except DomainError:
+            # A page that shows the error commits with its answer. What was written before the
+            # error must not stay; what had to, such as a guess, is committed by then.
+            if self.changes and work.actor.means is Means.PAGE:
+                work.session.rollback()
+            raise
+
+    def _target(self, args: tuple[Any, ...]) -> TargetView | None:
+        # It is always the first argument after the unit of work.
+        has_target = self.permission.target is not Target.INSTANCE
+        return args[0] if has_target else None
+
+    @property
+    def summary(self) -> str:
+        """The first line of its documentation, for the description of the API and for help."""
+        return (getdoc(self._perform) or "").partition("\n")[0]
+
+    @cached_property
+    def takes(self) -> type[Body] | type[Query] | None:
+        """The type of its body or query, if it takes one."""
+        return next(iter(self._models.values()), None)
+
+    @property
+    def model_name(self) -> str | None:
+        """The name of the parameter that takes the body or query."""
+        return next(iter(self._models), None)
+
+    @cached_property
+    def variables(self) -> Mapping[str, type]:
+        """The variables of its URL, by name."""
+        skipped = 1 if self.permission.target is Target.INSTANCE else 2
+        names = list(signature(self._perform).parameters)[skipped:]
+        return {name: self._hints[name] for name in names if name not in self._models}
+
+    @property
+    def target_name(self) -> str | None:
+        """The name of the parameter that takes the project or group."""
+        if self.permission.target is Target.INSTANCE:
+            return None
+        return list(signature(self._perform).parameters)[1]
+
+    @cached_property
+    def is_list(self) -> bool:
+        """Whether it returns a part of a list."""
+        return get_origin(self._hints["return"]) is Found
+
+    @cached_property
+    def returns(self) -> Any:
+        """The type of what it returns, or of the items of a list; None for nothing."""
+        hint = self._hints["return"]
+        if self.is_list:
+            return get_args(hint)[0]
+        return None if hint is type(None) else hint
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether the API and the command line can carry it out: it returns a resource, or none."""
+        is_union = isinstance(self.returns, UnionType)
+        kinds = get_args(self.returns) if is_union else (self.returns,)
+        return all(each is None or _is_model(each, Resource) for each in kinds)
+
+    @cached_property
+    def _hints(self) -> Mapping[str, Any]:
+        return get_type_hints(self._perform)
+
+    @cached_property
+    def _models(self) -> Mapping[str, Any]:
+        names = signature(self._perform).parameters
+        return {name: hint for name in names if _is_model(hint := self._hints[name], Body, Query)}
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The parameters without the unit of work."""
+        return list(signature(self._perform).parameters.values())[1:]
+
+
+def _is_model(hint: Any, *bases: type) -> bool:
+    return isinstance(hint, type) and issubclass(hint, bases)
+
+
+class Decorator(Protocol):
+    """Makes a function an action."""
+
+    def __call__(
+        self, perform: Callable[Concatenate[Work, Parameters], Result], /
+    ) -> Action[Parameters, Result]:
+        """Return the action."""
+
+
+def action(name: str, *, command: str = "", alias: str = "") -> Decorator:
+    """Make a function an action that changes something."""
+    return _decorator(name, command, alias, changes=True)
+
+
+def question(name: str, *, command: str = "") -> Decorator:
+    """Make a function an action that changes nothing."""
+    return _decorator(name, command, "", changes=False)
+
+
+def _decorator(name: str, command: str, alias: str, *, changes: bool) -> Decorator:
+    def made(
+        perform: Callable[Concatenate[Work, Parameters], Result], /
+    ) -> Action[Parameters, Result]:
+        return Action(name, perform, changes=changes, command=command, alias=alias)
+
+    return made

@@ -1,0 +1,115 @@
+"""Who acts, by what and from where, and in which transaction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from sqlalchemy.orm import Session
+
+from domain.audit.events import (
+    STREAMED_ONLY,
+    Event,
+    EventKind,
+    EventPlace,
+    EventSource,
+    store_event,
+)
+from domain.audit.streamed_events import stream_event
+
+Policy = TypeVar("Policy")
+
+
+class Means(StrEnum):
+    """By what somebody acts."""
+
+    #: A page, signed in or not.
+    PAGE = "page"
+    #: A token of the API or of Git.
+    TOKEN = "token"  # noqa: S105 - a name
+    #: The command line of the operator.
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actor:
+    """Who acts. A face makes one; only actions look at it."""
+
+    means: Means
+    #: Of the account; None for the operator, and for who is not signed in.
+    id: int | None = None
+    name: str = ""
+    is_admin: bool = False
+    #: The scopes of the token; None where no token limits the actor.
+    scopes: frozenset[str] | None = None
+    #: Whether an application acts for the account.
+    is_application: bool = False
+    #: What the audit log stores about it.
+    source: EventSource = field(default_factory=EventSource)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the actor is the operator, who needs no role."""
+        return self.means is Means.COMMAND
+
+
+OPERATOR = Actor(means=Means.COMMAND, is_admin=True)
+
+
+class Settings(Protocol):
+    """The settings that actions read; `web/settings/table.py` explains them."""
+
+    @property
+    def base_url(self) -> str:
+        """The URL of the installation, without a slash at its end."""
+
+    @property
+    def longest_silence_days(self) -> int:
+        """How many days a silence can last."""
+
+
+class Policies(Protocol):
+    """Finds what a deployment has decided, by its type."""
+
+    def __call__(self, kind: type[Policy]) -> Policy:
+        """Return the policy of a type, such as `Reading`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A unit of work: one transaction, who acts in it, and when.
+
+    It is the first argument of each action. If the action returns, the face that made it commits;
+    if the action raises an error, nothing stays that the action has not committed itself.
+    """
+
+    actor: Actor
+    session: Session
+    now: datetime
+    settings: Settings
+    policy: Policies
+
+    def record(
+        self,
+        kind: EventKind,
+        *,
+        subject: str = "",
+        details: Mapping[str, object] | None = None,
+        user_id: int | None = None,
+        place: EventPlace | None = None,
+    ) -> None:
+        """Add an audit event to the transaction; none of its texts may contain a secret.
+
+        Events of commands have no actor, and `by: command` in their details.
+        """
+        by = {"by": "command"} if self.actor.means is Means.COMMAND else {}
+        event = Event(
+            kind=kind,
+            subject=subject,
+            details={**(details or {}), **by},
+            user_id=user_id,
+            place=place,
+        )
+        keep = stream_event if kind in STREAMED_ONLY else store_event
+        keep(event, self.actor.source, session=self.session, now=self.now)

@@ -1,0 +1,93 @@
+"""Whether an actor may do something in a project or group, and whether that takes changes."""
+
+from typing import Protocol
+
+from domain.access.abilities import Ability
+from domain.access.actor import Actor
+from domain.access.features import AccessLevel, Feature, feature_of
+from domain.access.permissions import Permission
+from domain.access.roles import Role
+from domain.errors import ForbiddenError, NotFoundError
+
+
+class TargetView(Protocol):
+    """A project or group as the actor sees it: `ProjectView` and `GroupView`."""
+
+    @property
+    def path(self) -> str:
+        """The full path."""
+
+    @property
+    def role(self) -> Role | None:
+        """The actor's role."""
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What custom roles add to it."""
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it is a group."""
+
+    @property
+    def is_archived(self) -> bool:
+        """Whether it takes no changes; never true of a group."""
+
+    def level_of(self, feature: Feature) -> AccessLevel:
+        """Return who may use a part of it."""
+
+
+def check_allowed(permission: Permission, actor: Actor, target: TargetView | None = None) -> None:
+    """Raise ForbiddenError unless the actor has the permission, in the target if there is one."""
+    if actor.is_trusted:
+        return
+    if actor.scopes is not None and actor.scopes.isdisjoint(permission.scopes):
+        message = f"This needs a token with the scope {permission.scopes[-1]}."
+        raise ForbiddenError(message)
+    if permission.is_for_administrators and not actor.is_admin:
+        message = "Only administrators of the instance can do this."
+        raise ForbiddenError(message)
+    if permission.is_for_people and actor.is_application:
+        message = "An application cannot do this: use a personal access token, or the page."
+        raise ForbiddenError(message)
+    if target is not None:
+        check_role(target, permission.least_in(is_group=target.is_group), permission.ability)
+
+
+def check_role(target: TargetView, least: Role | None, ability: Ability | None = None) -> None:
+    """Raise ForbiddenError unless the actor has this role, or a custom one with this ability."""
+    has_role = least is None or (target.role is not None and target.role >= least)
+    if not has_role and ability not in target.abilities:
+        label = "" if least is None else least.label
+        message = f"You need the {label} role in {target.path}."
+        raise ForbiddenError(message)
+
+
+def check_state(permission: Permission, room: str, target: TargetView, *, changes: bool) -> None:
+    """Raise the error of a project that is archived, or has the part of this room turned off.
+
+    Raises ForbiddenError, or NotFoundError for a part that is for members alone.
+    """
+    feature = feature_of(room)
+    if feature is not None:
+        check_feature(target, feature)
+    if changes and not permission.in_archived:
+        check_takes_changes(target)
+
+
+def check_feature(target: TargetView, feature: Feature) -> None:
+    """Raise ForbiddenError if a part is turned off, NotFoundError if it is for members alone."""
+    level = target.level_of(feature)
+    if level is AccessLevel.DISABLED:
+        message = f"{feature.label} is turned off in {target.path}."
+        raise ForbiddenError(message)
+    if level is AccessLevel.PRIVATE and target.role is None:
+        message = "Project not found, or you do not have access."
+        raise NotFoundError(message)
+
+
+def check_takes_changes(target: TargetView) -> None:
+    """Raise ForbiddenError for an archived project."""
+    if target.is_archived:
+        message = f"{target.path} is archived and cannot be changed. Unarchive it first."
+        raise ForbiddenError(message)

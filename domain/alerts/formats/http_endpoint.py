@@ -1,0 +1,325 @@
+"""Reads the generic JSON payload: an object is one alert, an array has one alert per object.
+
+Every field is optional, and unknown fields are allowed. Each field is read from the key of its own
+name, unless the integration has a mapping to other keys.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+
+from domain.alerts.formats.base import LOOKS_LIKE, TIMES, Format, GroupingRule, Guide, Reading, Tool
+from domain.alerts.formats.presets import PRESETS
+from domain.alerts.formats.snippets import Snippet, sender_snippets
+from domain.alerts.reading import fingerprint, pagerduty
+from domain.alerts.reading.body import checked_object
+from domain.alerts.reading.incoming import (
+    DEFAULT_TITLE,
+    AlertState,
+    IncomingAlert,
+    NoValidItem,
+    ParsedBody,
+    RefusedItem,
+)
+from domain.alerts.reading.mapping import UNMAPPED, AlertField, FieldMapping
+from domain.alerts.reading.severity import GENERIC_WORDS, read_severity
+from domain.alerts.reading.text import (
+    excerpt,
+    first_text,
+    is_blank,
+    short_text,
+    texts_within,
+    whole_text,
+)
+from domain.alerts.reading.times import AlertEnd, in_order, read_end, read_start
+
+#: Attributes of every webhook of Alertmanager, which other payloads hardly ever have together.
+_WEBHOOK_MARKS = frozenset({"alerts", "groupKey", "receiver"})
+_LOOKS_LIKE_A_WEBHOOK = (
+    f"{LOOKS_LIKE} a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
+    "of the type “Prometheus Alertmanager”: there each of its alerts becomes one of its own."
+)
+#: Senders in the field use the second spelling.
+_ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
+
+_UNGROUPED = "none: grouping is off"
+
+
+def _read_environment(fields: Mapping[str, object], mapping: FieldMapping) -> str | None:
+    names = _ENVIRONMENT[:1] if AlertField.ENVIRONMENT in mapping.paths else _ENVIRONMENT
+    return first_text(map(fields.get, names), 255)
+
+
+def _identify(
+    body: Mapping[str, object], given: object, mapping: FieldMapping, *, automatic_fingerprint: bool
+) -> tuple[bytes | None, str, str | None]:
+    """Return the fingerprint, its source, and a warning if the sender's own one is unusable."""
+    name = mapping.sources[AlertField.FINGERPRINT]
+    if fingerprint.is_fingerprint(given):
+        return fingerprint.of_value(given), f"the {name} field", None
+    warning = None
+    if not is_blank(given):
+        warning = f"{name} is not a string, number or array: {excerpt(given)}, so it is not used."
+    if not automatic_fingerprint:
+        return None, _UNGROUPED, warning
+    made_of = f"the whole payload without {mapping.volatile}"
+    return fingerprint.of_payload(mapping.stable_part(body)), made_of, warning
+
+
+def _read_end(
+    body: Mapping[str, object],
+    fields: Mapping[str, object],
+    mapping: FieldMapping,
+    *,
+    now: datetime,
+) -> AlertEnd:
+    """Return the end of an alert: rules decide whether it has one, if the mapping has rules."""
+    end = read_end(fields.get(AlertField.END_TIME), name=mapping.sources[AlertField.END_TIME])
+    if not mapping.rules.resolved_when:
+        return end
+    if not mapping.rules.is_over(body):
+        return AlertEnd(None, None)
+    return AlertEnd(end.time or now, end.warning)
+
+
+def _read_alert(
+    body: Mapping[str, object], mapping: FieldMapping, *, now: datetime, automatic_fingerprint: bool
+) -> IncomingAlert:
+    fields, sources = mapping.fields(body), mapping.sources
+    severity = read_severity(
+        fields.get(AlertField.SEVERITY), GENERIC_WORDS, mapping.rules.severity_words
+    )
+    start = read_start(
+        fields.get(AlertField.START_TIME), name=sources[AlertField.START_TIME], now=now
+    )
+    end = _read_end(body, fields, mapping, now=now)
+    started_at, end = in_order(start, end)
+    title = short_text(fields.get(AlertField.TITLE), 200)
+    identity, made_of, warning = _identify(
+        *(body, fields.get(AlertField.FINGERPRINT), mapping),
+        automatic_fingerprint=automatic_fingerprint,
+    )
+    left_out = {
+        "title": title is None,
+        "severity": is_blank(fields.get(AlertField.SEVERITY)),
+        "started_at": not start.is_given,
+    }
+    return IncomingAlert(
+        title=title or DEFAULT_TITLE,
+        description=short_text(fields.get(AlertField.DESCRIPTION), 1000),
+        severity=severity.severity,
+        state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
+        started_at=started_at,
+        ended_at=end.time,
+        service=short_text(fields.get(AlertField.SERVICE), 100),
+        monitoring_tool=short_text(fields.get(AlertField.MONITORING_TOOL), 100),
+        hosts=texts_within(fields.get(AlertField.HOSTS), 255),
+        environment=_read_environment(fields, mapping),
+        fingerprint=identity,
+        fingerprint_source=made_of,
+        severity_reason=severity.reason,
+        runbook=whole_text(fields.get(AlertField.RUNBOOK)),
+        query=None,
+        markdown=None,
+        y_label=None,
+        generator_url=None,
+        parse_warnings=tuple(filter(None, (start.warning, end.warning, warning, severity.warning))),
+        item_index=0,
+        left_out=frozenset(name for name, is_so in left_out.items() if is_so),
+    )
+
+
+def parse(
+    body: Mapping[str, object],
+    *,
+    now: datetime,
+    automatic_fingerprint: bool,
+    mapping: FieldMapping = UNMAPPED,
+) -> ParsedBody:
+    """Read a generic payload as one alert; any object is accepted.
+
+    A readable end time resolves the alert, even if it lies in the future. Without a usable
+    fingerprint the payload itself identifies the alert, unless `automatic_fingerprint` is off: then
+    the alert has no fingerprint. What a rule of the mapping drops is no alert.
+    """
+    if mapping.rules.is_dropped(body):
+        return ParsedBody(alerts=(), refused=(), truncated_alerts=0, parse_warnings=(), dropped=1)
+    alert = _read_alert(body, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
+    return ParsedBody(alerts=(alert,), refused=(), truncated_alerts=0, parse_warnings=())
+
+
+def parse_each(
+    items: Sequence[object],
+    *,
+    now: datetime,
+    automatic_fingerprint: bool,
+    mapping: FieldMapping = UNMAPPED,
+) -> ParsedBody:
+    """Read one alert for each object of an array; other items are refused one by one.
+
+    Raise NoValidItem if the array has no object.
+    """
+    alerts, refused, dropped = [], [], 0
+    for index, item in enumerate(items):
+        if isinstance(item, dict) and mapping.rules.is_dropped(item):
+            dropped += 1
+        elif isinstance(item, dict):
+            alert = _read_alert(item, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
+            alerts.append(replace(alert, item_index=index))
+        else:
+            refused.append(RefusedItem(item_index=index, reason="it is not an object"))
+    if not alerts and not dropped:
+        message = "None of the items is an alert." if refused else "The array is empty."
+        raise NoValidItem(message, refused=refused)
+    return ParsedBody(
+        alerts=tuple(alerts),
+        refused=tuple(refused),
+        truncated_alerts=0,
+        parse_warnings=(),
+        dropped=dropped,
+    )
+
+
+class GenericAlert(BaseModel):
+    """An alert; all fields are optional, others are kept and shown."""
+
+    model_config = ConfigDict(extra="allow")
+
+    title: str = Field(default="New: Alert", description="200 characters are shown in lists.")
+    description: str = ""
+    start_time: str | int | float = Field(default="", description=TIMES)
+    end_time: str | int | float = Field(default="", description=f"It resolves the alert. {TIMES}")
+    service: str = ""
+    monitoring_tool: str = ""
+    hosts: str | list[str] = ""
+    severity: str = Field(
+        default="critical", description="critical, high, medium, low, info or unknown."
+    )
+    fingerprint: str | int | list[Any] = Field(
+        default="", description="Alerts with the same one are grouped."
+    )
+    platform_environment_name: str = ""
+    runbook: str = ""
+
+
+class HttpEndpoint(Format):
+    """Any JSON object, or an array of them."""
+
+    name = "http"
+    label = "HTTP Endpoint"
+    help = "HTTP Endpoint takes any JSON object."
+    has_mapping = True
+    takes_sns = True
+    takes_events = True
+    body = GenericAlert | list[GenericAlert]
+    tools = (
+        Tool(
+            name="PagerDuty Events API",
+            marks="routing_key event_action",
+            hint="Its events are read without a mapping.",
+        ),
+        *PRESETS,
+    )
+    guides = (
+        Guide("uptime-kuma", "Uptime Kuma"),
+        Guide("zabbix", "Zabbix"),
+        Guide("sentry", "Sentry"),
+        Guide("cloudwatch", "CloudWatch"),
+        Guide("healthchecks", "Healthchecks"),
+        Guide("nagios", "Nagios"),
+        Guide("curl", "curl"),
+    )
+
+    def parse(
+        self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
+    ) -> ParsedBody:
+        """Read one alert for each object.
+
+        Without a mapping, events of PagerDuty's Events API are known by their members; one that is
+        malformed raises InvalidEvent. A body that looks like a webhook of Alertmanager is read
+        anyway, with a parse warning.
+        """
+        flag = reading.automatic_fingerprint
+        if isinstance(value, list):
+            return parse_each(value, now=now, automatic_fingerprint=flag, mapping=mapping)
+        payload = checked_object(value)
+        if mapping.reads_fields:
+            return parse(payload, now=now, automatic_fingerprint=flag, mapping=mapping)
+        if pagerduty.is_event(payload):
+            return pagerduty.parse(payload, now=now, automatic_fingerprint=flag)
+        parsed = parse(payload, now=now, automatic_fingerprint=flag, mapping=mapping)
+        if payload.keys() >= _WEBHOOK_MARKS:
+            return replace(parsed, parse_warnings=(*parsed.parse_warnings, _LOOKS_LIKE_A_WEBHOOK))
+        return parsed
+
+    def labels(self, value: object, item_index: int) -> Iterable[object]:
+        """Return the members of an object, or those of an event that are its labels."""
+        if isinstance(value, dict) and pagerduty.is_event(value):
+            return (pagerduty.label_members(value),)
+        return super().labels(value, item_index)
+
+    def read_by(self, mapping: FieldMapping) -> str:
+        """Return whether the mapping was used."""
+        return "read by its mapping" if mapping.reads_fields else "read by the default fields"
+
+    def grouping_rules(
+        self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
+    ) -> Iterator[GroupingRule]:
+        """Yield the key of an event, the sender's fingerprint, and the rest of the payload."""
+        del item
+        if pagerduty.is_event(part):
+            key = pagerduty.dedup_key_of(part)
+            sentence = "Events with the same dedup_key are grouped into one alert."
+            yield GroupingRule(fingerprint.of_value(key), sentence, {"dedup_key": key})
+        given = mapping.fields(part).get(AlertField.FINGERPRINT)
+        name = mapping.sources[AlertField.FINGERPRINT]
+        if fingerprint.is_fingerprint(given):
+            sentence = f"Reports with the same {name} are grouped into one alert."
+            yield GroupingRule(fingerprint.of_value(given), sentence, {name: given})
+        stable = mapping.stable_part(part)
+        sentence = f"Reports that differ only in {mapping.volatile} are grouped into one alert."
+        yield GroupingRule(fingerprint.of_payload(stable), sentence, stable)
+
+    def misread(self, count: int) -> str:
+        """Return what posts webhooks, and where they belong."""
+        return (
+            f"{'a webhook' if count == 1 else 'webhooks'} of Prometheus Alertmanager or Grafana, "
+            "for an integration of the type “Prometheus Alertmanager”, which opens one alert for "
+            "each alert of the webhook"
+        )
+
+    def example(self, started: str) -> Mapping[str, Any]:
+        """Return an alert with the fields that have a meaning, and another one."""
+        return {
+            "title": "Disk almost full on web-1",
+            "description": "/var has 2 % left; it fills in about 40 minutes.",
+            "start_time": started,
+            "service": "web",
+            "monitoring_tool": "test",
+            "hosts": ["web-1"],
+            "severity": "high",
+            "fingerprint": "disk-web-1-var",
+            "platform_environment_name": "production",
+            "mount": {"path": "/var", "free_percent": 2},
+        }
+
+    def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
+        """Return those of tools behind the others."""
+        others = super().snippets(url, key, base_url=base_url, now=now)
+        return (*others, _pagerduty(base_url, key), *sender_snippets(url, key))
+
+
+def _pagerduty(base_url: str, key: str) -> Snippet:
+    event = {"url": f"{base_url}/v2/enqueue", "routing_key": key}
+    return Snippet(
+        title="PagerDuty: URL of the Events API v2 and routing key, for tools that speak it",
+        language="json",
+        text=f"{orjson.dumps(event, option=orjson.OPT_INDENT_2).decode()}\n",
+    )
+
+
+HTTP = HttpEndpoint()

@@ -1,0 +1,508 @@
+"""Reads the webhook of Prometheus Alertmanager, which Grafana and others send as well.
+
+In addition to the attributes of the specification, the labels service, instance and host fill the
+alert's service and hosts, and the annotation runbook_url is the fallback for runbook.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from domain.alerts.formats.base import (
+    LOOKS_LIKE,
+    TIMES,
+    ApiUrl,
+    Format,
+    GroupingRule,
+    Guide,
+    Reading,
+    Tool,
+)
+from domain.alerts.formats.snippets import Snippet
+from domain.alerts.reading import fingerprint
+from domain.alerts.reading.body import checked_object
+from domain.alerts.reading.incoming import (
+    AlertState,
+    IncomingAlert,
+    MissingAttributes,
+    NoValidItem,
+    ParsedBody,
+    RefusedItem,
+)
+from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
+from domain.alerts.reading.severity import METRICS_WORDS, NO_WORDS, Words, read_severity
+from domain.alerts.reading.text import (
+    first_text,
+    is_blank,
+    short_text,
+    storable,
+    texts_within,
+    whole_text,
+)
+from domain.alerts.reading.times import AlertEnd, AlertStart, in_order, read_end, read_start
+
+REQUIRED = (
+    "alerts",
+    "commonAnnotations",
+    "commonLabels",
+    "externalURL",
+    "groupKey",
+    "groupLabels",
+    "receiver",
+    "status",
+    "version",
+)
+
+MONITORING_TOOL = "Prometheus"
+#: The API URL of an integration that was given none. The URL is stored and never called.
+PLACEHOLDER_API_URL = "http://prometheus.example.com"
+#: Attributes of every webhook, which other payloads hardly ever have together.
+_MARKS = frozenset({"alerts", "groupKey", "receiver"})
+_LOOKS_LIKE_ONE_ALERT = (
+    f"{LOOKS_LIKE} a single alert: send it to an integration of the type “HTTP Endpoint”."
+)
+
+#: Senders in the field use the second spelling.
+_ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
+
+_QUERY_PARAMETER = "g0.expr="
+#: A lone surrogate encoded as UTF-8: it is replaced as one character, not as three bytes.
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_REPLACEMENT = "\ufffd".encode()
+_LARGEST_COUNT = 2**31 - 1
+
+_BY_ITEM = "the item's own fingerprint"
+_BY_LABELS = "its labels"
+_BY_TITLE = "its title"
+
+
+class _NoAlertError(Exception):
+    """The item is no alert; the message is the reason."""
+
+
+def _read_names(item: Mapping[str, object], attribute: str) -> Mapping[str, object]:
+    names = item.get(attribute)
+    if names is None:
+        return {}
+    if not isinstance(names, dict):
+        raise _NoAlertError(f"{attribute} is not an object")
+    return names
+
+
+def _read_title(labels: Mapping[str, object], annotations: Mapping[str, object]) -> str:
+    title = first_text(
+        (annotations.get("title"), annotations.get("summary"), labels.get("alertname"))
+    )
+    if title is None:
+        raise _NoAlertError(
+            "it has no title: none of annotations.title, annotations.summary "
+            "and labels.alertname is present"
+        )
+    return title
+
+
+def _read_end(item: Mapping[str, object], *, now: datetime) -> AlertEnd:
+    """Return the end of an item: endsAt if it is past, else now if its own status is resolved.
+
+    Alertmanager sets endsAt in the future for firing alerts; the status of the group is ignored.
+    """
+    end = read_end(item.get("endsAt"), name="endsAt")
+    if end.time is not None and end.time <= now:
+        return end
+    status = item.get("status")
+    is_resolved = isinstance(status, str) and status.strip().lower() == "resolved"
+    return AlertEnd(now if is_resolved else None, end.warning)
+
+
+def _identify(
+    item: Mapping[str, object], labels: Mapping[str, object], title: str
+) -> tuple[bytes, str]:
+    given = item.get("fingerprint")
+    if fingerprint.is_fingerprint(given) and not isinstance(given, list):
+        return fingerprint.of_value(given), _BY_ITEM
+    if labels:
+        return fingerprint.of_labels(labels), _BY_LABELS
+    return fingerprint.of_title(title), _BY_TITLE
+
+
+def _read_query(generator_url: str | None) -> str | None:
+    """Return the expression of the metric, a parameter of the graph's URL."""
+    if generator_url is None or _QUERY_PARAMETER not in generator_url:
+        return None
+    parameters = generator_url.partition("#")[0].partition("?")[2].split("&")
+    found = (part for part in parameters if part.startswith(_QUERY_PARAMETER))
+    expression = next(found, "").removeprefix(_QUERY_PARAMETER)
+    expression_bytes = unquote_to_bytes(expression.replace("+", " "))
+    return (
+        storable(_SURROGATE.sub(_REPLACEMENT, expression_bytes).decode("utf-8", "replace")) or None
+    )
+
+
+def _read_hosts(labels: Mapping[str, object]) -> tuple[str, ...]:
+    hosts = dict.fromkeys(texts_within([labels.get("instance"), labels.get("host")], 255))
+    return tuple(hosts)
+
+
+def _first_whole(names: Mapping[str, object], *keys: str) -> str | None:
+    for key in keys:
+        if (text := whole_text(names.get(key))) is not None:
+            return text
+    return None
+
+
+def _read_item(item: object, index: int, own: Words, *, now: datetime) -> IncomingAlert:
+    if not isinstance(item, dict):
+        raise _NoAlertError("it is not an object")
+    labels, annotations = _read_names(item, "labels"), _read_names(item, "annotations")
+    title = _read_title(labels, annotations)
+    if is_blank(item.get("startsAt")):
+        raise _NoAlertError("startsAt is missing")
+    start = read_start(item["startsAt"], name="startsAt", now=now)
+    started_at, end = in_order(start, _read_end(item, now=now))
+    severity = read_severity(labels.get("severity"), METRICS_WORDS, own)
+    identity, source = _identify(item, labels, title)
+    generator_url = _first_whole(item, "generatorURL", "generatorUrl")
+    return IncomingAlert(
+        title=title,
+        description=short_text(annotations.get("description"), 1000),
+        severity=severity.severity,
+        state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
+        started_at=started_at,
+        ended_at=end.time,
+        service=short_text(labels.get("service"), 100),
+        monitoring_tool=MONITORING_TOOL,
+        hosts=_read_hosts(labels),
+        environment=first_text(map(labels.get, _ENVIRONMENT), 255),
+        fingerprint=identity,
+        fingerprint_source=source,
+        severity_reason=severity.reason,
+        runbook=_first_whole(annotations, "runbook", "runbook_url"),
+        query=_read_query(generator_url),
+        markdown=_first_whole(
+            annotations, "platform_incident_markdown", "gitlab_incident_markdown"
+        ),
+        y_label=_first_whole(annotations, "platform_y_label", "gitlab_y_label") or title,
+        generator_url=generator_url,
+        parse_warnings=tuple(filter(None, (start.warning, end.warning, severity.warning))),
+        item_index=index,
+        left_out=_left_out(labels, start),
+    )
+
+
+def _left_out(labels: Mapping[str, object], start: AlertStart) -> frozenset[str]:
+    names = {"severity": is_blank(labels.get("severity")), "started_at": not start.is_given}
+    return frozenset(name for name, is_left_out in names.items() if is_left_out)
+
+
+def _count_left_out(body: Mapping[str, object]) -> int:
+    count = body.get("truncatedAlerts")
+    if isinstance(count, int) and not isinstance(count, bool):
+        return min(max(count, 0), _LARGEST_COUNT)
+    return 0
+
+
+def _warnings_on_left_out(count: int) -> tuple[str, ...]:
+    if not count:
+        return ()
+    return (f"The sender left out {count} more alerts (truncatedAlerts); raise its max_alerts.",)
+
+
+def _items_of(body: Mapping[str, object]) -> list[object]:
+    missing = [name for name in REQUIRED if name not in body]
+    items = body.get("alerts")
+    if isinstance(items, list) and not missing:
+        return items
+    raise MissingAttributes(missing or ["alerts (an array)"])
+
+
+def parse(
+    body: Mapping[str, object], *, now: datetime, severity_words: Words = NO_WORDS
+) -> ParsedBody:
+    """Read one alert for each item; invalid items are refused one by one.
+
+    `severity_words` is the integration's own table of words.
+
+    Raise MissingAttributes, or NoValidItem if no item is valid. Any value of `version` is accepted,
+    and the attributes of the group are not used for the items.
+    """
+    alerts, refused = [], []
+    for index, item in enumerate(_items_of(body)):
+        try:
+            alerts.append(_read_item(item, index, severity_words, now=now))
+        except _NoAlertError as error:
+            refused.append(RefusedItem(item_index=index, reason=str(error)))
+    if not alerts:
+        message = "None of the items in alerts is an alert." if refused else "alerts is empty."
+        raise NoValidItem(message, refused=refused)
+    left_out = _count_left_out(body)
+    return ParsedBody(
+        alerts=tuple(alerts),
+        refused=tuple(refused),
+        truncated_alerts=left_out,
+        parse_warnings=_warnings_on_left_out(left_out),
+    )
+
+
+class MetricsItem(BaseModel):
+    """One alert of Alertmanager."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel)
+
+    starts_at: str = Field(description=TIMES)
+    status: str = Field(default="firing", description="firing or resolved.")
+    labels: dict[str, Any] = Field(
+        default_factory=dict, description="alertname is the last choice of a title."
+    )
+    annotations: dict[str, Any] = Field(
+        default_factory=dict, description="title or summary is the title."
+    )
+    ends_at: str = ""
+    generator_url: str = Field(default="", alias="generatorURL")
+    fingerprint: str = ""
+
+
+class MetricsAlerts(BaseModel):
+    """The webhook of Alertmanager, which Grafana sends as well."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel)
+
+    version: str
+    group_key: str
+    status: str
+    receiver: str
+    group_labels: dict[str, Any]
+    common_labels: dict[str, Any]
+    common_annotations: dict[str, Any]
+    external_url: str = Field(alias="externalURL")
+    alerts: list[MetricsItem] = Field(min_length=1)
+    truncated_alerts: int = Field(default=0, description="Alerts that the sender left out.")
+
+
+class Prometheus(Format):
+    """The webhook of Alertmanager."""
+
+    name = "prometheus"
+    label = "Prometheus Alertmanager"
+    help = "Prometheus Alertmanager takes its webhooks, and Grafana's."
+    api_url = ApiUrl(
+        help="Deprecated and not used any more. Any URL is accepted, such as "
+        f"{PLACEHOLDER_API_URL}.",
+        usual=PLACEHOLDER_API_URL,
+    )
+    has_markdown = True
+    body = MetricsAlerts
+    #: Alertmanager tries again after a 503, and not after a 429.
+    retry_status = HTTPStatus.SERVICE_UNAVAILABLE
+    tools = (
+        Tool(
+            name="Grafana",
+            marks="alerts groupKey receiver orgId",
+            hint="Add a contact point of the type Webhook.",
+        ),
+        Tool(
+            name="Prometheus Alertmanager",
+            marks="alerts groupKey receiver",
+            hint="Add a receiver with webhook_configs.",
+        ),
+    )
+    guides = (
+        Guide("alertmanager", "Alertmanager"),
+        Guide("grafana", "Grafana"),
+        Guide("curl", "curl"),
+    )
+
+    def parse(
+        self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
+    ) -> ParsedBody:
+        """Read one alert for each item of a webhook."""
+        del reading
+        payload = checked_object(value)
+        try:
+            return parse(payload, now=now, severity_words=mapping.rules.severity_words)
+        except MissingAttributes as error:
+            if _MARKS & payload.keys():
+                raise
+            raise MissingAttributes(error.names, hint=_LOOKS_LIKE_ONE_ALERT) from error
+
+    def items_of(self, value: object) -> Sequence[object]:
+        """Return the items of a webhook."""
+        items = value.get("alerts") if isinstance(value, dict) else None
+        return items if isinstance(items, list) else ()
+
+    def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
+        """Return the webhook with one of its items."""
+        payload = checked_object(value)
+        if not isinstance(payload.get("alerts"), list):
+            return payload
+        return {**payload, "alerts": self.items_of(payload)[item_index : item_index + 1]}
+
+    def shown_part(self, only: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the item, its annotations and labels first."""
+        item = checked_object(_items_of(only)[0])
+        first: dict[str, object] = {
+            name: item[name] for name in ("annotations", "labels") if name in item
+        }
+        return {**first, **item}
+
+    def labels(self, value: object, item_index: int) -> Iterable[object]:
+        """Return the labels of the group, and over them those of the item."""
+        common = value.get("commonLabels") if isinstance(value, dict) else None
+        own = (
+            item.get("labels") if isinstance(item, dict) else None
+            for item in super().labels(value, item_index)
+        )
+        return (common, *own)
+
+    def read_by(self, mapping: FieldMapping) -> str:
+        """Return what it was read as."""
+        del mapping
+        return "as a webhook of Alertmanager"
+
+    def grouping_rules(
+        self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
+    ) -> Iterator[GroupingRule]:
+        """Yield the sender's fingerprint, the labels and the title."""
+        del mapping
+        given, labels = part.get("fingerprint"), part.get("labels")
+        labels = labels if isinstance(labels, dict) else {}
+        if fingerprint.is_fingerprint(given):
+            yield GroupingRule(
+                fingerprint.of_value(given),
+                "Reports with the same fingerprint from the sender are grouped into one alert.",
+                {"fingerprint": given, "labels": labels},
+            )
+        yield GroupingRule(
+            fingerprint.of_labels(labels),
+            "Reports with the same labels are grouped into one alert.",
+            {"labels": labels},
+        )
+        yield GroupingRule(
+            fingerprint.of_title(item.title),
+            "Reports without labels are grouped by their title.",
+            {"title": item.title},
+        )
+
+    def misread(self, count: int) -> str:
+        """Return what posts single alerts, and where they belong."""
+        what = "a single alert" if count == 1 else "single alerts"
+        return f"{what}, for an integration of the type “HTTP Endpoint”"
+
+    def example(self, started: str) -> Mapping[str, Any]:
+        """Return a webhook with one alert."""
+        labels = {"alertname": "InstanceDown", "instance": "web-1:9100", "severity": "page"}
+        annotations = {
+            "summary": "web-1 does not answer",
+            "description": "web-1:9100 of job node has been down for five minutes.",
+        }
+        return {
+            "version": "4",
+            "groupKey": '{}:{alertname="InstanceDown"}',
+            "status": "firing",
+            "receiver": "gatebell",
+            "groupLabels": {"alertname": "InstanceDown"},
+            "commonLabels": labels,
+            "commonAnnotations": annotations,
+            "externalURL": "http://alertmanager.example:9093",
+            "truncatedAlerts": 0,
+            "alerts": [
+                {
+                    "status": "firing",
+                    "labels": labels,
+                    "annotations": annotations,
+                    "startsAt": started,
+                    "endsAt": "0001-01-01T00:00:00Z",
+                    "generatorURL": "http://prometheus.example:9090/graph?g0.expr=up+%3D%3D+0",
+                    "fingerprint": "5a9c3bd1f0e24477",
+                }
+            ],
+        }
+
+    def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
+        """Return those of Alertmanager, of its operator and of Grafana before the others."""
+        others = super().snippets(url, key, base_url=base_url, now=now)
+        return (_alertmanager(url, key), _operator(url, key), _grafana(url, key), *others)
+
+
+def _alertmanager(url: str, key: str) -> Snippet:
+    return Snippet(
+        title="Alertmanager: a receiver in alertmanager.yml",
+        language="yaml",
+        text=(
+            "route:\n"
+            "  receiver: gatebell\n"
+            "receivers:\n"
+            "  - name: gatebell\n"
+            "    webhook_configs:\n"
+            f"      - url: '{url}'\n"
+            "        send_resolved: true\n"
+            "        http_config:\n"
+            "          authorization:\n"
+            "            type: Bearer\n"
+            f"            credentials: '{key}'\n"
+        ),
+    )
+
+
+def _operator(url: str, key: str) -> Snippet:
+    return Snippet(
+        title="Prometheus Operator: for kubectl apply, in the monitored namespace",
+        language="yaml",
+        text=(
+            "apiVersion: v1\n"
+            "kind: Secret\n"
+            "metadata:\n"
+            "  name: gatebell\n"
+            "stringData:\n"
+            f"  key: '{key}'\n"
+            "---\n"
+            "apiVersion: monitoring.coreos.com/v1alpha1\n"
+            "kind: AlertmanagerConfig\n"
+            "metadata:\n"
+            "  name: gatebell\n"
+            "spec:\n"
+            "  route:\n"
+            "    receiver: gatebell\n"
+            "  receivers:\n"
+            "    - name: gatebell\n"
+            "      webhookConfigs:\n"
+            f"        - url: '{url}'\n"
+            "          sendResolved: true\n"
+            "          httpConfig:\n"
+            "            authorization:\n"
+            "              type: Bearer\n"
+            "              credentials:\n"
+            "                name: gatebell\n"
+            "                key: key\n"
+        ),
+    )
+
+
+def _grafana(url: str, key: str) -> Snippet:
+    return Snippet(
+        title="Grafana: a contact point in provisioning/alerting/gatebell.yaml",
+        language="yaml",
+        text=(
+            "apiVersion: 1\n"
+            "contactPoints:\n"
+            "  - orgId: 1\n"
+            "    name: gatebell\n"
+            "    receivers:\n"
+            "      - uid: gatebell\n"
+            "        type: webhook\n"
+            "        disableResolveMessage: false\n"
+            "        settings:\n"
+            f"          url: '{url}'\n"
+            "          httpMethod: POST\n"
+            "          authorization_scheme: Bearer\n"
+            f"          authorization_credentials: '{key}'\n"
+        ),
+    )
+
+
+PROMETHEUS = Prometheus()

@@ -1,0 +1,252 @@
+"""Snippets for the configuration of senders, with URL and key."""
+
+import shlex
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import orjson
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snippet:
+    """A text to paste; the title says where, after the name of the program and a colon."""
+
+    title: str
+    language: str
+    text: str
+
+    @property
+    def program(self) -> str:
+        """The program that it is for."""
+        return self.title.partition(":")[0]
+
+
+def curl(url: str, key: str, body: object) -> Snippet:
+    """Return the command that posts a body."""
+    return Snippet(
+        title="curl: one alert on the command line",
+        language="sh",
+        text=(
+            f"curl {shlex.quote(url)} \\\n"
+            f"  --header 'Authorization: Bearer {key}' \\\n"
+            "  --header 'Content-Type: application/json' \\\n"
+            f"  --data {shlex.quote(orjson.dumps(body).decode())}\n"
+        ),
+    )
+
+
+def python(url: str, key: str, body: object) -> Snippet:
+    """Return the program that posts a body."""
+    # The JSON of the body is a Python literal as well: it has no true, false or null.
+    literal = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
+    return Snippet(
+        title="Python: standard library only",
+        language="python",
+        text=(
+            "import json\n"
+            "import urllib.request\n\n"
+            f"alert = {literal}\n"
+            "request = urllib.request.Request(\n"
+            f'    "{url}",\n'
+            "    data=json.dumps(alert).encode(),\n"
+            "    headers={\n"
+            f'        "Authorization": "Bearer {key}",\n'
+            '        "Content-Type": "application/json",\n'
+            "    },\n"
+            ")\n"
+            "print(urllib.request.urlopen(request).read().decode())\n"
+        ),
+    )
+
+
+def sender_snippets(url: str, key: str) -> tuple[Snippet, ...]:
+    """Return those of senders that take a script or a template, in the order of the alphabet."""
+    return (
+        _apprise(url, key),
+        _collectd(url, key),
+        *_healthchecks(url, key),
+        _monit(url, key),
+        *_uptime_kuma(key),
+        _zabbix(url, key),
+    )
+
+
+def _apprise(url: str, key: str) -> Snippet:
+    scheme, _, rest = url.partition("://")
+    target = f"{'jsons' if scheme == 'https' else 'json'}://{rest}"
+    # A plus sign makes a header, a colon renames a member of the body or adds one.
+    options = f"+Authorization=Bearer%20{quote(key, safe='')}&:message=description&:severity=high"
+    return Snippet(
+        title="Apprise: a URL for its configuration or command line",
+        language="sh",
+        text=f"apprise --title 'Disk almost full' --body '2 % left' \\\n  '{target}?{options}'\n",
+    )
+
+
+def _collectd(url: str, key: str) -> Snippet:
+    return Snippet(
+        title="collectd: write_http in collectd.conf, for notifications of the plugin threshold",
+        language="apache",
+        text=(
+            "LoadPlugin write_http\n"
+            "<Plugin write_http>\n"
+            '  <Node "gatebell">\n'
+            f'    URL "{url}"\n'
+            f'    Header "Authorization: Bearer {key}"\n'
+            '    Format "JSON"\n'
+            "    Metrics false\n"
+            "    Notifications true\n"
+            "  </Node>\n"
+            "</Plugin>\n"
+        ),
+    )
+
+
+def _healthchecks(url: str, key: str) -> tuple[Snippet, ...]:
+    down = {
+        "title": "$NAME is down",
+        "severity": "high",
+        "service": "$NAME",
+        "monitoring_tool": "Healthchecks",
+        "fingerprint": "healthchecks/$CODE",
+    }
+    up = {**down, "title": "$NAME is up", "end_time": "$NOW"}
+    headers = f"Authorization: Bearer {key}\nContent-Type: application/json\n"
+    return (
+        Snippet(
+            title="Healthchecks: URL of a webhook, with the method POST for down and for up",
+            language="text",
+            text=f"{url}\n",
+        ),
+        Snippet(
+            title="Healthchecks: request headers, for down and for up",
+            language="text",
+            text=headers,
+        ),
+        Snippet(title="Healthchecks: request body for down", language="json", text=_indented(down)),
+        Snippet(title="Healthchecks: request body for up", language="json", text=_indented(up)),
+    )
+
+
+#: URL and key take the places of @URL@ and @KEY@.
+_MONIT_SCRIPT = r"""#!/bin/sh
+# Save it as /usr/local/bin/gatebell-monit, make it executable, and in monitrc write for example:
+#   check filesystem root with path /
+#     if space usage > 90% then exec "/usr/local/bin/gatebell-monit"
+#       else if succeeded then exec "/usr/local/bin/gatebell-monit resolved"
+text() { printf '%s' "$1" | tr '\n\r\t' '   ' | sed 's/\\/\\\\/g; s/"/\\"/g'; }
+end=''
+if [ "$1" = resolved ]; then end=", \"end_time\": \"$(date -u +%Y-%m-%dT%H:%M:%SZ)\""; fi
+curl --silent --show-error --fail '@URL@' \
+  --header 'Authorization: Bearer @KEY@' \
+  --header 'Content-Type: application/json' \
+  --data @- <<END
+{
+  "title": "$(text "$MONIT_SERVICE: $MONIT_EVENT")",
+  "description": "$(text "$MONIT_DESCRIPTION")",
+  "severity": "high",
+  "service": "$(text "$MONIT_SERVICE")",
+  "hosts": "$(text "$MONIT_HOST")",
+  "monitoring_tool": "Monit",
+  "fingerprint": "$(text "monit/$MONIT_HOST/$MONIT_SERVICE")"$end
+}
+END
+"""
+
+
+def _monit(url: str, key: str) -> Snippet:
+    return Snippet(
+        title="Monit: a script for exec in monitrc",
+        language="sh",
+        text=_MONIT_SCRIPT.replace("@URL@", url).replace("@KEY@", key),
+    )
+
+
+def _uptime_kuma(key: str) -> tuple[Snippet, ...]:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    return (
+        Snippet(
+            title="Uptime Kuma: additional headers of a webhook to the URL above",
+            language="json",
+            text=_indented(headers),
+        ),
+        Snippet(
+            title="Uptime Kuma: custom request body",
+            language="liquid",
+            text=(
+                "{\n"
+                '  "title": {{ msg | json }},\n'
+                '  "service": {{ name | json }},\n'
+                '  "severity": "critical",\n'
+                '  "monitoring_tool": "Uptime Kuma",\n'
+                '  "fingerprint": "uptime-kuma/{{ monitorJSON.id }}"'
+                "{% if heartbeatJSON.status == 1 %},\n"
+                '  "end_time": "{{ heartbeatJSON.time }}"{% endif %}\n'
+                "}\n"
+            ),
+        ),
+    )
+
+
+_ZABBIX_SCRIPT = """\
+var params = JSON.parse(value);
+var severities = ['unknown', 'info', 'low', 'medium', 'high', 'critical'];
+var alert = {
+  title: params.name,
+  description: params.message,
+  severity: severities[params.severity] || 'unknown',
+  hosts: params.host,
+  monitoring_tool: 'Zabbix',
+  fingerprint: 'zabbix/' + params.id
+};
+if (params.value === '0') alert.end_time = new Date().toISOString();
+var request = new HttpRequest();
+request.addHeader('Content-Type: application/json');
+request.addHeader('Authorization: Bearer ' + params.key);
+var answer = request.post(params.url, JSON.stringify(alert));
+if (request.getStatus() !== 200) throw 'HTTP ' + request.getStatus() + ': ' + answer;
+return 'OK';
+"""
+#: Zabbix's macros, by the names that the script has for them.
+_ZABBIX_PARAMETERS = {
+    "host": "{HOST.NAME}",
+    "id": "{EVENT.ID}",
+    "message": "{ALERT.MESSAGE}",
+    "name": "{EVENT.NAME}",
+    "severity": "{EVENT.NSEVERITY}",
+    "value": "{EVENT.VALUE}",
+}
+
+
+def _zabbix(url: str, key: str) -> Snippet:
+    parameters = {**_ZABBIX_PARAMETERS, "key": key, "url": url}
+    rows = "".join(
+        f"        - name: {name}\n          value: '{value}'\n"
+        for name, value in sorted(parameters.items())
+    )
+    script = "".join(f"        {line}\n" for line in _ZABBIX_SCRIPT.splitlines())
+    templates = "".join(
+        "        - event_source: TRIGGERS\n"
+        f"          operation_mode: {mode}\n"
+        f"          subject: '{subject}: {{EVENT.NAME}}'\n"
+        "          message: '{EVENT.OPDATA}'\n"
+        for mode, subject in (("PROBLEM", "Problem"), ("RECOVERY", "Resolved"))
+    )
+    return Snippet(
+        title="Zabbix: a media type to import, for 6.0 and later",
+        language="yaml",
+        text=(
+            "zabbix_export:\n"
+            "  version: '6.0'\n"
+            "  media_types:\n"
+            "    - name: Gatebell\n"
+            "      type: WEBHOOK\n"
+            f"      parameters:\n{rows}"
+            f"      script: |\n{script}"
+            f"      message_templates:\n{templates}"
+        ),
+    )
+
+
+def _indented(body: object) -> str:
+    return f"{orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()}\n"

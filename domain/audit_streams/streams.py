@@ -1,0 +1,214 @@
+"""Destinations of the audit log, which get every event in one order.
+
+An event is removed when it was delivered and not before: after a crash in between it is sent once
+more, with the same id.
+
+Ids are given when an event is written, so one that is committed later may have a smaller id. It is
+sent when it appears; nothing is skipped, since no position is kept.
+
+An event that the receiver itself refuses, attempt after attempt, is set aside: it stays in the
+queue, visibly, and later ones go before it. It gets its turn again when the destination recovers,
+and when an administrator says so.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, delete, func, select, true, update
+from sqlalchemy.orm import Session
+
+from domain.audit.log import view_of
+from domain.audit_streams.messages import message_of
+from domain.audit_streams.types import AuditStream
+from domain.outgoing import claims
+from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
+from domain.outgoing.destinations import (
+    Between,
+    DestinationDetails,
+    DestinationKind,
+    Queue,
+    Refusal,
+)
+from domain.outgoing.signing import Message
+from models import AuditEvent, AuditStreamEntry, User
+from models import AuditStream as AuditStreamRow
+
+#: Each one costs a row for every event.
+MOST_STREAMS = 20
+#: Attempts before an event is set aside: about nine minutes.
+MOST_TRIES = 10
+#: Of events in a row. A receiver that refuses more of them is at fault itself, and is waited for.
+MOST_SET_ASIDE = 3
+#: The most events that wait for one destination; the oldest are given up first.
+MOST_ENTRIES = 1_000_000
+#: An event that was set aside is tried once more after each recovery, until this many attempts.
+_LAST_TRY = 2 * MOST_TRIES
+#: An entry, its event unless that is streamed only or was pruned, and whom that concerns.
+_Waiting = tuple[AuditStreamEntry, AuditEvent | None, str | None]
+
+
+class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetails]):
+    """What destinations of the audit log do otherwise than others."""
+
+    noun = "audit stream"
+    message_noun = "audit event"
+    most = MOST_STREAMS
+    too_many = f"There are {MOST_STREAMS} destinations already. Delete one first."
+    not_found = "Destination not found."
+    row = AuditStreamRow
+    queue = Queue(
+        entry=AuditStreamEntry,
+        destination=AuditStreamEntry.stream_id,
+        queued_at=AuditStreamEntry.created_at,
+        is_waiting=AuditStreamEntry.set_aside_at.is_(None),
+    )
+    more_columns = (
+        select(func.count(AuditStreamEntry.id))
+        .where(
+            AuditStreamEntry.stream_id == AuditStreamRow.id,
+            AuditStreamEntry.set_aside_at.is_not(None),
+        )
+        .scalar_subquery(),
+    )
+
+    def view(self, row: AuditStreamRow, *more: Any, **shared: Any) -> AuditStream:
+        """Return the view of a row."""
+        (set_aside,) = more
+        return AuditStream(
+            **shared,
+            set_aside=set_aside,
+            dropped=row.dropped,
+            last_dropped_at=row.last_dropped_at,
+        )
+
+    def first(
+        self, row: AuditStreamRow, *, session: Session, now: datetime
+    ) -> tuple[int, Message] | None:
+        """Return the oldest event."""
+        entries = (
+            select(AuditStreamEntry, AuditEvent, User.username)
+            .outerjoin(AuditEvent, AuditEvent.id == AuditStreamEntry.event_id)
+            .outerjoin(User, User.id == AuditEvent.user_id)
+            .where(AuditStreamEntry.stream_id == row.id, self.queue.is_waiting)
+            .order_by(AuditStreamEntry.id)
+            .limit(1)
+        )
+        while found := session.execute(entries).first():
+            entry, event, username = cast("_Waiting", found)
+            shown = entry.payload if event is None else view_of(event, username).as_json()
+            if shown is not None:
+                return entry.id, message_of(entry.message_id, shown)
+            # The stored event was pruned for its age before it could be sent.
+            session.delete(entry)
+            row.dropped, row.last_dropped_at = row.dropped + 1, now
+            session.flush()
+        return None
+
+    def taken(
+        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+    ) -> None:
+        """Remove the event; after a failure, try again what was set aside."""
+        del attempt, now
+        session.execute(
+            delete(AuditStreamEntry)
+            .where(AuditStreamEntry.id == delivery.entry_id)
+            .execution_options(synchronize_session=False)
+        )
+        has_failed = select(AuditStreamRow.id).where(
+            *claims.is_ours(AuditStreamRow, claim), AuditStreamRow.failing_since.is_not(None)
+        )
+        if session.scalar(has_failed) is not None:
+            again = AuditStreamEntry.tries < _LAST_TRY
+            _take_back(claim.destination_id, session, again)
+
+    def refused(
+        self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
+    ) -> Failure:
+        """Set an event aside that the receiver refuses, attempt after attempt."""
+        delivery, failure = refusal.delivery, refusal.failure
+        entry = delivery and session.get(AuditStreamEntry, delivery.entry_id, with_for_update=True)
+        if not entry:
+            return failure
+        entry.tries += 1
+        if entry.tries < MOST_TRIES or not refusal.attempt.refuses_message:
+            return failure
+        if _set_aside_since(failure.failing_since, claim, session) >= MOST_SET_ASIDE:
+            return failure
+        entry.set_aside_at = now
+        # The next event has not been tried.
+        session.execute(
+            update(AuditStreamRow)
+            .where(*claims.is_ours(AuditStreamRow, claim))
+            .values(tries=0, next_try_at=None)
+            .execution_options(synchronize_session=False)
+        )
+        return replace(failure, sets_aside=True)
+
+    def begin_again(self, row: AuditStreamRow, session: Session) -> None:
+        """Try the events that were set aside from the beginning."""
+        session.flush()
+        _take_back(row.id, session, true(), tries=0)
+
+
+AUDIT_STREAMS = AuditStreams()
+
+
+def _take_back(
+    stream_id: int, session: Session, condition: ColumnElement[bool], **values: int
+) -> None:
+    session.execute(
+        update(AuditStreamEntry)
+        .where(
+            AuditStreamEntry.stream_id == stream_id,
+            AuditStreamEntry.set_aside_at.is_not(None),
+            condition,
+        )
+        .values(set_aside_at=None, **values)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _set_aside_since(moment: datetime, claim: Claim, session: Session) -> int:
+    mine = AuditStreamEntry.stream_id == claim.destination_id
+    since = AuditStreamEntry.set_aside_at >= moment
+    return session.scalar(select(func.count()).where(mine, since)) or 0
+
+
+def drop_old_entries(
+    *,
+    session: Session,
+    before: datetime,
+    now: datetime,
+    between: Between,
+    most: int = MOST_ENTRIES,
+) -> int:
+    """Give up events that happened before a moment, and the oldest of too many; count them.
+
+    The count of each destination is stored with it, so that nothing disappears silently.
+    """
+
+    def drop(stream_id: int, condition: ColumnElement[bool]) -> int:
+        def note(count: int) -> None:
+            session.execute(
+                update(AuditStreamRow)
+                .where(AuditStreamRow.id == stream_id)
+                .values(dropped=AuditStreamRow.dropped + count, last_dropped_at=now)
+                .execution_options(synchronize_session=False)
+            )
+
+        return AUDIT_STREAMS.remove_entries(condition, session=session, between=between, noted=note)
+
+    is_old = AuditStreamEntry.created_at < before
+    total = 0
+    for stream_id in session.scalars(select(AuditStreamRow.id)).all():
+        total += drop(stream_id, (AuditStreamEntry.stream_id == stream_id) & is_old)
+    for stream_id, condition in AUDIT_STREAMS.surplus(most, true(), session=session):
+        total += drop(stream_id, condition)
+    return total
+
+
+def remove_orphans(*, session: Session, between: Between) -> int:
+    """Remove the events of destinations that were removed; return how many there were."""
+    orphans = AUDIT_STREAMS.orphans()
+    return AUDIT_STREAMS.remove_entries(orphans, session=session, between=between)

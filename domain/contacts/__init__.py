@@ -1,0 +1,1 @@
+"""Contacts of people and channels of projects, as every face changes them."""

@@ -1,0 +1,115 @@
+"""Contacts of users, channels of projects, and how users want to be paged."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from domain.notifications.contact_types.registry import ADDRESS_WORDS, CONTACT_TYPE_NAMES
+from domain.notifications.quiet_hours import QuietHours, minutes_of, written_time
+from domain.notifications.recipients import PagingPreferences
+from domain.types.base import Body, OffsetQuery, RequiredText, Resource, Text
+
+
+class ContactQuery(OffsetQuery):
+    """A list of contacts, the oldest first."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class ContactBody(Body):
+    """A new contact or channel."""
+
+    type: Literal[*CONTACT_TYPE_NAMES]  # type: ignore[valid-type]
+    address: RequiredText = Field(description=f"Such as {ADDRESS_WORDS}.")
+    label: Text = Field(default="", max_length=100)
+
+
+class ContactCodeBody(Body):
+    """The code that was sent to a contact."""
+
+    code: RequiredText
+
+
+class ContactTest(Resource):
+    """The result of a test message."""
+
+    delivered: bool | None = Field(description="Null while it waits to be sent.")
+    error: str | None
+
+
+class QuietHoursBody(Body):
+    """The part of each day in which somebody is not paged."""
+
+    starts_at: RequiredText = Field(description="Such as 22:00.")
+    ends_at: RequiredText = Field(description="Such as 07:00, on the same or the next day.")
+    time_zone: RequiredText = Field(description="Such as Europe/Berlin.")
+    critical_breaks_quiet_hours: bool = Field(
+        default=True, description="Whether pages about critical alerts are sent anyway."
+    )
+
+    @property
+    def hours(self) -> QuietHours:
+        """The quiet hours; raises InvalidError."""
+        return QuietHours(
+            time_zone=self.time_zone,
+            starts=minutes_of(self.starts_at, field="starts_at"),
+            ends=minutes_of(self.ends_at, field="ends_at"),
+            lets_critical_through=self.critical_breaks_quiet_hours,
+        )
+
+
+class ContactPreferencesBody(Body):
+    """How a user wants to be paged; omitted fields are kept."""
+
+    quiet_hours: QuietHoursBody | None = Field(default=None, description="Null for none.")
+    follow_ups: bool | None = Field(
+        default=None,
+        description="Whether to be told when somebody else acknowledged an alert, when it ended, "
+        "and when somebody assigned something to the user.",
+    )
+
+    def on(self, present: PagingPreferences) -> PagingPreferences:
+        """Return what is asked for, what was left out as it is; raise InvalidError."""
+        hours = self.quiet_hours.hours if self.quiet_hours is not None else None
+        return PagingPreferences(
+            quiet_hours=hours if "quiet_hours" in self.given else present.quiet_hours,
+            wants_follow_ups=(
+                present.wants_follow_ups if self.follow_ups is None else self.follow_ups
+            ),
+        )
+
+
+class QuietHoursView(Resource):
+    """The part of each day in which somebody is not paged."""
+
+    starts_at: str
+    ends_at: str
+    time_zone: str
+    critical_breaks_quiet_hours: bool
+
+    @classmethod
+    def of(cls, hours: QuietHours) -> "QuietHoursView":
+        """Present quiet hours."""
+        return cls(
+            starts_at=written_time(hours.starts),
+            ends_at=written_time(hours.ends),
+            time_zone=hours.time_zone,
+            critical_breaks_quiet_hours=hours.lets_critical_through,
+        )
+
+
+class ContactPreferences(Resource):
+    """How a user wants to be paged."""
+
+    quiet_hours: QuietHoursView | None
+    follow_ups: bool
+
+    @classmethod
+    def of(cls, preferences: PagingPreferences) -> "ContactPreferences":
+        """Present preferences."""
+        hours = preferences.quiet_hours
+        return cls(
+            quiet_hours=None if hours is None else QuietHoursView.of(hours),
+            follow_ups=preferences.wants_follow_ups,
+        )

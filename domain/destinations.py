@@ -1,0 +1,176 @@
+"""What people do with destinations of any kind, each with its audit event."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from domain.access.actor import Work
+from domain.audit.events import EventKind
+from domain.clock import written
+from domain.database.locks import release_locks
+from domain.keyring import Keyring
+from domain.outgoing.claims import Attempt
+from domain.outgoing.destinations import DestinationDetails, DestinationKind, NewSecret
+from domain.outgoing.signing import Message
+from domain.outgoing_urls import parse_outgoing_url
+from domain.projects.views import ProjectView
+from domain.types.base import Found
+from domain.types.destinations import Destination, DestinationQuery, SecretRotationBody
+
+ViewT = TypeVar("ViewT", bound=Destination)
+DetailsT = TypeVar("DetailsT", bound=DestinationDetails)
+
+
+class Sender(Protocol):
+    """Sends a message once, and returns what came of it."""
+
+    def __call__(self, url: str, message: Message, secrets: Sequence[str], /) -> Attempt:
+        """Send a message, signed by each of the secrets."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sending:
+    """How a deployment sends messages at once."""
+
+    send: Sender
+
+
+@dataclass(frozen=True, kw_only=True)
+class DestinationEvents:
+    """What the audit log calls the changes of a kind of destinations."""
+
+    created: EventKind
+    changed: EventKind
+    secret_rotated: EventKind
+    removed: EventKind
+
+
+@dataclass(frozen=True)
+class Changes(Generic[ViewT, DetailsT]):
+    """What is done with the destinations of a kind: those of a project, or of the instance."""
+
+    kind: DestinationKind[Any, ViewT, DetailsT]
+    events: DestinationEvents
+
+    def list(
+        self, work: Work, query: DestinationQuery, project: ProjectView | None = None
+    ) -> Found[ViewT]:
+        """Return a part of a list."""
+        found = self.kind.list_all(owner=_owner(project), session=work.session, now=work.now)
+        shown = found[query.offset : query.offset + query.size]
+        return Found(items=shown, total=len(found))
+
+    def get(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+        """Return a destination, or raise NotFoundError."""
+        return self.kind.get(number, owner=_owner(project), session=work.session, now=work.now)
+
+    def create(
+        self,
+        work: Work,
+        details: DetailsT,
+        project: ProjectView | None = None,
+        *,
+        is_paused: bool = False,
+    ) -> NewSecret[ViewT]:
+        """Create a destination, which gets messages from now on."""
+        if project is None:
+            # Before the destination, which may get this event as its first.
+            self._record(work, self.events.created, details.url, None, 0)
+            work.session.flush()
+        made = self.kind.create(
+            details,
+            owner=_owner(project),
+            session=work.session,
+            keyring=work.policy(Keyring),
+            now=work.now,
+        )
+        number = made.destination.id
+        if project is not None:
+            self._record(work, self.events.created, details.url, project, number)
+        if is_paused:
+            paused = self.pause(work, number, project)
+            return NewSecret(destination=paused, secret=made.secret)
+        return made
+
+    def change(
+        self, work: Work, number: int, details: DetailsT, project: ProjectView | None = None
+    ) -> ViewT:
+        """Change a destination."""
+        before = self.get(work, number, project)
+        if self.kind.change(number, details, owner=_owner(project), session=work.session):
+            before_url = before.shown_url
+            self._record(work, self.events.changed, details.url, project, number, before=before_url)
+        return self.get(work, number, project)
+
+    def pause(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+        """Stop sending to a destination."""
+        before = self.get(work, number, project)
+        if before.paused_at is None:
+            self._record(work, self.events.changed, before.url, project, number, change="paused")
+        self.kind.pause(number, owner=_owner(project), session=work.session, now=work.now)
+        return self.get(work, number, project)
+
+    def resume(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+        """Send to a destination, at once what waits."""
+        before = self.get(work, number, project)
+        if before.paused_at is not None:
+            self._record(work, self.events.changed, before.url, project, number, change="resumed")
+        self.kind.resume(number, owner=_owner(project), session=work.session)
+        return self.get(work, number, project)
+
+    def rotate_secret(
+        self,
+        work: Work,
+        number: int,
+        rotation: SecretRotationBody,
+        project: ProjectView | None = None,
+    ) -> NewSecret[ViewT]:
+        """Create a new secret; the old one signs beside it until a moment."""
+        until = rotation.until(work.now)
+        made = self.kind.rotate_secret(
+            number,
+            owner=_owner(project),
+            previous_until=until,
+            session=work.session,
+            keyring=work.policy(Keyring),
+            now=work.now,
+        )
+        url, ends = made.destination.url, written(max(until, work.now))
+        self._record(work, self.events.secret_rotated, url, project, number, old_secret_ends=ends)
+        return made
+
+    def remove(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+        """Remove a destination, and return what it was; what waits for it is never sent."""
+        before = self.get(work, number, project)
+        self._record(
+            work, self.events.removed, before.url, project, number, undelivered=before.backlog
+        )
+        self.kind.remove(number, owner=_owner(project), session=work.session)
+        return before
+
+    def send(
+        self, work: Work, number: int, message: Message, project: ProjectView | None = None
+    ) -> Attempt:
+        """Send a message at once, before those that wait, and return what came of it."""
+        url = self.get(work, number, project).url
+        keyring = work.policy(Keyring)
+        secrets = self.kind.secrets(number, session=work.session, keyring=keyring, now=work.now)
+        release_locks(work.session)  # The other side may take its time.
+        return work.policy(Sending).send(url, message, secrets)
+
+    def _record(
+        self,
+        work: Work,
+        kind: EventKind,
+        url: str,
+        project: ProjectView | None,
+        number: int,
+        **details: object,
+    ) -> None:
+        of_project = {"project": project.path, f"{self.kind.noun}_id": number} if project else {}
+        work.record(kind, subject=parse_outgoing_url(url).shown, details={**of_project, **details})
+
+
+def _owner(project: ProjectView | None) -> int | None:
+    return None if project is None else project.id

@@ -1,0 +1,294 @@
+"""Escalation policies and alert routes as all faces see them, and what may be asked of them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from domain.alerts.matching.conditions import Conditions, conditions_from
+from domain.alerts.matching.types import ConditionsBody, ConditionsResource
+from domain.escalations.steps import (
+    MOST_REPEATS,
+    MOST_STEPS,
+    MOST_TARGETS,
+    USUAL_PAUSE,
+    AnyTarget,
+    NamedStep,
+    Plan,
+    Step,
+    Target,
+    TargetKind,
+    parse_step,
+    parse_target,
+)
+from domain.escalations.wording import conditions_words, repeat_words, step_words, target_words
+from domain.types.base import (
+    Body,
+    Duration,
+    GivenTime,
+    Id,
+    OffsetQuery,
+    Option,
+    RequiredText,
+    Resource,
+    Text,
+    Time,
+    partial,
+)
+
+LONGEST_NAME = 255
+_Kind = Literal["user", "schedule", "channel"]
+
+
+class EscalationTarget(Resource):
+    """Whom a step pages."""
+
+    type: _Kind
+    id: int
+    name: str | None = Field(description="null if it was deleted.")
+
+    @property
+    def text(self) -> str:
+        """The target as a form sends it: `user:7`."""
+        return f"{self.type}:{self.id}"
+
+
+class EscalationStep(Resource):
+    """Targets that are paged together."""
+
+    delay_seconds: int = Field(description="Since the beginning of the round.")
+    targets: list[EscalationTarget]
+
+    @property
+    def after(self) -> timedelta:
+        """How long after the beginning of the round it is taken."""
+        return timedelta(seconds=self.delay_seconds)
+
+    @property
+    def words(self) -> str:
+        """The step as a sentence."""
+        targets = [target_words(TargetKind(each.type), each.name) for each in self.targets]
+        return step_words(self.after, targets)
+
+
+class EscalationPolicy(Resource):
+    """An escalation policy."""
+
+    id: int
+    name: str
+    default: bool
+    steps: list[EscalationStep]
+    repeats: int
+    repeat_pause_seconds: int
+    summary: str = Field(description="What it does, in words.")
+    created_at: Time
+    updated_at: Time
+
+    @property
+    def plan(self) -> Plan:
+        """What it does, as escalations follow it."""
+        steps = tuple(
+            Step(
+                after=step.after,
+                targets=tuple(Target(TargetKind(each.type), each.id) for each in step.targets),
+            )
+            for step in self.steps
+        )
+        pause = timedelta(seconds=self.repeat_pause_seconds)
+        return Plan(steps=steps, repeats=self.repeats, pause=pause)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What it does, in words: a sentence for each step, and one for the repeats."""
+        return describe(self.plan, self.steps)
+
+    @property
+    def has_gone_targets(self) -> bool:
+        """Whether a target of a step was deleted."""
+        return any(target.name is None for step in self.steps for target in step.targets)
+
+
+def describe(plan: Plan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
+    """Return what a plan does, in words."""
+    return (*(step.words for step in steps), repeat_words(plan.repeats, plan.pause))
+
+
+class GivenTarget(Body):
+    """Whom a step pages: by id or by name."""
+
+    type: _Kind
+    id: Id | None = None
+    name: Text = ""
+
+    @property
+    def target(self) -> AnyTarget:
+        """The target; raises InvalidError without an id and a name."""
+        if self.id is not None:
+            return Target(TargetKind(self.type), self.id)
+        return parse_target(f"{self.type}:{self.name}")
+
+
+class GivenStep(Body):
+    """Targets that are paged together, and when."""
+
+    delay: Duration = Field(
+        default=timedelta(), description="Since the beginning of the round, such as `5m`."
+    )
+    targets: Annotated[list[GivenTarget | Text], Field(min_length=1, max_length=MOST_TARGETS)] = (
+        Field(description="Objects, or texts such as `user:alice` and `schedule:primary`.")
+    )
+
+    @property
+    def step(self) -> NamedStep:
+        """The step; raises InvalidError."""
+        targets = (
+            parse_target(each) if isinstance(each, str) else each.target for each in self.targets
+        )
+        return NamedStep(after=self.delay, targets=tuple(targets))
+
+
+class NewPolicy(Body):
+    """A new escalation policy."""
+
+    name: RequiredText
+    steps: Annotated[
+        list[GivenStep | Text],
+        Option("--step"),
+        Field(
+            min_length=1,
+            max_length=MOST_STEPS,
+            description="In order of time: objects, or texts such as `5m schedule:primary`.",
+        ),
+    ]
+    repeats: Annotated[int, Field(ge=0, le=MOST_REPEATS)] = Field(
+        default=0, description="How often the steps are repeated."
+    )
+    repeat_pause: Duration = Field(
+        default=USUAL_PAUSE, description="Between the last step and the next round."
+    )
+    default: bool = Field(default=False, description="For alerts that match no route.")
+
+    @property
+    def named_steps(self) -> Sequence[NamedStep]:
+        """The steps; raises InvalidError."""
+        return [parse_step(each) if isinstance(each, str) else each.step for each in self.steps]
+
+
+@partial
+class PolicyChange(NewPolicy):
+    """Changes to an escalation policy."""
+
+
+class PolicyQuery(OffsetQuery):
+    """A part of the list, which is ordered by name."""
+
+    order_by: Literal["name"] = "name"
+    sort: Literal["asc"] = "asc"
+
+
+class AlertRoute(ConditionsResource):
+    """A route of alerts to an escalation policy."""
+
+    id: int
+    name: str
+    position: int
+    escalation_policy_id: int | None = Field(description="null if matching alerts page nobody.")
+    created_at: Time
+    updated_at: Time
+
+    @property
+    def conditions(self) -> Conditions:
+        """Which alerts it is about."""
+        return conditions_from(
+            self.model_dump(include={"severities", "environments", "services", "labels"})
+        )
+
+    def sentence(self, policies: Mapping[int, str]) -> str:
+        """Return which alerts it is about, and what becomes of them; policies are named by id."""
+        name = policies.get(self.escalation_policy_id or 0)
+        what = f"go to {name}" if name else "page nobody"
+        return f"{conditions_words(self.conditions)} {what}."
+
+
+class NewRoute(ConditionsBody):
+    """A new route."""
+
+    name: RequiredText
+    #: Without a default: a misspelt name must not make a route that pages nobody.
+    escalation_policy_id: Annotated[
+        Id | Text | None,
+        Option("--policy", null="--nobody"),
+        Field(
+            union_mode="left_to_right",
+            description="Its id or name; null if matching alerts page nobody.",
+        ),
+    ]
+    position: Annotated[int, Field(ge=1, le=1_000)] | None = Field(
+        default=None,
+        description="From 1; one beyond the last means the last, which is also the usual one.",
+    )
+
+
+@partial
+class RouteChange(NewRoute):
+    """Changes to a route."""
+
+
+class RouteQuery(OffsetQuery):
+    """A part of the list, in the order in which routes are asked."""
+
+    order_by: Literal["position"] = "position"
+    sort: Literal["asc"] = "asc"
+
+
+class DryRunBody(Body):
+    """Which alerts are looked at."""
+
+    since: GivenTime | None = Field(default=None, description="By default a week ago.")
+    until: GivenTime | None = Field(default=None, description="By default now.")
+    days: Annotated[int, Field(ge=1, le=92)] | None = Field(
+        default=None, description="How far to look back, instead of `since`."
+    )
+
+
+class DryRunPage(Resource):
+    """Somebody who would have been paged."""
+
+    at: Time
+    round: int
+    step: int
+    user: str | None = Field(default=None, description="null for a channel.")
+    channel: str | None = None
+
+
+class DryRunAlert(Resource):
+    """What would have become of an alert."""
+
+    iid: int
+    title: str
+    opened_at: Time
+    route: str | None = Field(description="null if no route fits.")
+    escalation_policy: str | None = Field(description="null if nobody would have been paged.")
+    pages: list[DryRunPage]
+    notes: list[str] = Field(description="Such as steps that would have reached nobody.")
+
+
+class AlertRouteDryRun(Resource):
+    """Who would have been paged, and when, with the current routes, policies and schedules."""
+
+    since: Time
+    until: Time
+    truncated: bool = Field(description="Whether there were more alerts than are looked at.")
+    alerts: list[DryRunAlert] = Field(description="The newest first.")
+
+    @property
+    def totals(self) -> Sequence[tuple[str, int]]:
+        """The number of pages by person or channel, the most first."""
+        names = (
+            f"@{page.user}" if page.user is not None else f"channel {page.channel}"
+            for alert in self.alerts
+            for page in alert.pages
+        )
+        return Counter(names).most_common()

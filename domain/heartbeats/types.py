@@ -1,0 +1,189 @@
+"""Heartbeats as all faces see them, the pings in their log, and what may be asked of them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+
+from domain.alerts.reading.incoming import Severity
+from domain.heartbeats.schedules import LONGEST_CRON, Schedule
+from domain.heartbeats.states import HeartbeatState, PingKind
+from domain.types.base import (
+    Body,
+    Duration,
+    Line,
+    Name,
+    Overlap,
+    PagedQuery,
+    Query,
+    Resource,
+    SecretResource,
+    Text,
+    Time,
+    one_of,
+    partial,
+)
+
+LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_ENVIRONMENT = 100, 1_000, 255
+SEVERITIES = tuple(each.value for each in Severity)
+
+#: As the description of the API shows what a request can send.
+_GIVEN_DURATION = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 0, "maximum": 31_622_400},
+            {
+                "type": "string",
+                "pattern": "^([0-9]{1,3}d)?([0-9]{1,2}h)?([0-9]{1,4}m)?([0-9]{1,6}s)?$",
+                "minLength": 2,
+            },
+        ]
+    }
+)
+_Length = Annotated[Duration, _GIVEN_DURATION]
+
+
+def _whole_seconds(length: timedelta) -> int:
+    return int(length.total_seconds())
+
+
+#: A length of time, written as a number of seconds.
+_Seconds = Annotated[
+    timedelta,
+    PlainSerializer(_whole_seconds, return_type=int),
+    WithJsonSchema({"type": "integer"}),
+]
+_Kind = Annotated[str, one_of(*(each.value for each in PingKind))]
+
+
+class PingQuery(Query):
+    """Parameters of a ping."""
+
+    rid: Text = Field(
+        default="", description="A UUID of the run, for a job that runs several times at once."
+    )
+
+
+class HeartbeatQuery(PagedQuery):
+    """Parameters of a list of heartbeats."""
+
+    sort: Literal["asc", "desc"] = "asc"
+
+
+class NewHeartbeat(Body):
+    """A new heartbeat: with an interval or a cron expression."""
+
+    name: Annotated[Name, Field(max_length=LONGEST_NAME)]
+    every: _Length | None = Field(
+        default=None, description="Seconds or a text such as 5m, from 1 s to 366 days."
+    )
+    cron: Annotated[Text, Field(max_length=LONGEST_CRON)] = Field(
+        default="", description="Five fields, such as 30 3 * * 1-5."
+    )
+    time_zone: Text = Field(default="UTC", description="Of the cron expression.")
+    grace: _Length = Field(
+        default=timedelta(minutes=1),
+        description="Seconds or a text such as 1m; 0 s or more.",
+        json_schema_extra={"default": 60},
+    )
+    description: Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)] = ""
+    severity: Literal[*SEVERITIES] = "critical"  # type: ignore[valid-type]
+    environment: Annotated[Line, Field(max_length=LONGEST_ENVIRONMENT)] = ""
+
+
+@partial
+class HeartbeatChange(NewHeartbeat):
+    """Changes to a heartbeat."""
+
+
+class UrlReset(Body):
+    """How long the old URL of a heartbeat stays valid."""
+
+    previous_for: Annotated[Overlap, _GIVEN_DURATION] = Field(
+        default=timedelta(0),
+        description="Seconds or a text such as 1d; at most 30 days.",
+        json_schema_extra={"default": 0},
+    )
+
+
+class Heartbeat(Resource):
+    """A heartbeat."""
+
+    id: int
+    name: str
+    description: str
+    every: _Seconds | None = Field(description="Seconds.")
+    cron: str | None
+    time_zone: str
+    grace: _Seconds = Field(description="Seconds.")
+    severity: str
+    environment: str | None
+    state: HeartbeatState
+    next_expected_at: Time | None
+    overdue_at: Time | None = Field(description="When an alert is opened unless a ping comes.")
+    pings_count: int
+    last_ping_at: Time | None
+    last_ping_kind: _Kind | None
+    last_exit_status: int | None
+    last_duration_ms: int | None
+    started_at: Time | None
+    down_since: Time | None
+    paused_at: Time | None
+    created_at: Time
+    alert_iid: int | None
+    web_url: str
+
+    @property
+    def schedule(self) -> Schedule:
+        """When pings are expected."""
+        return Schedule(
+            every=self.every, cron=self.cron, time_zone=self.time_zone, grace=self.grace
+        )
+
+
+class HeartbeatWithUrl(Heartbeat, SecretResource):
+    """A heartbeat with the URL that its job requests, which is a secret."""
+
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """The URL that the job of a heartbeat requests, and what of it is secret."""
+
+    #: Of the heartbeat.
+    id: int
+    url: str = field(repr=False)
+    secret: str = field(repr=False)
+    #: Until when the former URL is accepted; None if it is not.
+    previous_url_expires_at: datetime | None
+
+
+class HeartbeatUrl(SecretResource):
+    """The URL that the job of a heartbeat requests, which is a secret."""
+
+    id: int = Field(description="Of the heartbeat.")
+    url: str
+    previous_url_expires_at: Time | None
+
+
+def _as_text(body: bytes | None) -> str:
+    return (body or b"").decode(errors="replace")
+
+
+class HeartbeatPing(Resource):
+    """A ping in the log of a heartbeat."""
+
+    id: int
+    created_at: Time
+    kind: _Kind
+    exit_status: int | None
+    rid: str | None
+    duration_ms: int | None
+    method: str
+    remote_address: str
+    user_agent: str
+    body_size: int
+    body: Annotated[str, BeforeValidator(_as_text)]
+    body_truncated: bool

@@ -1,0 +1,262 @@
+"""What can be done with incidents and their alerts."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import delete, select
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.alerts.formats.base import Reading
+from domain.alerts.listing.queries import ROWS, AlertRow, row_of
+from domain.alerts.listing.sort_orders import read_cursor
+from domain.audit.events import Actor, EventKind
+from domain.database.paging import Page, Slice, fetch_page
+from domain.errors import InvalidError, NotFoundError
+from domain.incidents import listing
+from domain.incidents.assignees import set_assignees, usernames_of
+from domain.incidents.editing import edit_incident
+from domain.incidents.fields import OPEN_STATUSES
+from domain.incidents.links import (
+    LinkedAlert,
+    check_free,
+    hold,
+    hold_again,
+    link,
+    lock_alerts,
+    release_fingerprints,
+    stop_following,
+)
+from domain.incidents.listing import SORT_ORDERS, TABS, IncidentFilter, IncidentSlice
+from domain.incidents.opening import Composer, open_incident
+from domain.incidents.rows import get_incident_id, get_row, incidents_of, locked_incident
+from domain.incidents.status import change_status
+from domain.incidents.timeline import EntryKind, NewEntry, add_entries, alerts_in
+from domain.incidents.types import (
+    Incident,
+    IncidentAlertsBody,
+    IncidentChange,
+    IncidentQuery,
+    NewIncident,
+)
+from domain.projects.views import ProjectView
+from domain.types.base import Found
+from models import Alert, IncidentAlert
+from models import Incident as IncidentRow
+
+
+@question("incidents.index")
+def list_incidents(work: Work, project: ProjectView, query: IncidentQuery) -> Found[Incident]:
+    """List incidents."""
+    wanted = IncidentFilter(
+        project_id=project.id,
+        statuses=TABS[query.status],
+        search=query.search.strip(),
+        severity=query.severity,
+        assignee=query.assignee or None,
+        alert=query.alert,
+    )
+    order = SORT_ORDERS[query.sort]
+    following = read_cursor(query.cursor, order)
+    part = IncidentSlice(size=query.size, order=order, following=following)
+    page = listing.list_incidents(wanted, part, session=work.session)
+    return Found(items=_shown(work, project, page.items), next_cursor=_cursor(page))
+
+
+def _cursor(page: Page[IncidentRow]) -> str | None:
+    return None if page.next_before is None else str(page.next_before)
+
+
+@question("incidents.index")
+def show_page(
+    work: Work, project: ProjectView, wanted: IncidentFilter, part: IncidentSlice
+) -> tuple[Page[Incident], dict[str, int]]:
+    """Return a page of incidents, and how many there are by status (`count_by_status`)."""
+    wanted = listing.looked_up(wanted, session=work.session)
+    page = listing.list_incidents(wanted, part, session=work.session)
+    shown = Page(
+        items=tuple(_shown(work, project, page.items)),
+        next_before=page.next_before,
+        previous_after=page.previous_after,
+    )
+    return shown, listing.count_by_status(wanted, session=work.session)
+
+
+@question("incidents.index")
+def list_of_alert(work: Work, project: ProjectView, alert_id: int) -> list[Incident]:
+    """Return the newest incidents that have an alert, at most ten."""
+    rows = listing.incidents_of_alert(alert_id, session=work.session)
+    return _shown(work, project, rows)
+
+
+@question("incidents.show")
+def show_incident(work: Work, project: ProjectView, iid: int) -> Incident:
+    """Show an incident.
+
+    Raises NotFoundError.
+    """
+    return _one(work, project, get_row(project.id, iid, session=work.session))
+
+
+@question("incident_alerts.index")
+def show_alerts(work: Work, project: ProjectView, iid: int, part: Slice) -> Page[AlertRow]:
+    """Return a page of the alerts of an incident, the newest first; raise NotFoundError."""
+    incident_id = get_incident_id(project.id, iid, session=work.session)
+    linked = ROWS.join(IncidentAlert, IncidentAlert.alert_id == Alert.id).where(
+        IncidentAlert.incident_id == incident_id
+    )
+    return fetch_page(linked, IncidentAlert.alert_id, part, session=work.session, view=row_of)
+
+
+@action("incidents.create")
+def create_incident(work: Work, project: ProjectView, new: NewIncident) -> Incident:
+    """Open an incident, with alerts or without.
+
+    Raises InvalidError, NotFoundError, or ConflictError for an alert that an open incident has.
+    """
+    url = f"{work.settings.base_url}/{project.path}/-/alerts"
+    row = open_incident(
+        project,
+        new,
+        by=_by(work),
+        session=work.session,
+        now=work.now,
+        composer=Composer(reading=work.policy(Reading), alert_url=lambda iid: f"{url}/{iid}"),
+    )
+    assignees = _assignees(work, new) or ()
+    by, session, now = _by(work), work.session, work.now
+    set_assignees(project, row, assignees, by=by, session=session, now=now)
+    made = _one(work, project, row)
+    alerts = {"alerts": list(made.alerts)} if made.alerts else {}
+    _record(work, project, made, EventKind.INCIDENT_CREATED, **alerts)
+    return made
+
+
+@action("incidents.change", alias="update")
+def change_incident(work: Work, project: ProjectView, iid: int, change: IncidentChange) -> Incident:
+    """Change an incident; closing it resolves its alerts.
+
+    Raises InvalidError or NotFoundError.
+    """
+    assignees = _assignees(work, change)
+    row = locked_incident(project.id, iid, session=work.session)
+    by, session, now = _by(work), work.session, work.now
+    edit_incident(row, change, by=by, session=session, now=now)
+    if assignees is not None:
+        set_assignees(project, row, assignees, by=by, session=session, now=now)
+    if change.status is not None:
+        change_status(row, change.status, by=by, session=session, now=now)
+    changed = _one(work, project, row)
+    if changed.updated_at == now:
+        given = change.model_dump(mode="json", exclude_unset=True, exclude={"description"})
+        _record(work, project, changed, EventKind.INCIDENT_CHANGED, **given)
+    return changed
+
+
+@action("incidents.delete")
+def delete_incident(work: Work, project: ProjectView, iid: int) -> Incident:
+    """Delete an incident with its timeline; its alerts are kept.
+
+    Returns it as it was; raises NotFoundError.
+    """
+    row = locked_incident(project.id, iid, session=work.session)
+    incident = _one(work, project, row)
+    _record(work, project, incident, EventKind.INCIDENT_REMOVED)
+    work.session.execute(delete(IncidentRow).where(IncidentRow.id == row.id))
+    stop_following(project.id, session=work.session)
+    return incident
+
+
+@action("incident_alerts.create")
+def link_alerts(work: Work, project: ProjectView, iid: int, body: IncidentAlertsBody) -> Incident:
+    """Link alerts to an incident; those that it has stay as they are.
+
+    Raises NotFoundError, or ConflictError for an alert of another open incident.
+    """
+    row = locked_incident(project.id, iid, session=work.session)
+    alerts = lock_alerts(project.id, body.alerts, session=work.session)
+    had = work.session.scalars(
+        select(IncidentAlert.alert_id).where(
+            IncidentAlert.incident_id == row.id,
+            IncidentAlert.alert_id.in_([alert.id for alert in alerts]),
+        )
+    ).all()
+    new = [alert for alert in alerts if alert.id not in had]
+    if not new:
+        return _one(work, project, row)
+    if row.status in OPEN_STATUSES:
+        check_free(new, session=work.session)
+        hold({row.id: new}, project.id, session=work.session)
+    link({row.id: new}, session=work.session)
+    row.alerts += len(new)
+    _note(work, row, EntryKind.LINKED, new)
+    linked = _one(work, project, row)
+    numbers = [alert.iid for alert in new]
+    _record(work, project, linked, EventKind.INCIDENT_CHANGED, linked=numbers)
+    return linked
+
+
+@action("incident_alerts.delete")
+def unlink_alert(work: Work, project: ProjectView, iid: int, alert_iid: int) -> Incident:
+    """Unlink an alert from an incident.
+
+    Raises NotFoundError, also if it is not linked.
+    """
+    row = locked_incident(project.id, iid, session=work.session)
+    (alert,) = lock_alerts(project.id, [alert_iid], session=work.session)
+    removed = work.session.execute(
+        delete(IncidentAlert)
+        .where(IncidentAlert.incident_id == row.id, IncidentAlert.alert_id == alert.id)
+        .returning(IncidentAlert.alert_id)
+    ).all()
+    if not removed:
+        message = f"Alert {alert_iid} is not linked to incident {iid}."
+        raise NotFoundError(message)
+    row.alerts -= 1
+    _note(work, row, EntryKind.UNLINKED, [alert])
+    if row.status in OPEN_STATUSES:
+        # What other alerts of the incident have is held again.
+        release_fingerprints([row.id], session=work.session)
+        hold_again(row, session=work.session)
+    incident = _one(work, project, row)
+    _record(work, project, incident, EventKind.INCIDENT_CHANGED, unlinked=[alert_iid])
+    return incident
+
+
+def _note(work: Work, row: IncidentRow, kind: EntryKind, alerts: Sequence[LinkedAlert]) -> None:
+    row.updated_at = work.now
+    details = alerts_in([alert.iid for alert in alerts])
+    entry = NewEntry(incident_id=row.id, kind=kind, details=details)
+    add_entries([entry], by=_by(work), session=work.session, now=work.now)
+
+
+def _assignees(work: Work, body: NewIncident | IncidentChange) -> Sequence[str] | None:
+    """Return the names of the users to assign, or None to leave them as they are."""
+    if body.assignee_ids is None:
+        names = body.assignees
+        return names and [name for name in names if name != listing.NOBODY]
+    if body.assignees is not None:
+        message = "assignees, assignee_ids are mutually exclusive"
+        raise InvalidError(message, field="assignees")
+    return usernames_of(body.assignee_ids, session=work.session)
+
+
+def _by(work: Work) -> Actor | None:
+    """Return who acts; None for the command line."""
+    actor = work.actor
+    return None if actor.id is None else Actor(id=actor.id, name=actor.name)
+
+
+def _shown(work: Work, project: ProjectView, rows: Sequence[IncidentRow]) -> list[Incident]:
+    url = f"{work.settings.base_url}/{project.path}/-/incidents"
+    return incidents_of(rows, url=url, session=work.session)
+
+
+def _one(work: Work, project: ProjectView, row: IncidentRow) -> Incident:
+    return _shown(work, project, [row])[0]
+
+
+def _record(
+    work: Work, project: ProjectView, incident: Incident, kind: EventKind, **details: object
+) -> None:
+    about = {"project": project.path, "iid": incident.iid, **details}
+    work.record(kind, subject=incident.title, details=about)

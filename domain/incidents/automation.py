@@ -1,0 +1,256 @@
+"""What changes of alerts do to incidents: rules open them, alerts join them, recoveries close them.
+
+Called by the background worker with up to some hundred changes of one transaction. All changes of
+incidents of a project lock its counter first, so two workers with alerts of the same fingerprint
+act one after the other, and the second finds the incident of the first.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.following.changes import Change, ChangeKind
+from domain.alerts.formats.base import Reading
+from domain.alerts.matching.conditions import meets
+from domain.alerts.matching.labels import AlertLabels, labels_of
+from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.incidents.editing import severity_entry
+from domain.incidents.fields import HIGHEST_URGENCY, MOST_NAMED_ALERTS, OPEN_STATUSES
+from domain.incidents.links import LinkedAlert, hold, holders_of, link, open_incidents_of
+from domain.incidents.opening import Composer, open_by_rules
+from domain.incidents.planning import (
+    STORM_SIZE,
+    STORM_TIME,
+    FiringAlert,
+    Joining,
+    Opening,
+    RuleState,
+    plan,
+)
+from domain.incidents.rows import lock_incidents
+from domain.incidents.rules import ActiveRule, active_rules
+from domain.incidents.status import close_recovered
+from domain.incidents.timeline import EntryKind, NewEntry, add_entries, alerts_in
+from domain.incidents.waiting import wait, wait_no_more, waiting_alerts, waiting_projects
+from domain.silences.muting import silenced
+from models import Alert, Incident, Project
+
+#: Those that may open an incident; acknowledging an alert does nothing to its incident.
+_FIRING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED, ChangeKind.RAISED})
+_RECOVERED = frozenset({ChangeKind.RESOLVED, ChangeKind.IGNORED})
+#: Waiting alerts of one transaction.
+_BATCH = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentContext:
+    """What incidents need to know of the service."""
+
+    session: Session
+    now: datetime
+    reading: Reading
+    #: Returns the URL of the page of an alert, by the path of its project and its number.
+    alert_url: Callable[[str, int], str]
+
+
+def follow_alerts(changes: Sequence[Change], context: IncidentContext) -> None:
+    """Open, extend and close incidents as alerts change; the caller commits."""
+    by_project: dict[int, list[Change]] = defaultdict(list)
+    for change in changes:
+        by_project[change.project_id].append(change)
+    # In this order, so that two workers never wait for each other.
+    for project_id in sorted(by_project):
+        path = context.session.scalar(
+            select(Project.path).where(Project.id == project_id, Project.deleted_at.is_(None))
+        )
+        if path is not None:
+            lock_incidents(project_id, session=context.session)
+            _InProject(project_id, path, context).follow(by_project[project_id])
+
+
+def open_for_waiting(context: IncidentContext, *, between: Callable[[], None]) -> None:
+    """Open the incidents of alerts that waited for a silence or maintenance window to end.
+
+    `between` commits, after each batch.
+    """
+    for project_id, path in waiting_projects(session=context.session):
+        last: int | None = 0
+        while last is not None:
+            lock_incidents(project_id, session=context.session)
+            last = _InProject(project_id, path, context).look_again(after=last)
+            between()
+
+
+class _InProject:
+    """The incidents of one project, which is locked."""
+
+    def __init__(self, project_id: int, path: str, context: IncidentContext) -> None:
+        self.id = project_id
+        self.path = path
+        self.context = context
+        self.session = context.session
+
+    def follow(self, changes: Sequence[Change]) -> None:
+        """Handle changes in their order, those alike together."""
+        known = [change for change in changes if change.kind in _FIRING | _RECOVERED]
+        self._lock_alerts([change.alert_id for change in known])
+        for is_firing, some in groupby(known, lambda change: change.kind in _FIRING):
+            if is_firing:
+                self._fire_changed(list(some))
+            else:
+                self._close([change.alert_id for change in some])
+
+    def look_again(self, *, after: int) -> int | None:
+        """Handle some alerts that wait, from an id on; return the last id, or None at the end."""
+        found = waiting_alerts(self.id, after=after, limit=_BATCH, session=self.session)
+        if not found:
+            return None
+        self._lock_alerts([alert_id for alert_id, _ in found])
+        wait_no_more([alert_id for alert_id, is_open in found if not is_open], session=self.session)
+        self._fire([alert_id for alert_id, is_open in found if is_open], raised=())
+        return found[-1][0]
+
+    def _lock_alerts(self, alert_ids: Sequence[int]) -> None:
+        """Lock what is about to be linked, in the order in which changes of status lock it."""
+        ids = select(Alert.id).where(Alert.id.in_(alert_ids)).order_by(Alert.id)
+        self.session.execute(ids.with_for_update(read=True, key_share=True)).all()
+
+    def _close(self, alert_ids: Sequence[int]) -> None:
+        closed = close_recovered(self.id, alert_ids, session=self.session, now=self.context.now)
+        for incident in closed:
+            details = {"status": "resolved", "by": "alerts"}
+            self._record(EventKind.INCIDENT_CHANGED, incident, details)
+
+    def _record(self, kind: EventKind, incident: Incident, details: Mapping[str, object]) -> None:
+        about = {"project": self.path, "iid": incident.iid, **details}
+        event = Event(kind=kind, subject=incident.title, details=about)
+        store_event(event, EventSource(), session=self.session, now=self.context.now)
+
+    def _fire_changed(self, changes: Sequence[Change]) -> None:
+        raised = {change.alert_id for change in changes if change.kind is ChangeKind.RAISED}
+        self._fire([change.alert_id for change in changes], raised=raised)
+
+    def _fire(self, alert_ids: Sequence[int], *, raised: Collection[int]) -> None:
+        firing = self._firing(alert_ids, raised)
+        fingerprints = {each.alert.fingerprint for each in firing} - {None}
+        holders = holders_of(
+            self.id, [each for each in fingerprints if each is not None], session=self.session
+        )
+        rules = {each.rule.id for each in firing if each.rule is not None}
+        states = {rule_id: self._state(rule_id) for rule_id in rules}
+        planned = plan(firing, holders, states)
+        self._open(planned.openings)
+        self._join(planned.joinings)
+
+    def _firing(self, alert_ids: Sequence[int], raised: Collection[int]) -> list[FiringAlert]:
+        """Return what is known of alerts, in their order; deleted ones are left out."""
+        rows = self.session.execute(
+            select(Alert.id, Alert.iid, Alert.fingerprint, Alert.severity).where(
+                Alert.id.in_(alert_ids)
+            )
+        ).all()
+        by_id = {row.id: row for row in rows}
+        linked = open_incidents_of(by_id, session=self.session)
+        rules, waiting = self._rules_of([each for each in by_id if each not in linked])
+        wait_no_more(by_id.keys() - waiting, session=self.session)
+        wait(self.id, waiting, session=self.session)
+        return [
+            FiringAlert(
+                alert=LinkedAlert(alert_id, by_id[alert_id].iid, by_id[alert_id].fingerprint),
+                urgency=HIGHEST_URGENCY - by_id[alert_id].severity,
+                is_raised=alert_id in raised,
+                incident_id=linked[alert_id].id if alert_id in linked else None,
+                rule=rules.get(alert_id),
+            )
+            for alert_id in alert_ids
+            if alert_id in by_id
+        ]
+
+    def _rules_of(
+        self, alert_ids: Sequence[int]
+    ) -> tuple[Mapping[int, ActiveRule], Collection[int]]:
+        """Return the first rule whose conditions each alert meets, and the alerts that wait.
+
+        Those are silenced, and no rule that they meet opens incidents for such alerts.
+        """
+        rules = active_rules(self.id, session=self.session)
+        if not rules or not alert_ids:
+            return {}, ()
+        found = labels_of(alert_ids, session=self.session, reading=self.context.reading)
+        labels = tuple(found.values())
+        held = silenced(labels, at=self.context.now, session=self.session)
+        audible = [each for each in labels if each.alert_id not in held]
+        muted = [each for each in labels if each.alert_id in held]
+        opening = dict(_matching([each for each in rules if each.opens_when_silenced], muted))
+        waiting = dict(_matching(rules, muted)).keys() - opening
+        return {**dict(_matching(rules, audible)), **opening}, waiting
+
+    def _state(self, rule_id: int) -> RuleState:
+        rows = self.session.execute(
+            select(Incident.id, Incident.status, Incident.created_at)
+            .where(Incident.rule_id == rule_id)
+            .order_by(Incident.id.desc())
+            .limit(STORM_SIZE)
+        ).all()
+        recent = [row for row in rows if row.created_at > self.context.now - STORM_TIME]
+        is_open = bool(recent) and recent[0].status in OPEN_STATUSES
+        return RuleState(count=len(recent), newest=recent[0].id if is_open else None)
+
+    def _open(self, openings: Sequence[Opening]) -> None:
+        opened = open_by_rules(
+            self.id,
+            openings,
+            session=self.session,
+            now=self.context.now,
+            composer=Composer(
+                reading=self.context.reading,
+                alert_url=lambda iid: self.context.alert_url(self.path, iid),
+            ),
+        )
+        for incident, opening in zip(opened, openings, strict=True):
+            alerts = [alert.iid for alert in opening.alerts[:MOST_NAMED_ALERTS]]
+            details = {"alerts": alerts, "by": "rule", "rule": opening.rule.name}
+            self._record(EventKind.INCIDENT_CREATED, incident, details)
+
+    def _join(self, joinings: Mapping[int, Joining]) -> None:
+        if not joinings:
+            return
+        session, now = self.session, self.context.now
+        links = {
+            incident_id: [*joining.again, *joining.stormy]
+            for incident_id, joining in joinings.items()
+        }
+        link(links, session=session)
+        hold(links, self.id, session=session)
+        entries: list[NewEntry] = []
+        rows = session.scalars(select(Incident).where(Incident.id.in_(joinings)))
+        for row in rows:
+            joining = joinings[row.id]
+            row.alerts += len(links[row.id])
+            entries += _entries(row.id, joining)
+            if joining.urgency > row.urgency:
+                entries.append(severity_entry(row, joining.urgency))
+            row.updated_at = now
+        add_entries(entries, by=None, session=session, now=now)
+        session.flush()
+
+
+def _matching(
+    rules: Sequence[ActiveRule], alerts: Collection[AlertLabels]
+) -> Iterator[tuple[int, ActiveRule]]:
+    for alert in alerts:
+        found = next((rule for rule in rules if meets(rule.conditions, alert)), None)
+        if found is not None:
+            yield alert.alert_id, found
+
+
+def _entries(incident_id: int, joining: Joining) -> Iterator[NewEntry]:
+    for alerts, more in ((joining.again, {}), (joining.stormy, {"rule": joining.rule_name})):
+        if alerts:
+            details = {**alerts_in([alert.iid for alert in alerts]), **more}
+            yield NewEntry(incident_id=incident_id, kind=EntryKind.JOINED, details=details)

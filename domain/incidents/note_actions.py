@@ -1,0 +1,180 @@
+"""What can be done with comments on incidents, which are in Markdown.
+
+Internal comments are for members from Reporter up, as in GitLab; others with a custom role that
+shows them incidents do not see them.
+"""
+
+from sqlalchemy import select
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.access.roles import Role
+from domain.audit.events import Actor, EventKind
+from domain.database.paging import Page, Slice, read_cursor
+from domain.errors import ForbiddenError, NotFoundError
+from domain.incidents.fields import checked_note
+from domain.incidents.rows import get_incident_id, get_row
+from domain.incidents.sentences import sentence_of
+from domain.incidents.timeline import (
+    EntryKind,
+    NewEntry,
+    TimelineEntry,
+    add_entry,
+    entry_of,
+    list_entries,
+)
+from domain.incidents.types import (
+    IncidentNote,
+    IncidentNoteChange,
+    IncidentNoteQuery,
+    IncidentPerson,
+    NewIncidentNote,
+)
+from domain.projects.views import ProjectView
+from domain.types.base import Found
+from models import IncidentNote as NoteRow
+
+
+def sees_internal(project: ProjectView) -> bool:
+    """Return whether the viewer of a project sees internal comments."""
+    return project.role is not None and project.role >= Role.REPORTER
+
+
+@question("incident_notes.index")
+def list_notes(
+    work: Work, project: ProjectView, iid: int, query: IncidentNoteQuery
+) -> Found[IncidentNote]:
+    """List the timeline of an incident.
+
+    Raises NotFoundError.
+    """
+    page = list_entries(
+        get_incident_id(project.id, iid, session=work.session),
+        Slice(size=query.size, before=read_cursor(query.cursor)),
+        shows_internal=sees_internal(project),
+        which=query.activity_filter,
+        is_oldest_first=query.sort == "asc",
+        session=work.session,
+    )
+    return Found.of_page(page, lambda entry: _shown(project, iid, entry))
+
+
+@question("incident_notes.index")
+def show_timeline(work: Work, project: ProjectView, iid: int, part: Slice) -> Page[TimelineEntry]:
+    """Return a page of the timeline, the newest first; raise NotFoundError."""
+    incident_id = get_incident_id(project.id, iid, session=work.session)
+    shows_internal = sees_internal(project)
+    return list_entries(incident_id, part, shows_internal=shows_internal, session=work.session)
+
+
+@question("incident_notes.show")
+def show_note(work: Work, project: ProjectView, iid: int, note_id: int) -> IncidentNote:
+    """Show an entry of the timeline.
+
+    Raises NotFoundError.
+    """
+    return _shown(project, iid, entry_of(_get(work, project, iid, note_id)))
+
+
+@action("incident_notes.create")
+def create_note(work: Work, project: ProjectView, iid: int, new: NewIncidentNote) -> IncidentNote:
+    """Comment on an incident.
+
+    Raises InvalidError, NotFoundError or ForbiddenError.
+    """
+    note = checked_note(new.body)
+    _check_internal(project, new)
+    entry = NewEntry(
+        incident_id=get_incident_id(project.id, iid, session=work.session),
+        kind=EntryKind.NOTE,
+        text=note,
+        is_internal=bool(new.is_internal),
+    )
+    by = Actor(id=work.actor.id, name=work.actor.name) if work.actor.id else None
+    row = add_entry(entry, by=by, session=work.session, now=work.now)
+    _record(work, project, iid, row.id, "created")
+    return _shown(project, iid, entry_of(row))
+
+
+@action("incident_notes.change")
+def change_note(
+    work: Work, project: ProjectView, iid: int, note_id: int, change: IncidentNoteChange
+) -> IncidentNote:
+    """Change a comment; before release 18.0 also whether it is internal.
+
+    Raises InvalidError, NotFoundError or ForbiddenError.
+    """
+    row = _get_own(work, project, iid, note_id)
+    note = row.text if change.body is None else checked_note(change.body)
+    _check_internal(project, change)
+    if note != row.text:
+        row.text, row.updated_at = note, work.now
+    if change.is_internal is not None:
+        row.is_internal = change.is_internal
+    if work.session.is_modified(row):
+        work.session.flush()
+        _record(work, project, iid, note_id, "changed")
+    return _shown(project, iid, entry_of(row))
+
+
+@action("incident_notes.delete")
+def delete_note(work: Work, project: ProjectView, iid: int, note_id: int) -> None:
+    """Delete a comment.
+
+    Raises NotFoundError or ForbiddenError.
+    """
+    work.session.delete(_get_own(work, project, iid, note_id))
+    _record(work, project, iid, note_id, "deleted")
+
+
+def _check_internal(project: ProjectView, wanted: NewIncidentNote | IncidentNoteChange) -> None:
+    if wanted.is_internal and not sees_internal(project):
+        message = "Internal comments need the Reporter role."
+        raise ForbiddenError(message)
+
+
+def _get(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRow:
+    incident_id = get_incident_id(project.id, iid, session=work.session)
+    row = work.session.scalar(
+        select(NoteRow).where(NoteRow.incident_id == incident_id, NoteRow.id == note_id)
+    )
+    if row is None or (row.is_internal and not sees_internal(project)):
+        message = f"Note {note_id} not found on incident {iid}."
+        raise NotFoundError(message)
+    return row
+
+
+def _get_own(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRow:
+    """Return a comment that the user may change: their own, or any for a Maintainer."""
+    row = _get(work, project, iid, note_id)
+    if row.kind != EntryKind.NOTE.value:
+        message = "Entries about changes of the incident cannot be changed."
+        raise ForbiddenError(message)
+    if row.user_id != work.actor.id and not project.can_maintain:
+        message = "You can change your own comments; Maintainers can change all."
+        raise ForbiddenError(message)
+    return row
+
+
+def _shown(project: ProjectView, iid: int, entry: TimelineEntry) -> IncidentNote:
+    author = entry.user
+    return IncidentNote(
+        id=entry.id,
+        kind=entry.kind,
+        body=sentence_of(entry),
+        author=IncidentPerson(id=author.id, username=author.username) if author else None,
+        system=not entry.is_comment,
+        internal=entry.is_internal,
+        confidential=entry.is_internal,
+        noteable_id=entry.incident_id,
+        noteable_iid=iid,
+        project_id=project.id,
+        created_at=entry.created_at,
+        updated_at=entry.updated_at,
+    )
+
+
+def _record(work: Work, project: ProjectView, iid: int, note_id: int, change: str) -> None:
+    incident = get_row(project.id, iid, session=work.session)
+    details = {"project": project.path, "iid": iid, "comment": change, "note_id": note_id}
+    work.record(EventKind.INCIDENT_CHANGED, subject=incident.title, details=details)

@@ -1,0 +1,245 @@
+"""Incidents, their comments and rules as all faces see them, and what may be asked of them."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from domain.alerts.matching.types import ConditionsBody, ConditionsResource
+from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.text import storable
+from domain.database.list_queries import LONGEST_SEARCH
+from domain.database.paging import LARGEST_ID
+from domain.incidents.composing import LONGEST_DESCRIPTION, LONGEST_TITLE
+from domain.incidents.fields import MOST_AT_ONCE, MOST_NAMED_ALERTS, IncidentStatus
+from domain.incidents.timeline import EntryFilter, EntryKind
+from domain.types.base import (
+    LARGEST_NUMBER,
+    Body,
+    KeysetQuery,
+    Numbers,
+    OffsetQuery,
+    Option,
+    Resource,
+    Text,
+    Time,
+    Words,
+    one_of,
+    partial,
+    split,
+)
+
+LONGEST_RULE_NAME = 255
+_LONGEST_NAME = 255
+#: A text of a filter. What no database can store matches nothing, as on the page.
+_Name = Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(storable)]
+_Search = Annotated[str, Field(max_length=LONGEST_SEARCH), AfterValidator(storable)]
+_UserIds = Annotated[tuple[Annotated[int, Field(ge=0, le=LARGEST_ID)], ...], BeforeValidator(split)]
+
+
+class IncidentQuery(KeysetQuery):
+    """Which incidents a list has, and in which order."""
+
+    status: Literal["open", "triggered", "acknowledged", "resolved", "all"] = Field(
+        default="all", description="`open` is triggered or acknowledged."
+    )
+    severity: Severity | None = None
+    assignee: _Name = Field(default="", description="A user name, or `-` for nobody.")
+    alert: Annotated[int, Field(ge=1, le=LARGEST_NUMBER)] | None = Field(
+        default=None, description="The number (iid) of an alert that it has."
+    )
+    search: _Search = Field(
+        default="",
+        description="Words of title and description or their beginnings; all have to occur.",
+    )
+    sort: Literal["created", "oldest", "severity"] = "created"
+    order_by: Literal["created_at"] = Field(
+        default="created_at", description="Accepted for clients that send it; `sort` decides."
+    )
+
+
+class _IncidentFields(Body):
+    title: Text | None = Field(default=None, description=f"At most {LONGEST_TITLE} characters.")
+    description: Text | None = Field(
+        default=None, description=f"Markdown, at most {LONGEST_DESCRIPTION} characters."
+    )
+    severity: Severity | None = None
+    assignees: Annotated[
+        Words | None,
+        Option("--assignee"),
+        Field(description="User names; empty or `-` for nobody."),
+    ] = None
+    assignee_ids: _UserIds | None = Field(
+        default=None, description="Ids of users in place of names; 0 or empty for nobody."
+    )
+    close_when_resolved: Annotated[
+        bool | None,
+        Option("--close-when-resolved/--close-by-hand"),
+        Field(description="Whether it is closed when all of its alerts are resolved."),
+    ] = None
+
+
+class NewIncident(_IncidentFields):
+    """A new incident. With alerts, what is left out is composed from the first of them."""
+
+    alerts: Annotated[
+        Numbers,
+        Option("--alert"),
+        Field(description=f"Numbers (iid) of at most {MOST_AT_ONCE} alerts."),
+    ] = ()
+
+
+class IncidentChange(_IncidentFields):
+    """Changes to an incident; omitted fields are kept."""
+
+    status: Literal["triggered", "acknowledged", "resolved"] | None = Field(
+        default=None,
+        description="`acknowledged` acknowledges its triggered alerts, `resolved` closes the "
+        "incident and resolves its open alerts.",
+    )
+
+
+class IncidentPerson(Resource):
+    """Somebody who opened an incident, wrote about it or looks after it."""
+
+    id: int | None = Field(description="Null if the account was deleted.")
+    username: str
+
+
+class Incident(Resource):
+    """An incident."""
+
+    id: int
+    iid: int = Field(description="Its number within the project.")
+    project_id: int
+    title: str
+    description: str = Field(description="Markdown.")
+    severity: Annotated[Severity, one_of(*Severity)]
+    status: IncidentStatus
+    assignees: tuple[IncidentPerson, ...]
+    alerts: tuple[int, ...] = Field(
+        description=f"Numbers (iid) of its first {MOST_NAMED_ALERTS} alerts."
+    )
+    alerts_count: int
+    close_when_resolved: bool
+    rule_id: int | None = Field(description="The rule that opened it.")
+    author: IncidentPerson | None = Field(description="Null if a rule or the command line did.")
+    created_at: Time
+    updated_at: Time
+    acknowledged_at: Time | None
+    resolved_at: Time | None
+    web_url: str
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody still has to work on it."""
+        return self.status is not IncidentStatus.RESOLVED
+
+
+class IncidentAlertsQuery(KeysetQuery):
+    """The alerts of an incident, in the order of their numbers."""
+
+
+class IncidentAlertsBody(Body):
+    """Alerts to be linked."""
+
+    alerts: Numbers = Field(description=f"Numbers (iid) of at most {MOST_AT_ONCE} alerts.")
+
+
+class IncidentNoteQuery(KeysetQuery):
+    """Which entries of the timeline a list has, and in which order."""
+
+    sort: Literal["desc", "asc"] = Field(default="desc", description="The newest or oldest first.")
+    order_by: Literal["created_at"] = "created_at"
+    activity_filter: EntryFilter = EntryFilter.ALL
+
+
+class _NoteFields(Body):
+    internal: bool | None = Field(
+        default=None, description="Whether only members from Reporter up see the comment."
+    )
+    confidential: bool | None = Field(default=None, description="A former name of `internal`.")
+
+    @property
+    def is_internal(self) -> bool | None:
+        """Whether it is internal, by either name; None if it is not said."""
+        return self.confidential if self.internal is None else self.internal
+
+
+class NewIncidentNote(_NoteFields):
+    """A new comment."""
+
+    body: Text = Field(default="", description="Markdown.")
+
+
+class IncidentNoteChange(_NoteFields):
+    """Changes to a comment; omitted fields are kept."""
+
+    body: Text | None = Field(default=None, description="Markdown.")
+
+
+class IncidentNote(Resource):
+    """An entry of the timeline."""
+
+    id: int
+    kind: EntryKind
+    body: str = Field(description="The comment in Markdown, or what happened.")
+    author: IncidentPerson | None = Field(
+        description="Null for what rules and the command line did."
+    )
+    system: bool = Field(description="Whether it is about a change of the incident.")
+    internal: bool
+    confidential: bool = Field(description="A former name of `internal`.")
+    noteable_type: Literal["Incident"] = "Incident"
+    noteable_id: int
+    noteable_iid: int
+    project_id: int
+    created_at: Time
+    updated_at: Time
+
+
+class IncidentRuleQuery(OffsetQuery):
+    """The rules of a project in the order in which they are asked: the oldest first."""
+
+
+class NewIncidentRule(ConditionsBody):
+    """A new rule: an alert that meets all of its conditions opens an incident."""
+
+    name: Text = Field(description=f"1 to {LONGEST_RULE_NAME} characters.")
+    close_when_resolved: Annotated[
+        bool,
+        Option("--close-when-resolved/--close-by-hand"),
+        Field(
+            description="Whether its incidents are closed when all of their alerts are resolved."
+        ),
+    ] = False
+    open_when_silenced: Annotated[
+        bool,
+        Option("--open-when-silenced/--skip-silenced"),
+        Field(
+            description="Whether it opens incidents for alerts that are silenced or in a "
+            "maintenance window. If not, they wait until that is over."
+        ),
+    ] = False
+    active: Annotated[
+        bool, Option("--on/--off"), Field(description="Whether it opens incidents.")
+    ] = True
+
+
+@partial
+class IncidentRuleChange(NewIncidentRule):
+    """Changes to a rule; omitted fields are kept."""
+
+
+class IncidentRule(ConditionsResource):
+    """A rule that opens incidents."""
+
+    id: int
+    name: str
+    close_when_resolved: bool
+    open_when_silenced: bool = Field(
+        description="Whether it opens incidents for alerts that are silenced or in a maintenance "
+        "window. If not, they wait until that is over."
+    )
+    active: bool = Field(description="Whether it opens incidents.")
+    created_at: Time
+    updated_at: Time

@@ -1,0 +1,1 @@
+"""Maintenance windows: times, once or recurring, in which alerts page nobody."""

@@ -1,0 +1,242 @@
+"""What can be done with maintenance windows."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Row, Select, func, or_, select
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.alerts.matching.conditions import conditions_from
+from domain.alerts.reading.text import storable
+from domain.audit.events import EventKind
+from domain.database.paging import ListPart, Page, Slice, fetch_page, fetch_part
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.maintenance_windows.recurrence import Frequency, Recurrence, parse_rule
+from domain.maintenance_windows.times import WindowTimes, wall_time_of
+from domain.maintenance_windows.types import (
+    LONGEST_NAME,
+    MaintenanceWindow,
+    NewWindow,
+    WindowChange,
+    WindowOccurrence,
+    WindowQuery,
+)
+from domain.maintenance_windows.windows import times_of
+from domain.projects.views import ProjectView
+from domain.time_zones import check_zone
+from domain.types.base import Found
+from models import MaintenanceWindow as WindowRow
+from models import User
+
+#: In a project: each is looked at when an alert could page somebody.
+MOST_LIVE = 200
+_NEXT_SHOWN = 5
+_MINUTE = timedelta(minutes=1)
+
+
+@question("maintenance_windows.index")
+def list_windows(work: Work, project: ProjectView, query: WindowQuery) -> Found[MaintenanceWindow]:
+    """List maintenance windows."""
+    part = ListPart(size=query.size, offset=query.offset, is_descending=True)
+    found = fetch_part(_rows(project), {"id": WindowRow.id}, part, session=work.session)
+    return Found.of(found, lambda row: _window(row, work.now))
+
+
+@question("maintenance_windows.index")
+def show_page(work: Work, project: ProjectView, part: Slice) -> Page[MaintenanceWindow]:
+    """Return a page of windows, the newest first."""
+    return fetch_page(
+        _rows(project),
+        WindowRow.id,
+        part,
+        session=work.session,
+        view=lambda row: _window(row, work.now),
+    )
+
+
+@question("maintenance_windows.show")
+def show_window(work: Work, project: ProjectView, window_id: int) -> MaintenanceWindow:
+    """Show a maintenance window.
+
+    Raises NotFoundError.
+    """
+    row = work.session.execute(_rows(project).where(WindowRow.id == window_id)).first()
+    if row is None:
+        raise _not_found(window_id)
+    return _window(row, work.now)
+
+
+@action("maintenance_windows.create")
+def create_window(work: Work, project: ProjectView, new: NewWindow) -> MaintenanceWindow:
+    """Create a maintenance window.
+
+    Raises InvalidError, or ConflictError if the project has too many.
+    """
+    values = _checked(new, _recurrence(new), now=work.now)
+    live = select(func.count()).where(
+        WindowRow.project_id == project.id,
+        or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now),
+    )
+    if (work.session.scalar(live) or 0) >= MOST_LIVE:
+        message = f"This project has {MOST_LIVE} maintenance windows: delete some first."
+        raise ConflictError(message, field="name")
+    row = WindowRow(
+        project_id=project.id, created_at=work.now, created_by_id=work.actor.id, **values
+    )
+    work.session.add(row)
+    work.session.flush()
+    _record(work, project, row, EventKind.MAINTENANCE_WINDOW_CREATED)
+    return show_window(work, project, row.id)
+
+
+@action("maintenance_windows.edit")
+def change_window(
+    work: Work, project: ProjectView, window_id: int, change: WindowChange
+) -> MaintenanceWindow:
+    """Change a maintenance window.
+
+    Raises InvalidError or NotFoundError.
+    """
+    row = _lock(work, project, window_id)
+    present = {
+        "name": row.name,
+        "starts_at": row.local_start,
+        "duration": row.minutes * _MINUTE,
+        "time_zone": row.time_zone,
+        "rule": row.rule or "",
+        **row.conditions,
+    }
+    if change.repeat is not None:
+        present["rule"] = ""
+    wanted = NewWindow.model_validate({**present, **change.given})
+    for name, value in _checked(wanted, _recurrence(wanted), now=work.now).items():
+        setattr(row, name, value)
+    if work.session.is_modified(row):
+        work.session.flush()
+        _record(work, project, row, EventKind.MAINTENANCE_WINDOW_CHANGED)
+    return show_window(work, project, window_id)
+
+
+@action("maintenance_windows.delete")
+def delete_window(work: Work, project: ProjectView, window_id: int) -> MaintenanceWindow:
+    """Delete a maintenance window.
+
+    Returns it as it was; raises NotFoundError.
+    """
+    row = _lock(work, project, window_id)
+    window = show_window(work, project, window_id)
+    _record(work, project, row, EventKind.MAINTENANCE_WINDOW_DELETED)
+    work.session.delete(row)
+    work.session.flush()
+    return window
+
+
+def _rows(project: ProjectView) -> Select[WindowRow, str | None]:
+    return (
+        select(WindowRow, User.username)
+        .outerjoin(User, User.id == WindowRow.created_by_id)
+        .where(WindowRow.project_id == project.id)
+    )
+
+
+def _window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWindow:
+    row, author = found[0], found[1]
+    occurrences = list(islice(times_of(row).ending_after(now), _NEXT_SHOWN))
+    return MaintenanceWindow(
+        **conditions_from(row.conditions).to_json(),
+        id=row.id,
+        name=row.name,
+        starts_at=row.local_start,
+        time_zone=row.time_zone,
+        duration=row.minutes * _MINUTE,
+        rule=row.rule or "",
+        is_active=bool(occurrences) and occurrences[0].starts_at <= now,
+        occurrences=[WindowOccurrence.model_validate(each) for each in occurrences],
+        created_at=row.created_at,
+        created_by=author,
+    )
+
+
+def _checked(
+    wanted: NewWindow, recurrence: Recurrence | None, *, now: datetime
+) -> Mapping[str, object]:
+    """Return the values of a row, or raise InvalidError."""
+    name = storable(wanted.name).strip()
+    if not name or len(name) > LONGEST_NAME:
+        message = f"A name has 1 to {LONGEST_NAME} characters."
+        raise InvalidError(message, field="name")
+    zone = check_zone(wanted.time_zone)
+    local_start = _read_local_time(wanted.starts_at, zone)
+    times = WindowTimes(
+        local_start=local_start.replace(second=0, microsecond=0, tzinfo=None),
+        length=wanted.duration,
+        time_zone=zone,
+        recurrence=recurrence,
+    )
+    times.check()
+    if next(times.ending_after(now), None) is None:
+        message = "The window has already ended."
+        raise InvalidError(message, field="starts_at")
+    return {
+        "name": name,
+        "local_start": times.local_start.isoformat(timespec="minutes"),
+        "time_zone": times.time_zone,
+        "minutes": times.length // _MINUTE,
+        "rule": recurrence.rule if recurrence else None,
+        "conditions": wanted.conditions().to_json(),
+        "first_starts_at": times.first_starts_at,
+        "last_ends_at": times.last_ends_at,
+    }
+
+
+def _recurrence(wanted: NewWindow) -> Recurrence | None:
+    if wanted.rule and wanted.repeat:
+        message = "Send repeat or rule, not both."
+        raise InvalidError(message, field="rule")
+    if wanted.rule:
+        return parse_rule(wanted.rule)
+    return Recurrence(frequency=Frequency(wanted.repeat.upper())) if wanted.repeat else None
+
+
+def _read_local_time(text: str, time_zone: str) -> datetime:
+    """Return the wall time of a zone that a text means, or raise InvalidError."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return found if found.tzinfo is None else wall_time_of(found, time_zone)
+    except (ValueError, OverflowError) as error:
+        message = (
+            "starts_at must be a time such as 2026-12-06T02:00, which is local time of the time "
+            "zone, or one with an offset, such as 2026-12-06T01:00Z."
+        )
+        raise InvalidError(message, field="starts_at") from error
+
+
+def _lock(work: Work, project: ProjectView, window_id: int) -> WindowRow:
+    row = work.session.scalar(
+        select(WindowRow)
+        .where(WindowRow.project_id == project.id, WindowRow.id == window_id)
+        .with_for_update()
+    )
+    if row is None:
+        raise _not_found(window_id)
+    return row
+
+
+def _not_found(window_id: int) -> NotFoundError:
+    return NotFoundError(f"Maintenance window {window_id} not found in this project.")
+
+
+def _record(work: Work, project: ProjectView, row: WindowRow, kind: EventKind) -> None:
+    details = {
+        "project": project.path,
+        "window": row.id,
+        "starts_at": row.local_start,
+        "time_zone": row.time_zone,
+        "minutes": row.minutes,
+        "rule": row.rule or "",
+        **conditions_from(row.conditions).to_json(),
+    }
+    work.record(kind, subject=row.name, details=details)

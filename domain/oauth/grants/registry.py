@@ -1,0 +1,40 @@
+"""All grants of the token endpoint."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from domain.oauth import messages
+from domain.oauth.client_requests import TokenGrant
+from domain.oauth.context import OAuthPolicy
+from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
+from domain.oauth.grants.device_code import DeviceCodeGrant
+from domain.oauth.grants.password import PasswordGrant
+from domain.oauth.grants.refresh_token import RefreshTokenGrant
+from domain.oauth.grants.token_exchange import TokenExchangeGrant
+
+#: In the order of the specification.
+GRANTS: tuple[type[TokenGrant[Any, Any]], ...] = (
+    AuthorizationCodeGrant,
+    RefreshTokenGrant,
+    PasswordGrant,
+    DeviceCodeGrant,
+    TokenExchangeGrant,
+)
+#: Those that administrators allow to applications, one by one.
+PERMITTED_GRANTS = tuple(grant for grant in GRANTS if grant.PERMISSION)
+#: `Any`, because Authlib's constructor makes them.
+GRANTS_BY_TYPE: Mapping[str, Any] = {grant.GRANT_TYPE: grant for grant in GRANTS}
+#: The parameters of all endpoints that a request may contain once (RFC 6749 section 3.2).
+PARAMETERS = messages.PARAMETERS.union(
+    *(grant.REQUEST.model_fields.keys() - grant.REPEATABLE for grant in GRANTS)
+)
+
+
+def offered_grants(policy: OAuthPolicy) -> tuple[type[TokenGrant[Any, Any]], ...]:
+    """Return the enabled grants."""
+    return tuple(grant for grant in GRANTS if grant.is_offered(policy))
+
+
+def registrable_grant_types(policy: OAuthPolicy) -> tuple[str, ...]:
+    """Return the grant types that clients can register themselves for."""
+    return tuple(grant.GRANT_TYPE for grant in offered_grants(policy) if grant.IS_REGISTRABLE)

@@ -1,0 +1,246 @@
+"""The token exchange grant (RFC 8693): an access token for one that can do less.
+
+An application exchanges an access token of its own, for a worker or a service that needs a part of
+what the user has granted. The new token has no scope that the subject token lacks, ends no later,
+belongs to the same authorization and ends with it, and cannot be refreshed. There is no delegation:
+no token lets somebody else act for its user, and an `actor_token` is refused (sections 4.1, 4.4).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from authlib.oauth2.rfc6749 import InvalidScopeError, OAuth2Error, grants
+from pydantic import Field
+
+from domain.access.scopes import ADMIN_MODE
+from domain.accounts.users import ACTIVE
+from domain.audit.events import Event, EventKind
+from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
+from domain.oauth.clients.authentication import Client
+from domain.oauth.clients.credential_lookup import SUBJECT_TOKEN
+from domain.oauth.clients.found_rows import FoundPair
+from domain.oauth.messages import ProtocolRequest
+from domain.oauth.reasons import (
+    PROOF,
+    REQUEST,
+    Reason,
+    Refusal,
+    RefusedClientError,
+    RefusedParameterError,
+)
+from domain.oauth.requested_scopes import allowed_scopes, refuse_others
+from domain.oauth.tokens.issuing import Grant, issue_pair
+from domain.oauth.tokens.redemption import use_subject_token
+
+#: Section 3.
+ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name
+#: Scopes that no exchanged token has: it is not for administration, and has no refresh token.
+_NOT_PASSED_ON = frozenset({ADMIN_MODE, "offline_access"})
+
+_ENDED = Reason(
+    name="ended_subject_token",
+    title="Expired or revoked subject token",
+    advice="Refresh the tokens first, and exchange the new access token.",
+)
+#: The same for all of these, since a thief of a token must learn no more.
+UNKNOWN = Refusal(
+    sentence="The subject_token is unknown, or was issued to another client.",
+    reason=Reason(
+        name="unknown_subject_token",
+        title="Unknown subject token",
+        advice=(
+            "An application can exchange only access tokens that were issued to itself. Personal "
+            "access tokens and those of projects and groups cannot be exchanged."
+        ),
+    ),
+)
+EXPIRED = Refusal(sentence="The subject_token has expired.", reason=_ENDED)
+REVOKED = Refusal(sentence="The subject_token was revoked.", reason=_ENDED)
+WITHOUT_AUTHORIZATION = Refusal(
+    sentence="The subject_token is from a password and cannot be revoked with an authorization.",
+    reason=Reason(
+        name="subject_token_of_password",
+        title="Subject token without an authorization",
+        advice=(
+            "Turn “Refresh tokens for devices and password sign-in” on, or use another grant: what "
+            "is exchanged has to end with the authorization behind it."
+        ),
+    ),
+)
+OTHER_KEY = Refusal(
+    sentence="The subject_token is bound to a key: send a DPoP proof of this key.", reason=PROOF
+)
+ACTOR = Refusal(
+    sentence="Delegation is not supported: leave actor_token and actor_token_type out.",
+    reason=Reason(
+        name="actor_token",
+        title="Actor token",
+        advice="Tokens are exchanged by the application itself. Leave the actor out.",
+    ),
+)
+SUBJECT_TYPE = Refusal(sentence=f"subject_token_type must be {ACCESS_TOKEN_TYPE}.", reason=REQUEST)
+REQUESTED_TYPE = Refusal(
+    sentence=f"requested_token_type can only be {ACCESS_TOKEN_TYPE}.", reason=REQUEST
+)
+PUBLIC = Refusal(
+    sentence="Only confidential applications can exchange tokens.",
+    reason=Reason(
+        name="public_exchange",
+        title="Token exchange by a public application",
+        advice="Everybody knows its client_id. Turn “Confidential” on, and send the secret.",
+    ),
+)
+
+
+class TokenExchange(ClientParameters):
+    """An access token for one that can do less (RFC 8693 section 2.1)."""
+
+    grant_type: Literal["urn:ietf:params:oauth:grant-type:token-exchange"]
+    subject_token: str = Field(description="An access token of the application.")
+    subject_token_type: Literal["urn:ietf:params:oauth:token-type:access_token"]
+    requested_token_type: Literal["", "urn:ietf:params:oauth:token-type:access_token"] = ""
+    scope: str = Field(default="", description="Some of the scopes of the subject token.")
+    resource: str = Field(default="", description="If given, a URL of this instance.")
+    audience: str = Field(default="", description="If given, the issuer of this instance.")
+    actor_token: Literal[""] = Field(default="", description="Is not supported.")
+    actor_token_type: Literal[""] = Field(default="", description="Is not supported.")
+
+
+class InvalidTargetError(OAuth2Error):
+    """invalid_target (section 2.2.2): a token for another service is wanted."""
+
+    error = "invalid_target"
+    description = "Tokens can only be issued for this instance."
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExchangeCheck:
+    """The subject token, and what the new token gets of it."""
+
+    subject: FoundPair
+    authorization_id: int
+    #: Space-separated, in order.
+    scopes: str
+
+
+class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant):
+    """Exchanges an access token of a confidential application that an administrator allows it."""
+
+    GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
+    CREDENTIAL = "subject token"
+    REQUEST = TokenExchange
+    REPEATABLE = frozenset({"resource", "audience"})
+    REASONS = (
+        _ENDED,
+        UNKNOWN.reason,
+        WITHOUT_AUTHORIZATION.reason,
+        ACTOR.reason,
+        PUBLIC.reason,
+    )
+    PERMISSION = "Token exchange"
+    PERMISSION_HELP = (
+        "The application may exchange access tokens of its own for ones with fewer scopes, for its "
+        "workers and services. Only for confidential applications."
+    )
+    LOOKUP = SUBJECT_TOKEN
+
+    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+        """Refuse public clients: whoever finds a token could send it in their name."""
+        super().check_client(client, request)
+        if not client.application.confidential:
+            raise RefusedClientError(PUBLIC)
+
+    def check(self, asked: ClientRequest[FoundPair]) -> ExchangeCheck:
+        """Check the parameters, the subject token, its key, the target and the scope.
+
+        An unacceptable subject token is invalid_request, and not invalid_grant (section 2.2.2).
+        """
+        request, client = asked.request, asked.get_client()
+        self._check_types(request)
+        found = asked.found
+        is_own = found is not None and found.token_application_id == client.application.id
+        if found is None or not is_own or found.user_state != ACTIVE:
+            raise RefusedParameterError(UNKNOWN)
+        if found.token_revoked_at is not None or found.grant_revoked_at is not None:
+            raise RefusedParameterError(REVOKED)
+        if found.token_expires_at is not None and found.token_expires_at <= self._context.now:
+            raise RefusedParameterError(EXPIRED)
+        if found.token_authorization_id is None:
+            raise RefusedParameterError(WITHOUT_AUTHORIZATION)
+        if found.token_key_thumbprint not in {None, asked.key_thumbprint}:
+            # Otherwise who has stolen the token could bind it to a key of theirs (RFC 9449).
+            raise RefusedParameterError(OTHER_KEY)
+        self._check_target(request)
+        return ExchangeCheck(
+            subject=found,
+            authorization_id=found.token_authorization_id,
+            scopes=_passed_on(request.value("scope"), found.token_scopes.split(), client),
+        )
+
+    def _check_types(self, request: ProtocolRequest) -> None:
+        if request.required("subject_token_type") != ACCESS_TOKEN_TYPE:
+            raise RefusedParameterError(SUBJECT_TYPE)
+        if request.value("requested_token_type") not in {None, ACCESS_TOKEN_TYPE}:
+            raise RefusedParameterError(REQUESTED_TYPE)
+        if request.value("actor_token") or request.value("actor_token_type"):
+            raise RefusedParameterError(ACTOR)
+
+    def _check_target(self, request: ProtocolRequest) -> None:
+        """Refuse a target other than this instance, which would not know for whom a token is."""
+        issuer, given = self._context.policy.issuer, request.payload.datalist
+        for url in given["resource"]:
+            if "#" in url or not f"{url}/".startswith(f"{issuer}/"):
+                raise InvalidTargetError
+        if any(name != issuer for name in given["audience"]):
+            raise InvalidTargetError
+
+    def perform(
+        self, asked: ClientRequest[FoundPair], checked: ExchangeCheck
+    ) -> Mapping[str, object]:
+        """Store the new token, unless the subject token or its authorization ended meanwhile."""
+        context, subject = self._context, checked.subject
+        if not use_subject_token(subject.token_id, checked.authorization_id, context):
+            raise RefusedParameterError(REVOKED)
+        grant = self._grant(asked, checked)
+        self._record(asked.get_client(), checked)
+        return {**issue_pair(grant, context), "issued_token_type": ACCESS_TOKEN_TYPE}
+
+    def _grant(self, asked: ClientRequest[FoundPair], checked: ExchangeCheck) -> Grant:
+        application, ends_at = asked.get_client().application, checked.subject.token_expires_at
+        lifetime = self._context.policy.access_token_lifetime
+        return Grant(
+            user_id=checked.subject.token_user_id,
+            application_id=application.id,
+            application_uid=application.uid,
+            authorization_id=checked.authorization_id,
+            scopes=checked.scopes,
+            key_thumbprint=asked.key_thumbprint,
+            is_renewable=False,
+            is_exchanged=True,
+            lifetime=lifetime if ends_at is None else min(lifetime, ends_at - self._context.now),
+        )
+
+    def _record(self, client: Client, checked: ExchangeCheck) -> None:
+        """Record the exchange for the user, who saw no page."""
+        self._context.record_event(
+            Event(
+                kind=EventKind.TOKEN_EXCHANGED,
+                user_id=checked.subject.token_user_id,
+                subject=client.application.name,
+                details={"application_id": client.application.uid, "scopes": checked.scopes},
+            )
+        )
+
+
+def _passed_on(text: str | None, held: Sequence[str], client: Client) -> str:
+    """Return the scopes of the new token: the requested ones, or all that can be passed on."""
+    offered = [scope for scope in held if scope not in _NOT_PASSED_ON]
+    if text is None:
+        scopes = client.get_allowed_scope(" ".join(offered))
+    else:
+        scopes = allowed_scopes(text, client)
+        refuse_others(scopes.split(), offered, "The subject_token cannot pass on the scope")
+    if not scopes:
+        raise InvalidScopeError("The subject_token has no scope that can be passed on.")
+    return scopes

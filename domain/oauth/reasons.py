@@ -1,0 +1,208 @@
+"""Why requests are refused: a sentence for the client, and what the owner of the application reads.
+
+The owner may learn more than the client, which may be a thief: that a secret was wrong, for
+example, and not only that authentication failed. The reasons of one grant alone are declared
+beside it.
+"""
+
+from dataclasses import dataclass
+
+from authlib.oauth2.rfc6749 import (
+    InvalidGrantError,
+    InvalidRequestError,
+    UnauthorizedClientError,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """A reason in words, and what to change."""
+
+    #: As it is stored; requests with the same one are counted together.
+    name: str
+    title: str
+    advice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """A sentence of an error description, with the reason behind it."""
+
+    sentence: str
+    reason: Reason
+
+
+class RefusedGrantError(InvalidGrantError):
+    """invalid_grant that knows its reason."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        """Say the sentence, and keep the reason for the owner of the application."""
+        super().__init__(refusal.sentence)
+        self.reason = refusal.reason
+
+
+class RefusedParameterError(InvalidRequestError):
+    """invalid_request that knows its reason."""
+
+    def __init__(self, refusal: Refusal, *, redirect_uri: str | None = None) -> None:
+        """Say the sentence, and keep the reason for the owner of the application."""
+        super().__init__(refusal.sentence, redirect_uri=redirect_uri)
+        self.reason = refusal.reason
+
+
+class RefusedClientError(UnauthorizedClientError):
+    """unauthorized_client that knows its reason."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        """Say the sentence, and keep the reason for the owner of the application."""
+        super().__init__(refusal.sentence)
+        self.reason = refusal.reason
+
+
+ASKED_EACH_TIME = Reason(
+    name="asked_each_time",
+    title="Cannot ask without a page",
+    advice=(
+        "Users are asked about a public application each time, so prompt=none always fails. "
+        "Leave it out; renew access with the refresh token."
+    ),
+)
+DENIED = Reason(
+    name="denied",
+    title="Denied by the user",
+    advice="Nothing is wrong with the request. Do not ask again unless the user wants it.",
+)
+GRANT_TYPE = Reason(
+    name="grant_type",
+    title="Unsupported grant type",
+    advice=(
+        "grant_types_supported in the metadata lists what this instance offers. There is no "
+        "client_credentials: use a project or group access token for a machine."
+    ),
+)
+NO_SECRET = Reason(
+    name="no_secret",
+    title="No client secret",
+    advice=(
+        "The application is confidential, so its token requests need client_secret, in the "
+        "body or as the password of Basic authentication. A browser, mobile or desktop app "
+        "cannot keep one: turn “Confidential” off."
+    ),
+)
+NOT_ALLOWED_GRANT = Reason(
+    name="not_allowed_grant",
+    title="Grant type not allowed",
+    advice="An administrator has to allow it on the page of the application.",
+)
+NOT_PUSHED = Reason(
+    name="not_pushed",
+    title="Request not pushed",
+    advice=(
+        "Send the parameters to the pushed authorization request endpoint first, and the "
+        "browser with client_id and the request_uri of the answer."
+    ),
+)
+NOT_REGISTERED_GRANT = Reason(
+    name="not_registered_grant",
+    title="Grant type not registered",
+    advice="The application registered itself with other grant_types: it has to add this one.",
+)
+OTHER = Reason(name="other", title="Refused", advice="The page about errors explains the code.")
+OTHER_REDIRECT_URI = Reason(
+    name="other_redirect_uri",
+    title="Other redirect URI",
+    advice=(
+        "Send the same redirect_uri in the token request as in the authorization request, "
+        "character by character."
+    ),
+)
+PROOF = Reason(
+    name="proof",
+    title="DPoP proof refused",
+    advice="Create a new proof for each request, with its URL and the correct time.",
+)
+REQUEST = Reason(
+    name="request",
+    title="Malformed request",
+    advice="The answer names the parameter. Send each once, as a form or a JSON object.",
+)
+REQUEST_URI = Reason(
+    name="request_uri",
+    title="Pushed request unknown or expired",
+    advice="Push a request for each authorization, and send the browser right after it.",
+)
+RESPONSE_TYPE = Reason(
+    name="response_type",
+    title="Unsupported response type",
+    advice="Send response_type=code, with PKCE instead of the implicit flow.",
+)
+SCOPE = Reason(
+    name="scope",
+    title="Scope not allowed",
+    advice="Add the scope to the application, or request fewer.",
+)
+SECRET_OF_PUBLIC = Reason(
+    name="secret_of_public",
+    title="Client secret sent by a public application",
+    advice=(
+        "The secret is not one of this application's. Public applications use PKCE: leave "
+        "client_secret out, or turn “Confidential” on and renew the secret."
+    ),
+)
+TOO_MANY_GUESSES = Reason(
+    name="too_many_guesses",
+    title="Too many wrong passwords",
+    advice="Wait for the time in the header Retry-After, and ask for the password again.",
+)
+UNREGISTERED_REDIRECT_URI = Reason(
+    name="unregistered_redirect_uri",
+    title="Redirect URI not registered",
+    advice=(
+        "It has to be one of the application's redirect URIs, character by character; only the "
+        "port of 127.0.0.1 and [::1] may differ. Add it to the application, or send another."
+    ),
+)
+WRONG_SECRET = Reason(
+    name="wrong_secret",
+    title="Wrong client secret",
+    advice=(
+        "Compare the secret in the configuration of the client, without spaces or line breaks. "
+        "If it is lost, or was renewed, renew it and copy the new one."
+    ),
+)
+
+#: Those that every grant or endpoint may give.
+SHARED = (
+    ASKED_EACH_TIME,
+    DENIED,
+    GRANT_TYPE,
+    NO_SECRET,
+    NOT_ALLOWED_GRANT,
+    NOT_PUSHED,
+    NOT_REGISTERED_GRANT,
+    OTHER,
+    OTHER_REDIRECT_URI,
+    PROOF,
+    REQUEST,
+    REQUEST_URI,
+    RESPONSE_TYPE,
+    SCOPE,
+    SECRET_OF_PUBLIC,
+    TOO_MANY_GUESSES,
+    UNREGISTERED_REDIRECT_URI,
+    WRONG_SECRET,
+)
+#: The reason of an error that names none, by its code.
+BY_ERROR = {
+    "access_denied": DENIED,
+    "consent_required": ASKED_EACH_TIME,
+    "invalid_dpop_proof": PROOF,
+    "invalid_request": REQUEST,
+    "invalid_request_uri": REQUEST_URI,
+    "request_uri_not_supported": REQUEST_URI,
+    "invalid_scope": SCOPE,
+    "temporarily_unavailable": TOO_MANY_GUESSES,
+    "unauthorized_client": NOT_REGISTERED_GRANT,
+    "unsupported_grant_type": GRANT_TYPE,
+    "unsupported_response_type": RESPONSE_TYPE,
+}

@@ -1,0 +1,317 @@
+"""What can be done with silences."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Select, String, case, cast, func, literal, select
+from sqlalchemy.orm import aliased
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.alerts.formats.base import Reading
+from domain.alerts.handling.alert_detail import get_alert_id
+from domain.alerts.matching.matchers import Matcher, as_text, matches
+from domain.alerts.reading.text import storable
+from domain.audit.events import EventKind
+from domain.database.paging import Page, Slice, fetch_page, fetch_part
+from domain.durations import duration_text
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.projects.views import ProjectView
+from domain.silences import preview
+from domain.silences.flapping import get_settings, store_settings
+from domain.silences.muting import muted_alert
+from domain.silences.types import (
+    AlertMute,
+    FlapSettings,
+    FlapSettingsChange,
+    MuteKind,
+    NewSilence,
+    PreviewQuery,
+    Silence,
+    SilenceChange,
+    SilencePreview,
+    SilenceQuery,
+    SilenceState,
+)
+from domain.types.base import Found
+from models import Silence as SilenceRow
+from models import User
+
+SHORTEST = timedelta(minutes=1)
+#: In a project: more would make each page slow to decide.
+MOST_LIVE = 500
+#: A start may lie so long in the past, as when a form was open for a while.
+_LATE_START = timedelta(days=1)
+_LATEST_START = timedelta(days=366)
+_AUTHOR, _ENDER = aliased(User), aliased(User)
+_ORDERS = {
+    "id": SilenceRow.id,
+    "starts_at": SilenceRow.starts_at,
+    "ends_at": SilenceRow.ends_at,
+}
+
+
+@question("silences.index")
+def list_silences(work: Work, project: ProjectView, query: SilenceQuery) -> Found[Silence]:
+    """List silences."""
+    rows = _silences(work, project).where(*_in_state(query.state, work.now))
+    found = fetch_part(rows, _ORDERS, query.part, session=work.session)
+    return Found.of(found, Silence.model_validate)
+
+
+@question("silences.index")
+def show_page(work: Work, project: ProjectView, state: SilenceState, part: Slice) -> Page[Silence]:
+    """Return a page of silences in a state, the newest first."""
+    rows = _silences(work, project).where(*_in_state(state, work.now))
+    return fetch_page(rows, SilenceRow.id, part, session=work.session, view=Silence.model_validate)
+
+
+@question("silences.show")
+def show_silence(work: Work, project: ProjectView, silence_id: int) -> Silence:
+    """Show a silence.
+
+    Raises NotFoundError.
+    """
+    row = work.session.execute(_silences(work, project).where(SilenceRow.id == silence_id)).first()
+    if row is None:
+        raise _not_found(silence_id)
+    return Silence.model_validate(row)
+
+
+@question("silences.preview")
+def preview_silence(work: Work, project: ProjectView, query: PreviewQuery) -> SilencePreview:
+    """Show which alerts a silence would mute."""
+    _check_matchers(query.matchers)
+    return preview.preview(
+        project,
+        query.matchers,
+        base_url=work.settings.base_url,
+        reading=work.policy(Reading),
+        session=work.session,
+        now=work.now,
+    )
+
+
+@action("silences.create")
+def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence:
+    """Create a silence.
+
+    Raises InvalidError, or ConflictError if the project has too many.
+    """
+    _check_matchers(new.matchers)
+    starts_at = new.starts_at or work.now
+    ends_at = _end_of(new, starts_at)
+    if ends_at is None:
+        message = "Send the end of the silence: ends_at, or a duration such as 2h."
+        raise InvalidError(message, field="ends_at")
+    _check_times(work, starts_at, ends_at)
+    _check_room(work, project)
+    row = SilenceRow(
+        project_id=project.id,
+        matchers=as_text(new.matchers),
+        comment=storable(new.comment).strip(),
+        starts_at=starts_at,
+        ends_at=ends_at,
+        created_at=work.now,
+        created_by_id=work.actor.id,
+    )
+    work.session.add(row)
+    return _stored(work, project, row, EventKind.SILENCE_CREATED)
+
+
+@action("silences.edit")
+def change_silence(
+    work: Work, project: ProjectView, silence_id: int, change: SilenceChange
+) -> Silence:
+    """Change the end or comment of a silence that has not ended.
+
+    Raises InvalidError, NotFoundError, or ConflictError if it has ended.
+    """
+    row = _lock_live(work, project, silence_id)
+    ends_at = _end_of(change, work.now)
+    if ends_at is not None:
+        # The start was checked when it was new, and may lie long ago.
+        _check_times(work, max(row.starts_at, work.now), ends_at)
+        row.ends_at = ends_at
+    if change.comment is not None:
+        row.comment = storable(change.comment).strip()
+    if not work.session.is_modified(row):
+        return show_silence(work, project, silence_id)
+    return _stored(work, project, row, EventKind.SILENCE_CHANGED)
+
+
+@action("silences.delete", command="expire")
+def expire_silence(work: Work, project: ProjectView, silence_id: int) -> Silence:
+    """End a silence now; it stays in the list.
+
+    Raises NotFoundError, or ConflictError if it has ended.
+    """
+    row = _lock_live(work, project, silence_id)
+    row.starts_at = min(row.starts_at, work.now)
+    row.ends_at = work.now
+    row.ended_by_id = work.actor.id
+    return _stored(work, project, row, EventKind.SILENCE_EXPIRED)
+
+
+@question("silences.index")
+def count_by_state(work: Work, project: ProjectView) -> dict[SilenceState, int]:
+    """Return how many are active and pending; expired ones are not counted."""
+    starts = work.session.scalars(
+        select(SilenceRow.starts_at).where(
+            SilenceRow.project_id == project.id, SilenceRow.ends_at > work.now
+        )
+    ).all()
+    active = sum(starts_at <= work.now for starts_at in starts)
+    return {SilenceState.ACTIVE: active, SilenceState.PENDING: len(starts) - active}
+
+
+def _silences(work: Work, project: ProjectView) -> Select[tuple[object, ...]]:
+    """Return the silences of a project with the fields of `Silence`."""
+    state = case(
+        (SilenceRow.ends_at <= work.now, SilenceState.EXPIRED),
+        (SilenceRow.starts_at <= work.now, SilenceState.ACTIVE),
+        else_=SilenceState.PENDING,
+    )
+    url = f"{work.settings.base_url}/{project.path}/-/silences/"
+    return (
+        select(
+            *SilenceRow.__table__.columns,
+            state.label("state"),
+            _AUTHOR.username.label("created_by"),
+            _ENDER.username.label("ended_by"),
+            literal(url).concat(cast(SilenceRow.id, String)).label("web_url"),
+        )
+        .outerjoin(_AUTHOR, _AUTHOR.id == SilenceRow.created_by_id)
+        .outerjoin(_ENDER, _ENDER.id == SilenceRow.ended_by_id)
+        .where(SilenceRow.project_id == project.id)
+    )
+
+
+def _in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnElement[bool]]:
+    match state:
+        case SilenceState.EXPIRED:
+            return [SilenceRow.ends_at <= now]
+        case SilenceState.ACTIVE:
+            return [SilenceRow.ends_at > now, SilenceRow.starts_at <= now]
+        case SilenceState.PENDING:
+            return [SilenceRow.ends_at > now, SilenceRow.starts_at > now]
+    return []
+
+
+def _check_matchers(matchers: Sequence[Matcher]) -> None:
+    """Raise InvalidError for matchers that would silence alerts which have none of the labels."""
+    if not matchers:
+        message = 'Give at least one matcher, such as service="web".'
+        raise InvalidError(message, field="matchers")
+    if matches(matchers, {}):
+        message = (
+            "These matchers match every alert without such labels. At least one of them must not "
+            'match an empty value, such as service="web" or alertname=~".+".'
+        )
+        raise InvalidError(message, field="matchers")
+
+
+def _end_of(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | None:
+    """Return the end that was given in one of two ways, or None; raise InvalidError."""
+    if wanted.duration is None:
+        return wanted.ends_at
+    if wanted.ends_at is not None:
+        message = "Send ends_at or duration, not both."
+        raise InvalidError(message, field="duration")
+    try:
+        return begin + wanted.duration
+    except OverflowError as error:
+        message = "That is too far in the future."
+        raise InvalidError(message, field="duration") from error
+
+
+def _check_times(work: Work, starts_at: datetime, ends_at: datetime) -> None:
+    longest = timedelta(days=work.settings.longest_silence_days)
+    if not work.now - _LATE_START <= starts_at <= work.now + _LATEST_START:
+        message = "A silence can start now, or within a year."
+        raise InvalidError(message, field="starts_at")
+    if ends_at <= work.now or ends_at - starts_at < SHORTEST:
+        message = "A silence must end in the future and last at least one minute."
+        raise InvalidError(message, field="ends_at")
+    if ends_at - max(starts_at, work.now) > longest:
+        message = f"A silence can last at most {duration_text(longest)}."
+        raise InvalidError(message, field="ends_at")
+
+
+def _check_room(work: Work, project: ProjectView) -> None:
+    live = select(func.count()).where(
+        SilenceRow.project_id == project.id, SilenceRow.ends_at > work.now
+    )
+    if (work.session.scalar(live) or 0) >= MOST_LIVE:
+        message = f"This project has {MOST_LIVE} silences that have not ended: end some first."
+        raise ConflictError(message, field="matchers")
+
+
+def _lock_live(work: Work, project: ProjectView, silence_id: int) -> SilenceRow:
+    row = work.session.scalar(
+        select(SilenceRow)
+        .where(SilenceRow.project_id == project.id, SilenceRow.id == silence_id)
+        .with_for_update()
+    )
+    if row is None:
+        raise _not_found(silence_id)
+    if row.ends_at <= work.now:
+        message = "This silence has ended. Create a new one."
+        raise ConflictError(message)
+    return row
+
+
+def _not_found(silence_id: int) -> NotFoundError:
+    return NotFoundError(f"Silence {silence_id} not found in this project.")
+
+
+def _stored(work: Work, project: ProjectView, row: SilenceRow, kind: EventKind) -> Silence:
+    """Store a silence, record what was done to it, and return it."""
+    work.session.flush()
+    details = {
+        "project": project.path,
+        "silence": row.id,
+        "starts_at": row.starts_at.isoformat(),
+        "ends_at": row.ends_at.isoformat(),
+    }
+    work.record(kind, subject=row.matchers, details=details)
+    return show_silence(work, project, row.id)
+
+
+@question("alert_mutes.show")
+def show_mute(work: Work, project: ProjectView, iid: int) -> AlertMute:
+    """Show whether and why an alert pages nobody."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    mute = muted_alert(alert_id, at=work.now, session=work.session, reading=work.policy(Reading))
+    if mute is None:
+        return AlertMute(muted=False)
+    has_page = mute.kind in {MuteKind.SILENCE, MuteKind.MAINTENANCE}
+    return AlertMute(
+        muted=True,
+        kind=mute.kind,
+        id=mute.id if has_page else None,
+        name=mute.name,
+        by=mute.by or None,
+        until=mute.until,
+    )
+
+
+@question("flap_settings.show")
+def show_flap_settings(work: Work, project: ProjectView) -> FlapSettings:
+    """Show the settings of flap detection."""
+    return get_settings(project.id, session=work.session)
+
+
+@action("flap_settings.edit", command="set")
+def change_flap_settings(
+    work: Work, project: ProjectView, change: FlapSettingsChange
+) -> FlapSettings:
+    """Change the settings of flap detection."""
+    present = get_settings(project.id, session=work.session)
+    wanted = present.model_copy(update=dict(change.given))
+    if wanted != present:
+        store_settings(project.id, wanted, session=work.session)
+        values = wanted.model_dump()
+        details = {"project": project.path, "is_on": values.pop("enabled"), **values}
+        work.record(EventKind.FLAP_SETTINGS_CHANGED, subject=project.path, details=details)
+    return wanted

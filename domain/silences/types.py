@@ -1,0 +1,194 @@
+"""Silences as all faces see them, and what may be asked of them."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, WithJsonSchema
+
+from domain.alerts.listing.filters import STATUSES
+from domain.alerts.matching.matchers import as_text
+from domain.alerts.matching.parser import LONGEST_TEXT
+from domain.alerts.matching.types import GIVEN_MATCHERS, Matchers
+from domain.alerts.reading.incoming import Severity
+from domain.types.base import (
+    Body,
+    Duration,
+    GivenTime,
+    Option,
+    PagedQuery,
+    Query,
+    Resource,
+    Text,
+    Time,
+    one_of,
+    partial,
+)
+
+LONGEST_COMMENT = 1_000
+
+
+class SilenceState(StrEnum):
+    """Whether a silence is in force."""
+
+    ACTIVE = "active"
+    PENDING = "pending"
+    EXPIRED = "expired"
+
+
+class Silence(Resource):
+    """A silence: alerts that it matches page nobody from its start to its end."""
+
+    id: int
+    matchers: Matchers
+    comment: str
+    state: SilenceState
+    starts_at: Time
+    ends_at: Time
+    created_at: Time
+    created_by: str | None = Field(description="A user name; null for the command line.")
+    ended_by: str | None = Field(description="Who ended it before its time.")
+    web_url: str
+
+    @property
+    def text(self) -> str:
+        """Its matchers in their canonical form."""
+        return as_text(self.matchers)
+
+
+_Comment = Annotated[Text, Field(max_length=LONGEST_COMMENT, description="Why.")]
+
+
+class NewSilence(Body):
+    """A new silence: an end or a duration is needed."""
+
+    matchers: Annotated[Matchers, GIVEN_MATCHERS] = Field(
+        description='Matchers such as `service="web", host=~"web.*"`, a list of such texts, or an '
+        "object of names and values. All of them have to match."
+    )
+    comment: _Comment = ""
+    starts_at: Annotated[
+        GivenTime | None, Option("--starts"), Field(description="By default now.")
+    ] = None
+    ends_at: GivenTime | None = Field(default=None, description="When it ends.")
+    duration: Annotated[
+        Duration | None,
+        Option("--for"),
+        Field(
+            description="A length such as `30m` or `2h`, from the start on. Instead of `ends_at`."
+        ),
+    ] = None
+
+
+class SilenceChange(Body):
+    """Changes to a silence; omitted fields are kept."""
+
+    comment: _Comment | None = None
+    ends_at: GivenTime | None = None
+    duration: Annotated[
+        Duration | None,
+        Option("--for"),
+        Field(description="A length such as `30m` or `2h`, from now on. Instead of `ends_at`."),
+    ] = None
+
+
+class SilenceQuery(PagedQuery):
+    """Which silences a list has, in which order."""
+
+    order_by: str = Field(default="id", pattern="^(?:id|starts_at|ends_at)$")
+    state: SilenceState | None = None
+
+
+class PreviewQuery(Query):
+    """Whose alerts to look for."""
+
+    matchers: Annotated[
+        Matchers,
+        WithJsonSchema({"type": "string", "maxLength": LONGEST_TEXT}),
+        Field(description='Such as `service="web", host=~"web.*"`.'),
+    ]
+
+
+class PreviewAlert(Resource):
+    """An alert that the matchers match."""
+
+    iid: int
+    title: str
+    severity: Annotated[str, one_of(*(each.value for each in Severity))]
+    status: Annotated[str, one_of(*STATUSES)]
+    started_at: Time
+    web_url: str
+
+
+class SilencePreview(Resource):
+    """What a silence would mute now, and would have muted in the last seven days."""
+
+    matchers: Matchers
+    open_alerts: int
+    recent_alerts: int = Field(description="Of the last seven days, open or not.")
+    looked_at: int = Field(description="How many alerts were compared, the newest ones.")
+    is_complete: bool = Field(description="Whether all alerts were compared.")
+    alerts: list[PreviewAlert] = Field(description="The newest that match, at most 20.")
+
+
+class MuteKind(StrEnum):
+    """What holds the pages of an alert back."""
+
+    SILENCE = "silence"
+    MAINTENANCE = "maintenance"
+    #: Only pages to those who were paged before wait.
+    FLAPPING = "flapping"
+    #: It continues an alert that somebody acknowledged.
+    REOPENED = "reopened"
+
+
+class AlertMute(Resource):
+    """What holds the pages of an alert back."""
+
+    muted: bool
+    kind: MuteKind | None = None
+    id: int | None = Field(
+        default=None, description="Of the silence or maintenance window; null for others."
+    )
+    name: str | None = None
+    by: str | None = Field(
+        default=None,
+        description="Who made the silence or window, or acknowledged the alert that this one "
+        "continues.",
+    )
+    until: Time | None = None
+
+
+class FlapSettings(Resource):
+    """How a project treats alerts that open again and again."""
+
+    enabled: Annotated[
+        bool,
+        Option("--on/--off"),
+        Field(description="Whether repeated pages of flapping alerts are held back."),
+    ] = True
+    openings: int = Field(
+        default=5, ge=1, le=100, description="An alert that opens more often than this …"
+    )
+    within_minutes: int = Field(
+        default=30, ge=1, le=1_440, description="… in so many minutes is flapping."
+    )
+    hold_minutes: int = Field(
+        default=10, ge=1, le=240, description="It pages the same people again after so long."
+    )
+    reopen_minutes: int = Field(
+        default=0,
+        ge=0,
+        le=60,
+        description="An alert that opens so shortly after the end of one that was acknowledged "
+        "pages once it stays open for so long; 0 for at once.",
+    )
+    holds_critical: Annotated[
+        bool,
+        Option("--hold-critical/--page-critical"),
+        Field(description="Whether repeated pages of critical alerts are held back as well."),
+    ] = False
+
+
+@partial
+class FlapSettingsChange(FlapSettings, Body):
+    """New values; omitted fields are kept."""

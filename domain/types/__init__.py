@@ -1,0 +1,1 @@
+"""The kinds of fields and the bases of types that all faces share."""

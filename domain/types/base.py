@@ -1,0 +1,413 @@
+"""The bases of all types that faces and actions exchange, and the kinds of their fields.
+
+A feature declares them in `domain/<feature>/types.py`: what a list can be asked for (`Query`), what
+a request may set (`Body`) and what is returned (`Resource`). They check requests, write responses,
+describe both at /api/openapi.json, and are what commands are made from.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    AnyUrl,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    RootModel,
+    StringConstraints,
+    TypeAdapter,
+    ValidationInfo,
+    WithJsonSchema,
+    create_model,
+    field_validator,
+)
+
+from domain.clock import written
+from domain.database.list_queries import LONGEST_SEARCH
+from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, read_cursor
+from domain.durations import duration_text, parse_duration
+from domain.grace_period import GracePeriod
+
+Item = TypeVar("Item", bound=BaseModel)
+SomeBody = TypeVar("SomeBody", bound="Body")
+
+LARGEST_NUMBER = 2**31 - 1
+_LARGEST_PAGE = 100
+_USUAL_PAGE = 20
+WITHOUT_NUL = r"^[^\x00]*$"
+_URL: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
+
+
+def _in_utc(value: Any) -> datetime:
+    """Return a time of RFC 3339 in UTC; raise ValueError for anything else."""
+    message = "must be a time like 2027-05-31T12:00:00Z"
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC)
+    if not isinstance(value, str):
+        raise ValueError(message)  # noqa: TRY004 - what validators of schemas raise
+    try:
+        read = datetime.fromisoformat(value)
+        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(message) from error
+
+
+def _not_empty(value: Any) -> Any:
+    if value in ("", ()):
+        message = "is empty"
+        raise ValueError(message)
+    return value
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        message = "must be one line, without control characters"
+        raise ValueError(message)
+    return text.strip()
+
+
+def _web_url(text: str) -> str:
+    try:
+        scheme = _URL.validate_python(text).scheme if text else "https"
+    except ValueError:
+        scheme = ""
+    if scheme not in {"http", "https"}:
+        message = "must be a URL with http or https"
+        raise ValueError(message)
+    return text
+
+
+def split(value: Any) -> Any:
+    """Return the words of a text that is separated by commas or spaces."""
+    return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
+def _first_page(number: int) -> int:
+    # A client that counts pages would read the first one for ever.
+    if number not in {0, 1}:
+        message = "can only be 1: follow the link with rel=next to the next page"
+        raise ValueError(message)
+    return 1
+
+
+def _dropped(_given: Any) -> str:
+    return ""
+
+
+def one_of(*words: str) -> WithJsonSchema:
+    """Describe a text of a response by what it can be; the text itself is not checked."""
+    return WithJsonSchema({"type": "string", "enum": [*words]})
+
+
+#: A text that both databases can store.
+Text = Annotated[str, StringConstraints(pattern=WITHOUT_NUL)]
+#: A URL with http or https, or an empty text, which means none.
+WebUrl = Annotated[Text, AfterValidator(_web_url)]
+#: A line without control characters, and without spaces at its ends.
+Line = Annotated[Text, AfterValidator(_one_line)]
+#: Such a line that is not empty.
+Name = Annotated[Line, AfterValidator(_not_empty)]
+#: A text to search for.
+Search = Annotated[Text, Field(max_length=LONGEST_SEARCH)]
+#: A text that is needed; where it is stored, its characters are checked.
+RequiredText = Annotated[str, AfterValidator(_not_empty)]
+#: The id of a row.
+Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
+#: Words: a JSON array, or a text separated by commas or spaces.
+Words = Annotated[tuple[Text, ...], BeforeValidator(split)]
+#: Words, at least one.
+RequiredWords = Annotated[Words, AfterValidator(_not_empty)]
+#: Numbers: a JSON array, or a text separated by commas or spaces.
+Numbers = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=LARGEST_NUMBER)], ...], BeforeValidator(split)
+]
+#: A time of a request; without an offset it is in UTC.
+GivenTime = Annotated[
+    datetime, BeforeValidator(_in_utc), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+#: The number of a page; clients written for GitLab send 0 for the first one.
+PageNumber = Annotated[
+    int, Field(ge=0, le=LARGEST_NUMBER), AfterValidator(lambda number: number or 1)
+]
+#: The number of items of a page; clients written for GitLab send 0 for the usual one.
+PageSize = Annotated[
+    int,
+    Field(ge=0, le=LARGEST_NUMBER, description="At most 100 are returned."),
+]
+#: A day of a request.
+GivenDay = Annotated[date, WithJsonSchema({"type": "string", "format": "date"})]
+#: A time of a response: UTC with milliseconds and `Z`.
+Time = Annotated[
+    datetime,
+    PlainSerializer(written, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+
+
+@dataclass(frozen=True)
+class Option:
+    """What the command line calls a field, if that is not its name.
+
+    `Option("--for")`, or for what can be turned off `Option("--on/--off")`. With `null`, a flag
+    that sends null instead: `Option("--policy", null="--nobody")`.
+    """
+
+    words: str
+    null: str = ""
+
+
+def _length(value: Any, info: ValidationInfo) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    text = str(value)
+    is_number = text.isascii() and text.isdecimal()
+    return parse_duration(f"{text}s" if is_number else text, field=info.field_name or "")
+
+
+def _overlap(value: Any) -> Any:
+    return timedelta(0) if value == GracePeriod.NOW.key else value
+
+
+#: A length of time: a text such as `1h30m`, or a number of seconds. Written as the text.
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_length),
+    PlainSerializer(duration_text, return_type=str),
+    WithJsonSchema({"type": "string"}),
+]
+#: How long what is replaced stays valid: a length of time, or `now` for not at all.
+Overlap = Annotated[Duration, BeforeValidator(_overlap), Option("--overlap")]
+
+
+class Body(BaseModel):
+    """Parameters of a request that changes something: from its query, form or JSON body.
+
+    Unknown ones are ignored: clients written for GitLab send more than a resource has here.
+    Pydantic tells which were given.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The fields that the request has, by name."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+def partial(body: type[SomeBody]) -> type[SomeBody]:
+    """Make every field of a body one that can be omitted: `given` has those that were not.
+
+    Of a field that a request omits, the value is None whatever its type says.
+    """
+    fields: dict[str, Any] = {
+        name: (
+            Annotated[each.annotation, *each.metadata] if each.metadata else each.annotation,
+            Field(default=None, description=each.description, json_schema_extra=_without_default),
+        )
+        for name, each in body.model_fields.items()
+    }
+    made: type[SomeBody] = create_model(
+        body.__name__, __base__=body, __module__=body.__module__, __doc__=body.__doc__, **fields
+    )
+    return made
+
+
+#: What GitLab adds to its responses, or how it looks for items: without effect here.
+WithoutEffect = Annotated[
+    str,
+    BeforeValidator(_dropped),
+    Field(description="For clients written for GitLab; it has no effect."),
+]
+_ABSENT = object()
+#: A filter of GitLab by something that nothing here has: `true` leaves nothing.
+AbsentFlag = Annotated[
+    bool,
+    Field(
+        description="For clients written for GitLab: nothing here has it, so true finds nothing."
+    ),
+    _ABSENT,
+]
+#: A filter of GitLab by something that nothing here has: any value leaves nothing.
+AbsentWord = Annotated[
+    Text,
+    Field(
+        description="For clients written for GitLab: nothing here has it, so any value finds "
+        "nothing."
+    ),
+    _ABSENT,
+]
+
+
+class Query(BaseModel):
+    """Parameters of a GET; unknown ones are an error, so that a misspelt filter is noticed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GitLabQuery(Query):
+    """Parameters of a GET that GitLab has as well: unknown ones are ignored, and named.
+
+    What GitLab documents is a field: with its effect where the data is here, otherwise of one of
+    the three types above.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it asks for what nothing here has."""
+        return any(getattr(self, name) for name in _absent_fields(type(self)))
+
+
+@cache
+def _absent_fields(schema: type[GitLabQuery]) -> Sequence[str]:
+    return [name for name, field in schema.model_fields.items() if _ABSENT in field.metadata]
+
+
+def _size(per_page: int, schema: type[Query]) -> int:
+    usual: int = schema.model_fields["per_page"].default
+    return min(per_page or usual, _LARGEST_PAGE)
+
+
+class OffsetQuery(Query):
+    """Parameters of a list with numbered pages.
+
+    Clients send `pagination` and `order_by` with every list: they are accepted, and the pages are
+    numbered in any case.
+    """
+
+    page: PageNumber = 1
+    per_page: PageSize = _USUAL_PAGE
+    pagination: Literal["offset", "legacy", "keyset"] = "offset"
+
+    @property
+    def size(self) -> int:
+        """The number of items of a page."""
+        return _size(self.per_page, type(self))
+
+    @property
+    def offset(self) -> int:
+        """The number of items before the page."""
+        return (self.page - 1) * self.size
+
+
+class KeysetQuery(Query):
+    """Parameters of a list whose next page the `Link` header leads to, without page numbers."""
+
+    cursor: str = Field(default="", description="From the link to the next page.")
+    per_page: PageSize = _USUAL_PAGE
+    pagination: Literal["keyset"] = "keyset"
+    page: Annotated[int, AfterValidator(_first_page)] = Field(
+        default=1, description="Only 1: the link with rel=next leads to the next page."
+    )
+
+    @property
+    def size(self) -> int:
+        """The number of items of a page."""
+        return _size(self.per_page, type(self))
+
+
+class PagedQuery(OffsetQuery):
+    """Parameters of a list that has both: numbered pages, and with `pagination=keyset` links.
+
+    A list with other orders, or with another usual one, overrides `order_by` and `sort`.
+    """
+
+    cursor: str = Field(default="", description="Of a keyset page: from the link to the next page.")
+    #: Overridden by a `Literal`: mypy takes one for a `str`, and none for another `Literal`.
+    order_by: str = Field(default="id", pattern="^id$")
+    sort: Literal["asc", "desc"] = "desc"
+
+    @field_validator("pagination")
+    @classmethod
+    def _counts_no_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
+        if value == "keyset" and others.data.get("page", 1) != 1:
+            message = (
+                "can only be keyset without a page number: the link with rel=next leads to the "
+                "next part of this list"
+            )
+            raise ValueError(message)
+        return value
+
+    @field_validator("cursor")
+    @classmethod
+    def _is_of_a_keyset_page(cls, value: str, others: ValidationInfo) -> str:
+        if value and others.data.get("pagination") != "keyset":
+            message = "is for pagination=keyset"
+            raise ValueError(message)
+        return value
+
+    @field_validator("order_by")
+    @classmethod
+    def _is_the_key_of_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
+        if value != "id" and others.data.get("pagination") == "keyset":
+            message = "can only be id with pagination=keyset"
+            raise ValueError(message)
+        return value
+
+    @property
+    def part(self) -> ListPart:
+        """The requested part; raises QueryError for a forged cursor."""
+        is_by_key = self.pagination == "keyset"
+        return ListPart(
+            size=self.size,
+            offset=self.offset,
+            is_by_key=is_by_key,
+            last_id=read_cursor(self.cursor),
+            # Without a word of its own, a keyset page is ordered by id.
+            order_by="id" if is_by_key else self.order_by,
+            is_descending=self.sort == "desc",
+        )
+
+
+class Resource(BaseModel):
+    """What a response is made of."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class Done(RootModel[Literal[True]]):
+    """`true`, which clients written for GitLab wait for after some actions."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class SecretResource(Resource):
+    """What a response is made of that shows a secret once: nobody keeps a copy of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found(Generic[Item]):
+    """A page of a list: with `total` of one with numbered pages, else with the next cursor."""
+
+    items: Sequence[Item]
+    total: int | None = None
+    next_cursor: str | None = None
+
+    @classmethod
+    def of(cls, listed: Listed[Any], present: Callable[[Any], Item]) -> "Found[Item]":
+        """Present a part of a list that has both kinds of pages (`PagedQuery`)."""
+        return cls(
+            items=[present(each) for each in listed.items],
+            total=listed.total,
+            next_cursor=listed.next_cursor,
+        )
+
+    @classmethod
+    def of_page(cls, page: Page[Any], present: Callable[[Any], Item]) -> "Found[Item]":
+        """Present a page of a list that a cursor leads through (`KeysetQuery`)."""
+        following = page.next_before
+        return cls(
+            items=[present(each) for each in page.items],
+            next_cursor=None if following is None else str(following),
+        )

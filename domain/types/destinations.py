@@ -1,0 +1,91 @@
+"""What is asked of destinations of any kind, and how they are shown."""
+
+from datetime import datetime, timedelta
+from typing import Literal, Self
+
+from pydantic import Field
+
+from domain.grace_period import GracePeriod
+from domain.outgoing.claims import Attempt
+from domain.outgoing.signing_secrets import USUAL_OVERLAP
+from domain.outgoing.states import DestinationState
+from domain.outgoing_urls import parse_outgoing_url
+from domain.types.base import Body, GivenTime, OffsetQuery, Resource, Time
+
+_OVERLAPS = tuple(each.key for each in GracePeriod)
+
+
+class DestinationQuery(OffsetQuery):
+    """A list of destinations, the oldest first."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class SecretRotationBody(Body):
+    """How long the old secret also signs."""
+
+    previous_secret_expires_at: GivenTime | None = Field(
+        default=None, description="At most 90 days from now; by default a day from now."
+    )
+    overlap: Literal[*_OVERLAPS] | None = Field(  # type: ignore[valid-type]
+        default=None, description="The same, as a length of time from now."
+    )
+
+    def until(self, now: datetime) -> datetime:
+        """Return when the old secret ends."""
+        if self.previous_secret_expires_at is not None:
+            return self.previous_secret_expires_at
+        length: timedelta = GracePeriod.of(self.overlap).length if self.overlap else USUAL_OVERLAP
+        return now + length
+
+
+class Destination(Resource):
+    """A destination, and the state of its delivery."""
+
+    id: int
+    url: str
+    state: DestinationState
+    created_at: Time
+    paused_at: Time | None
+    previous_secret_expires_at: Time | None = Field(description="While the old secret signs.")
+    backlog: int = Field(description="What waits to be sent.")
+    oldest_event_at: Time | None = Field(description="Of what waits.")
+    last_delivered_at: Time | None
+    failures: int = Field(description="Failed attempts since the last success.")
+    failing_since: Time | None
+    last_failed_at: Time | None
+    last_error: str | None
+    next_try_at: Time | None
+
+    @property
+    def shown_url(self) -> str:
+        """The URL without its query, which may hold a secret."""
+        return parse_outgoing_url(self.url).shown
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether messages are sent over TLS."""
+        return parse_outgoing_url(self.url).is_encrypted
+
+
+class SentTest(Resource):
+    """The result of a test message."""
+
+    delivered: bool
+    status: int | None = Field(description="Of the response, if there was one.")
+    error: str | None
+    duration_ms: int | None
+
+    @classmethod
+    def of(cls, result: Attempt, **more: object) -> Self:
+        """Present a result."""
+        return cls.model_validate(
+            {
+                "delivered": result.problem is None,
+                "status": result.status,
+                "error": result.problem,
+                "duration_ms": result.milliseconds,
+                **more,
+            }
+        )

@@ -1,0 +1,141 @@
+"""What maintainers do with the webhooks of a project."""
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.audit.events import EventKind
+from domain.database.paging import Slice, read_cursor
+from domain.destinations import Changes, DestinationEvents
+from domain.outgoing.destinations import NewSecret
+from domain.outgoing.signing import Message, new_message_id
+from domain.projects.views import ProjectView
+from domain.types.base import Found
+from domain.types.destinations import DestinationQuery, SecretRotationBody
+from domain.webhooks import log
+from domain.webhooks.endpoints import WEBHOOKS
+from domain.webhooks.events import TESTED
+from domain.webhooks.log import DeliveryFilter
+from domain.webhooks.payloads import body_of, projects_of
+from domain.webhooks.types import (
+    NewWebhook,
+    Webhook,
+    WebhookBody,
+    WebhookChangeBody,
+    WebhookDelivery,
+    WebhookDeliveryDetail,
+    WebhookDeliveryQuery,
+    WebhookTest,
+)
+
+_CHANGES = Changes(
+    WEBHOOKS,
+    DestinationEvents(
+        created=EventKind.WEBHOOK_CREATED,
+        changed=EventKind.WEBHOOK_CHANGED,
+        secret_rotated=EventKind.WEBHOOK_SECRET_ROTATED,
+        removed=EventKind.WEBHOOK_REMOVED,
+    ),
+)
+
+
+@question("webhooks.index")
+def list_webhooks(work: Work, project: ProjectView, query: DestinationQuery) -> Found[Webhook]:
+    """List the webhooks of a project."""
+    return _CHANGES.list(work, query, project)
+
+
+@question("webhooks.show")
+def show_webhook(work: Work, project: ProjectView, webhook_id: int) -> Webhook:
+    """Show a webhook and the state of its delivery."""
+    return _CHANGES.get(work, webhook_id, project)
+
+
+@action("webhooks.create")
+def create_webhook(work: Work, project: ProjectView, new: WebhookBody) -> NewWebhook:
+    """Create a webhook; only this response contains its secret."""
+    made = _CHANGES.create(work, new.details, project, is_paused=not new.active)
+    return _with_secret(made)
+
+
+@action("webhooks.change")
+def change_webhook(
+    work: Work, project: ProjectView, webhook_id: int, change: WebhookChangeBody
+) -> Webhook:
+    """Change URL, events and conditions of a webhook, pause or resume it."""
+    present = _CHANGES.get(work, webhook_id, project).details
+    changed = _CHANGES.change(work, webhook_id, change.details(present), project)
+    if change.active is None:
+        return changed
+    return (_CHANGES.resume if change.active else _CHANGES.pause)(work, webhook_id, project)
+
+
+@action("webhooks.change", command="pause")
+def pause_webhook(work: Work, project: ProjectView, webhook_id: int) -> Webhook:
+    """Stop sending to a webhook."""
+    return _CHANGES.pause(work, webhook_id, project)
+
+
+@action("webhooks.change", command="resume")
+def resume_webhook(work: Work, project: ProjectView, webhook_id: int) -> Webhook:
+    """Resume a webhook and send its waiting deliveries."""
+    return _CHANGES.resume(work, webhook_id, project)
+
+
+@action("webhooks.rotate_secret", command="rotate")
+def rotate_secret(
+    work: Work, project: ProjectView, webhook_id: int, rotation: SecretRotationBody
+) -> NewWebhook:
+    """Create a new secret; the old one signs beside it until a chosen time."""
+    return _with_secret(_CHANGES.rotate_secret(work, webhook_id, rotation, project))
+
+
+@action("webhooks.delete")
+def delete_webhook(work: Work, project: ProjectView, webhook_id: int) -> Webhook:
+    """Delete a webhook; waiting deliveries are never sent."""
+    return _CHANGES.remove(work, webhook_id, project)
+
+
+@action("webhooks.send_test", command="test")
+def send_test(work: Work, project: ProjectView, webhook_id: int) -> WebhookTest:
+    """Send a test message immediately, and return the result."""
+    session, base_url = work.session, work.settings.base_url
+    shown = projects_of([project.id], base_url=base_url, session=session)[project.id]
+    body = body_of(TESTED, work.now, shown).encode()
+    message = Message(id=f"msg_{new_message_id()}", body=body)
+    attempt = _CHANGES.send(work, webhook_id, message, project)
+    stored = log.store_test(webhook_id, message, attempt, session=session, now=work.now)
+    return WebhookTest.of(attempt, delivery_id=stored)
+
+
+@question("webhook_deliveries.index")
+def list_deliveries(
+    work: Work, project: ProjectView, webhook_id: int, query: WebhookDeliveryQuery
+) -> Found[WebhookDelivery]:
+    """List the deliveries to a webhook, newest first."""
+    show_webhook(work, project, webhook_id)
+    wanted = DeliveryFilter(endpoint_id=webhook_id, state=query.state)
+    part = Slice(size=query.size, before=read_cursor(query.cursor))
+    found = log.list_deliveries(wanted, part, session=work.session)
+    return Found.of_page(found, lambda delivery: delivery)
+
+
+@question("webhook_deliveries.show")
+def show_delivery(
+    work: Work, project: ProjectView, webhook_id: int, delivery_id: int
+) -> WebhookDeliveryDetail:
+    """Show a delivery with what was sent and what came back."""
+    show_webhook(work, project, webhook_id)
+    return log.get_delivery(webhook_id, delivery_id, session=work.session)
+
+
+@action("webhook_deliveries.send_again")
+def send_again(
+    work: Work, project: ProjectView, webhook_id: int, delivery_id: int
+) -> WebhookDeliveryDetail:
+    """Queue a delivery again, with the same id."""
+    show_webhook(work, project, webhook_id)
+    log.send_again(webhook_id, delivery_id, session=work.session, now=work.now)
+    return log.get_delivery(webhook_id, delivery_id, session=work.session)
+
+
+def _with_secret(made: NewSecret[Webhook]) -> NewWebhook:
+    return NewWebhook(**dict(made.destination), secret=made.secret)

@@ -1,0 +1,308 @@
+"""Applications, what people grant them, and tokens."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Text,
+    UniqueConstraint,
+    false,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId, UTCDateTimeOrNever
+from models.folding import folded, keep_folded
+
+
+class Application(Base):
+    """A registered client (RFC 6749 section 2); `uid` is its client_id."""
+
+    __tablename__ = "applications"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    uid: Mapped[str] = mapped_column(String(64), unique=True)
+    owner_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str] = mapped_column(String(255))
+    #: Exactly as registered.
+    redirect_uris: Mapped[list[str]] = mapped_column(JSON)
+    #: Space-separated, in the order of the scope table.
+    scopes: Mapped[str] = mapped_column(Text)
+    #: Whether it is a confidential client (RFC 6749 section 2.1).
+    confidential: Mapped[bool] = mapped_column(default=True)
+    require_pkce: Mapped[bool] = mapped_column(default=False)
+    #: Trusted by an administrator; its users are not asked for consent.
+    trusted: Mapped[bool] = mapped_column(default=False)
+    #: Belongs to the instance and not to its owner; managed by all administrators.
+    is_instance_wide: Mapped[bool] = mapped_column(default=False)
+    #: Issue refresh tokens in the device and password grants as well.
+    refresh_for_devices: Mapped[bool] = mapped_column(default=False)
+    created_at: Mapped[datetime]
+    last_used_at: Mapped[datetime | None]
+    #: Client metadata of dynamic registration (RFC 7591); empty for all others.
+    client_metadata: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    #: Keyed hash of its registration access token (RFC 7592).
+    registration_digest: Mapped[bytes | None] = mapped_column(
+        LargeBinary(32), unique=True, index=True
+    )
+    #: When that hash was made; NULL: with the application.
+    keyed_at: Mapped[datetime | None]
+    #: Whether its tokens must be DPoP-bound (RFC 9449).
+    require_dpop: Mapped[bool] = mapped_column(default=False)
+    #: Written for GitLab: `iss` (RFC 9207) in an authorization response would be an error to it.
+    omit_iss: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: The grant types that an administrator allows it, of those that need it; space-separated.
+    allowed_grants: Mapped[str] = mapped_column(Text, default="", server_default="")
+    name_key: Mapped[str | None] = folded()
+
+
+keep_folded(Application.name, Application.name_key)
+
+
+class ApplicationSecret(Base):
+    """A valid client secret; only its keyed hash is stored."""
+
+    __tablename__ = "application_secrets"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    application_id: Mapped[int] = mapped_column(
+        ForeignKey("applications.id", ondelete="CASCADE"), index=True
+    )
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32))
+    created_at: Mapped[datetime]
+    #: Set when a newer secret was issued; until then both are valid.
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    #: When the keyed hash was made; NULL: with the secret.
+    keyed_at: Mapped[datetime | None]
+
+
+class Authorization(Base):
+    """A grant of a user: its authorization code, and the family of tokens issued from it.
+
+    The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE,
+    and the tokens of the grant can be revoked by this row's id.
+    """
+
+    __tablename__ = "authorizations"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    application_id: Mapped[int] = mapped_column(
+        ForeignKey("applications.id", ondelete="CASCADE"), index=True
+    )
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    scopes: Mapped[str] = mapped_column(Text)
+    redirect_uri: Mapped[str | None] = mapped_column(Text)
+    #: S256 code challenge (RFC 7636), or NULL.
+    code_challenge: Mapped[str | None] = mapped_column(String(128))
+    #: OpenID Connect: returned in the ID token.
+    nonce: Mapped[str | None] = mapped_column(Text)
+    #: When the user last authenticated.
+    auth_time: Mapped[datetime]
+    code_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
+    code_expires_at: Mapped[datetime | None] = mapped_column(index=True)
+    code_used_at: Mapped[datetime | None]
+    #: Thumbprint of the DPoP key that is required to redeem the code (RFC 9449).
+    key_thumbprint: Mapped[str | None] = mapped_column(String(64))
+    created_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]
+
+
+class Consent(Base):
+    """The scopes that a user has approved for an application before."""
+
+    __tablename__ = "consents"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    application_id: Mapped[int] = mapped_column(
+        ForeignKey("applications.id", ondelete="CASCADE"), index=True
+    )
+    scopes: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+    __table_args__ = (UniqueConstraint("user_id", "application_id"),)
+
+
+class AccessToken(Base):
+    """An access token and the refresh token issued with it (RFC 6749 section 1.4, 1.5)."""
+
+    __tablename__ = "access_tokens"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    #: The grant that this pair was issued from.
+    authorization_id: Mapped[int | None] = mapped_column(
+        ForeignKey("authorizations.id", ondelete="CASCADE"), index=True
+    )
+    application_id: Mapped[int | None] = mapped_column(
+        ForeignKey("applications.id", ondelete="CASCADE"), index=True
+    )
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
+    scopes: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    #: Expiry of the access token; the refresh token outlives it. NULL: never.
+    expires_at: Mapped[datetime | None] = mapped_column(index=True)
+    #: When the pair was rotated or revoked, or its family was.
+    revoked_at: Mapped[datetime | None] = mapped_column(index=True)
+    #: When it was refreshed.
+    refreshed_at: Mapped[datetime | None]
+    #: The IP address that requested it.
+    address: Mapped[str | None] = mapped_column(String(64))
+    user_agent: Mapped[str | None] = mapped_column(String(255))
+    #: Last use of the access token, to the minute.
+    last_used_at: Mapped[datetime | None]
+    last_used_address: Mapped[str | None] = mapped_column(String(64))
+    #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
+    key_thumbprint: Mapped[str | None] = mapped_column(String(64))
+    #: It was an administrator's before there was the scope `admin_mode`, and keeps what it had.
+    keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: Another one was exchanged for it (RFC 8693).
+    is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+
+class PersonalAccessToken(Base):
+    """A token for scripts: of a user, or of the bot of a project or a group."""
+
+    __tablename__ = "personal_access_tokens"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str] = mapped_column(String(255))
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    scopes: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    #: None: never, which releases before 16.0 allow.
+    expires_at: Mapped[datetime | None] = mapped_column(UTCDateTimeOrNever, nullable=False)
+    revoked_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    last_used_address: Mapped[str | None] = mapped_column(String(64))
+    description: Mapped[str] = mapped_column(Text, default="")
+    #: The id of the first token of a chain of rotations.
+    family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
+    #: When the keyed hash was made; NULL: with the token.
+    keyed_at: Mapped[datetime | None]
+    name_key: Mapped[str | None] = folded()
+    #: The grant of the application that created it, if any; it ends with the grant.
+    authorization_id: Mapped[int | None] = mapped_column(
+        ForeignKey("authorizations.id", ondelete="CASCADE"), index=True
+    )
+    #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
+    key_thumbprint: Mapped[str | None] = mapped_column(String(64))
+    #: It was an administrator's before there was the scope `admin_mode`, and keeps what it had.
+    keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+
+keep_folded(PersonalAccessToken.name, PersonalAccessToken.name_key)
+
+
+class TokenRefusal(Base):
+    """One refused request that named an application; a few of each reason are kept.
+
+    Anybody can send them, since a client_id is public: it is no proof that the application did.
+    """
+
+    __tablename__ = "token_refusals"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    application_id: Mapped[int] = mapped_column(ForeignKey("applications.id", ondelete="CASCADE"))
+    #: The name of a `domain.oauth.reasons.Reason`.
+    reason: Mapped[str] = mapped_column(String(32))
+    #: The `grant_type`, or the name of another endpoint, such as that for authorization.
+    request: Mapped[str] = mapped_column(String(64))
+    #: The error code of RFC 6749 section 4.1.2.1 or 5.2, and the sentence that the client got.
+    error: Mapped[str] = mapped_column(String(64))
+    description: Mapped[str] = mapped_column(Text)
+    refused_at: Mapped[datetime] = mapped_column(index=True)
+    #: IP address; null for authorization requests, which come from people's browsers.
+    address: Mapped[str | None] = mapped_column(String(64))
+    user_agent: Mapped[str | None] = mapped_column(String(255))
+    #: What was sent in the place of a registered redirect URI, without what can be a secret.
+    redirect_uri: Mapped[str | None] = mapped_column(Text)
+    #: The number of later refusals like this one that are counted here instead of stored.
+    skipped: Mapped[int] = mapped_column(default=0)
+
+    __table_args__ = (
+        Index("ix_token_refusals_application_id_reason_id", "application_id", "reason", "id"),
+    )
+
+
+class DeviceAuthorization(Base):
+    """A device authorization request, until its code is redeemed or pruned."""
+
+    __tablename__ = "device_authorizations"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    application_id: Mapped[int] = mapped_column(
+        ForeignKey("applications.id", ondelete="CASCADE"), index=True
+    )
+    scopes: Mapped[str] = mapped_column(Text)
+    device_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    user_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    #: Seconds between polls; raised by 5 with each early poll (section 3.5).
+    interval: Mapped[int] = mapped_column(SmallInteger)
+    last_polled_at: Mapped[datetime | None]
+    #: The device's IP address and user agent, for the user who approves it.
+    address: Mapped[str | None] = mapped_column(String(64))
+    user_agent: Mapped[str | None] = mapped_column(String(255))
+    #: The user who opened the request; only they can decide it.
+    user_id: Mapped[int | None] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), index=True
+    )
+    #: When the approving user last authenticated.
+    auth_time: Mapped[datetime | None]
+    approved_at: Mapped[datetime | None]
+    denied_at: Mapped[datetime | None]
+    redeemed_at: Mapped[datetime | None]
+
+
+class PushedRequest(Base):
+    """The parameters of a request_uri (RFC 9126)."""
+
+    __tablename__ = "pushed_requests"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    application_id: Mapped[int] = mapped_column(
+        ForeignKey("applications.id", ondelete="CASCADE"), index=True
+    )
+    parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class SeenProof(Base):
+    """A used DPoP proof, which is not accepted again (RFC 9449 section 11.1)."""
+
+    __tablename__ = "seen_proofs"
+
+    #: Keyed hash of the key's thumbprint and the proof's jti.
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class SigningKey(Base):
+    """An RSA key pair, published from before its first to after its last signature."""
+
+    __tablename__ = "signing_keys"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    #: JWK thumbprint (RFC 7638).
+    kid: Mapped[str] = mapped_column(String(64), unique=True)
+    #: The published public JWK (RFC 7517).
+    public_jwk: Mapped[dict[str, str]] = mapped_column(JSON)
+    #: The private JWK, encrypted.
+    private_ciphertext: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    #: When a newer key took over; it stays published until its ID tokens have expired.
+    retired_at: Mapped[datetime | None]

@@ -1,0 +1,81 @@
+"""Measures what a host uses that nobody asks anything of."""
+
+import os
+import socket
+import subprocess
+import sys
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+
+_START_SECONDS = 120
+#: What a service does once after its start is over by then.
+_SETTLE_SECONDS = 45
+_WATCH_SECONDS = 60
+#: Of `/proc/<pid>/stat` after the name: the parent, the processor time of user and of system.
+_PARENT, _USER, _SYSTEM = 1, 11, 12
+
+
+def idle_share(root: Path) -> float:
+    """Return the share of a processor that the service of a checkout uses on an empty SQLite."""
+    with TemporaryDirectory() as folder, socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        environment = {
+            "PATH": os.environ["PATH"],
+            "INSTANCE_PATH": folder,
+            "PORT": str(port),
+            "BASE_URL": f"http://127.0.0.1:{port}",
+        }
+        service = subprocess.Popen(
+            (sys.executable, "-m", "web.server.serve"),
+            cwd=root,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            _wait_for(port)
+            sleep(_SETTLE_SECONDS)
+            before = _processor_seconds(service.pid)
+            sleep(_WATCH_SECONDS)
+            return (_processor_seconds(service.pid) - before) / _WATCH_SECONDS
+        finally:
+            service.terminate()
+            service.wait(_START_SECONDS)
+
+
+def _wait_for(port: int) -> None:
+    deadline = monotonic() + _START_SECONDS
+    while monotonic() < deadline:
+        connection = HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", "/healthz")
+            if connection.getresponse().status == HTTPStatus.OK:
+                return
+        except (OSError, HTTPException):
+            sleep(0.2)
+        finally:
+            connection.close()
+    message = "The service did not start."
+    raise RuntimeError(message)
+
+
+def _processor_seconds(pid: int) -> float:
+    """Return what a process and those that it started have used so far."""
+    stats = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+        except OSError:
+            continue  # ended meanwhile
+        stats[int(file.parent.name)] = [int(word) for word in after_name.split()[1:14]]
+    family, ticks = {pid}, 0
+    while found := {each for each, stat in stats.items() if stat[0] in family} - family:
+        family |= found
+    for each in family:
+        ticks += stats[each][_USER - 1] + stats[each][_SYSTEM - 1]
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,262 @@
+"""Measures how much the house has of what makes a change long: `make measures`.
+
+`python -m tests.architecture.measures [--idle] [<checkout>]` measures any checkout, so that a state
+can be compared with an earlier one. `tests/architecture/ways.py` follows the four requests.
+"""
+
+import argparse
+import ast
+import io
+import json
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.architecture.idle_host import idle_share
+
+ROOT = Path(__file__).parents[2]
+PRODUCT = ("web", "domain", "blueprints", "forms", "models")
+
+#: Requests that come thousands of times a second have their own rules for transactions and events.
+HOT_PATHS = (
+    "domain/alerts/receiving/",
+    "domain/alerts/storing/",
+    "domain/heartbeats/pings.py",
+    "domain/oauth/clients/credential_lookup.py",
+    "domain/oauth/devices/",
+    "domain/oauth/endpoints/",
+    "domain/oauth/grants/",
+    "domain/oauth/presented_tokens/",
+    "domain/oauth/tokens/",
+)
+#: Where the marks of views ask for permission and state.
+MARKS = ("web/access/", "web/api/operations.py")
+#: Where formats of alerts are declared.
+FORMATS = ("domain/alerts/formats/", "domain/alerts/integration_type.py")
+DECLARED_TYPES = {"EXTERNAL", "HTTP", "PROMETHEUS"}
+STATE_CHECKS = {"check_takes_changes", "check_feature"}
+PERMISSION_CHECKS = {"get_project_for", "get_group_for"}
+MOST_MODULES = 25
+
+
+class Field(NamedTuple):
+    """A field whose lines are counted, in the files whose path has a word."""
+
+    name: str
+    word: str
+
+
+FIELDS = (
+    Field("grace", "heartbeat"),
+    Field("comment", "silence"),
+    Field("resolve_after_minutes", ""),
+)
+
+
+class Checkout:
+    """The files of a checkout that git knows."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        listed = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
+        names = subprocess.run(listed, cwd=root, capture_output=True, text=True, check=True).stdout
+        self.files = [name for name in sorted(set(names.splitlines())) if (root / name).is_file()]
+
+    def modules(self, *folders: str) -> list[str]:
+        """Return the modules below some folders."""
+        return [
+            name
+            for name in self.files
+            if name.endswith(".py") and name.partition("/")[0] in folders
+        ]
+
+    def text(self, name: str) -> str:
+        """Return what a file contains."""
+        return (self.root / name).read_text(encoding="utf-8")
+
+    def lines(self, *folders: str) -> int:
+        """Return how many lines the modules below some folders have."""
+        return sum(self.text(name).count("\n") for name in self.modules(*folders))
+
+
+def lines_of_field(checkout: Checkout, field: Field) -> dict[str, int]:
+    """Return how many lines of each file name a field, comments and prose left out."""
+    found = {}
+    for name in checkout.files:
+        if field.word not in name:
+            continue
+        if name in checkout.modules(*PRODUCT):
+            found[name] = len(set(_lines_naming(field.name, checkout.text(name))))
+        elif name.startswith("templates/"):
+            found[name] = sum(field.name in line for line in checkout.text(name).splitlines())
+    return {name: count for name, count in found.items() if count}
+
+
+def _lines_naming(field: str, source: str) -> Iterator[int]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        is_name = token.type == tokenize.NAME and token.string == field
+        is_text = token.type == tokenize.STRING and token.string.strip("\"'") == field
+        if is_name or is_text:
+            yield token.start[0]
+
+
+def calls_outside(checkout: Checkout, called: set[str], allowed: Iterable[str]) -> list[str]:
+    """Return where product code calls one of some functions, outside of actions and `allowed`."""
+    return [
+        f"{name}:{node.lineno}"
+        for name in checkout.modules(*PRODUCT)
+        if not _is_action(name) and not name.startswith(tuple(allowed))
+        for node in ast.walk(ast.parse(checkout.text(name)))
+        if isinstance(node, ast.Call) and _name_of(node.func) in called
+    ]
+
+
+def _is_action(name: str) -> bool:
+    parts = name.split("/")
+    return parts[0] == "domain" and ("actions.py" in parts or "actions" in parts)
+
+
+def _name_of(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def comparisons_of_types(checkout: Checkout) -> list[str]:
+    """Return where product code branches by an integration's type outside of the registry."""
+    return [
+        f"{name}:{node.lineno}"
+        for name in checkout.modules(*PRODUCT)
+        if not name.startswith(FORMATS)
+        for node in ast.walk(ast.parse(checkout.text(name)))
+        if isinstance(node, ast.Compare) and _names_type(node)
+    ]
+
+
+def _names_type(node: ast.Compare) -> bool:
+    parts = [part for side in (node.left, *node.comparators) for part in ast.walk(side)]
+    return any(
+        (isinstance(part, ast.Attribute) and _name_of(part.value) == "IntegrationType")
+        or (isinstance(part, ast.Name) and part.id in DECLARED_TYPES)
+        for part in parts
+    )
+
+
+def files_of_silences(checkout: Checkout) -> list[str]:
+    """Return the files of the product that are named after silences, directly or by a folder."""
+    folders = (*PRODUCT, "templates")
+    return [
+        name
+        for name in checkout.files
+        if name.partition("/")[0] in folders and "silence" in name and _has_content(checkout, name)
+    ]
+
+
+def _has_content(checkout: Checkout, name: str) -> bool:
+    return bool(checkout.text(name).strip())
+
+
+def crowded_folders(checkout: Checkout) -> dict[str, int]:
+    """Return the folders with more modules than a reader takes in at a glance."""
+    counted = Counter(
+        str(Path(name).parent)
+        for name in checkout.modules(*PRODUCT, "tests", "bench", "demo", "migrations")
+        if not name.endswith("/__init__.py")
+    )
+    return {folder: count for folder, count in counted.most_common() if count > MOST_MODULES}
+
+
+_IMPORTERS = """
+import grimp, json, sys
+packages = sys.argv[1:]
+graph = grimp.build_graph(*packages, cache_dir=None)
+json.dump({m: len(graph.find_modules_that_directly_import(m)) for m in graph.modules}, sys.stdout)
+"""
+
+
+def modules_with_one_importer(checkout: Checkout) -> list[str]:
+    """Return the modules of the product that one other module imports."""
+    done = subprocess.run(
+        (sys.executable, "-c", _IMPORTERS, *PRODUCT),
+        cwd=checkout.root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return sorted(name for name, count in json.loads(done.stdout).items() if count == 1)
+
+
+def ways(checkout: Checkout) -> dict[str, int]:
+    """Return how many functions of ours run for each of the four requests."""
+    done = subprocess.run(
+        (sys.executable, "-m", "tests.architecture.ways", str(checkout.root)),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def measured(checkout: Checkout) -> dict[str, object]:
+    """Return all measures that take no waiting, by their names."""
+    silences = files_of_silences(checkout)
+    found: dict[str, object] = {
+        "lines of product": checkout.lines(*PRODUCT),
+        **{f"  {folder}": checkout.lines(folder) for folder in PRODUCT},
+        "lines of tests": checkout.lines("tests"),
+    }
+    for field in FIELDS:
+        lines = lines_of_field(checkout, field)
+        found[f"lines that name `{field.name}`"] = f"{sum(lines.values())} in {len(lines)} files"
+    found |= {
+        "files named after silences / folders": (
+            f"{len(silences)} / {len({str(Path(name).parent) for name in silences})}"
+        ),
+        "record_event outside actions and hot paths": len(
+            calls_outside(checkout, {"record_event"}, HOT_PATHS)
+        ),
+        "comparisons of an integration's type": len(comparisons_of_types(checkout)),
+        "checks of state outside actions and marks": len(
+            calls_outside(checkout, STATE_CHECKS, MARKS)
+        ),
+        "checks of permission outside actions and marks": len(
+            calls_outside(checkout, PERMISSION_CHECKS, MARKS)
+        ),
+        f"folders with more than {MOST_MODULES} modules": (
+            ", ".join(f"{folder} {count}" for folder, count in crowded_folders(checkout).items())
+            or 0
+        ),
+        "modules / with one importer": (
+            f"{len(checkout.modules(*PRODUCT))} / {len(modules_with_one_importer(checkout))}"
+        ),
+    }
+    return found | {
+        f"functions that run for {name}": count for name, count in ways(checkout).items()
+    }
+
+
+def main() -> None:
+    """Print the measures of a checkout."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkout", nargs="?", type=Path, default=ROOT)
+    parser.add_argument("--idle", action="store_true", help="watch an idle host for a minute too")
+    given = parser.parse_args()
+    checkout = Checkout(given.checkout.resolve())
+    found = measured(checkout)
+    if given.idle:
+        found["processor time of an idle host"] = f"{idle_share(checkout.root):.2%}"
+    width = max(map(len, found))
+    for name, value in found.items():
+        sys.stdout.write(f"{name:<{width}}  {value}\n")
+
+
+if __name__ == "__main__":
+    main()

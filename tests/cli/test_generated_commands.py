@@ -1,0 +1,87 @@
+"""Commands that are made from actions of the domain do and say what the API does."""
+
+import json
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import select
+
+from models import AuditEvent
+from tests.support.service.commands import operate
+from web.extensions import db
+
+pytestmark = pytest.mark.one_database("sqlite")
+WINDOW = ("--name", "Upgrade", "--starts", "2030-01-01T00:00", "--for", "1h")
+WEB = ("--matcher", 'service="web"', "--for", "2h")
+
+
+@pytest.fixture
+def shop(app: Flask) -> str:
+    operate(app, "groups", "create", "acme")
+    operate(app, "projects", "create", "acme/shop")
+    return "acme/shop"
+
+
+def refused(app: Flask, *arguments: str) -> dict[str, Any]:
+    """Return what a command says that fails."""
+    done = app.test_cli_runner().invoke(args=arguments)
+    assert done.exit_code in {1, 2}, done.output
+    found: dict[str, Any] = json.loads(done.stderr)
+    return found
+
+
+def test_an_archived_project_refuses_changes_and_answers_questions(app: Flask, shop: str) -> None:
+    made = operate(app, "silences", "create", shop, *WEB)
+    operate(app, "projects", "archive", shop)
+    for arguments in (
+        ("silences", "create", shop, *WEB),
+        ("silences", "expire", shop, str(made["id"])),
+        ("flap-settings", "set", shop, "--off"),
+        ("maintenance-windows", "create", shop, *WINDOW),
+    ):
+        assert "is archived" in refused(app, *arguments)["error"], arguments
+    assert operate(app, "silences", "show", shop, str(made["id"])) == made
+
+
+def test_a_list_is_printed_whole(app: Flask, shop: str) -> None:
+    for number in range(103):
+        operate(app, "silences", "create", shop, "--matcher", f"n={number}", "--for", "1h")
+    listed = operate(app, "silences", "list", shop)
+    assert listed["total"] == len(listed["silences"]) == 103
+    assert len({each["id"] for each in listed["silences"]}) == 103
+    assert operate(app, "silences", "list", shop, "--state", "expired")["total"] == 0
+
+
+def test_options_are_the_fields_of_the_body(app: Flask, shop: str) -> None:
+    told = app.test_cli_runner().invoke(args=("silences", "create", "--help")).output
+    for word in ("--matcher", "--for", "--starts", "--ends-at", "--comment", "PROJECT"):
+        assert word in told, word
+    assert "`" not in told
+    helped = app.test_cli_runner().invoke(args=("maintenance-windows", "create", "-h")).output
+    assert "[default: UTC]" in helped
+    assert "--per-page" not in app.test_cli_runner().invoke(args=("silences", "list", "-h")).output
+    assert "Missing option" in refused(app, "silences", "create", shop)["error"]
+    assert (
+        "ends_at or duration"
+        in refused(app, "silences", "create", shop, *WEB, "--ends-at", "2030-01-01")["error"]
+    )
+    assert "is not one of" in refused(app, "silences", "list", shop, "--state", "odd")["error"]
+
+
+def test_a_flag_is_on_off_or_left_as_it_is(app: Flask, shop: str) -> None:
+    assert operate(app, "flap-settings", "set", shop, "--off")["enabled"] is False
+    assert operate(app, "flap-settings", "set", shop, "--openings", "9")["enabled"] is False
+    assert operate(app, "flap-settings", "set", shop, "--on")["enabled"] is True
+
+
+def test_each_change_leaves_one_event_without_free_text(app: Flask, shop: str) -> None:
+    made = operate(app, "silences", "create", shop, *WEB, "--comment", "the secret plan")
+    again = ("silences", "change", shop, str(made["id"]), "--comment", "the secret plan")
+    operate(app, *again)  # it changes nothing
+    with app.app_context():
+        found = db.session.scalars(select(AuditEvent).where(AuditEvent.kind.like("silence.%")))
+        events = [(each.kind, each.actor_name, each.details) for each in found]
+    assert [kind for kind, _, _ in events] == ["silence.created"]
+    assert (events[0][1], events[0][2]["by"]) == ("", "command")
+    assert "secret plan" not in str(events)

@@ -1,0 +1,159 @@
+"""An action checks who acts and what state the project is in, whatever face calls it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from domain.access.abilities import Ability
+from domain.access.actions import Action, action, question
+from domain.access.actor import OPERATOR, Actor, Means, Work
+from domain.access.features import AccessLevel, Feature
+from domain.access.permissions import PERMISSIONS
+from domain.access.roles import Role
+from domain.errors import ForbiddenError, NotFoundError
+from domain.projects.views import GroupView, ProjectView
+from domain.silences import actions as silences
+from domain.silences.types import NewSilence, Silence, SilenceQuery
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+MEMBER = Actor(means=Means.TOKEN, id=7, name="alice")
+
+
+@action("silences.delete", command="expire")
+def end(work: Work, project: ProjectView, silence_id: int) -> str:
+    """End something."""
+    del work
+    return f"{project.path} {silence_id}"
+
+
+@question("silences.show")
+def look(work: Work, project: ProjectView) -> str:
+    """Look at something."""
+    del work
+    return project.path
+
+
+@action("users.block")
+def block(work: Work) -> str:
+    """Do what only administrators do."""
+    return work.actor.name
+
+
+@action("users.create")
+def create(work: Work) -> None:
+    """Do what no application does."""
+    del work
+
+
+@action("resource_tokens.create")
+def make_token(work: Work, holder: ProjectView | GroupView) -> str:
+    """Do what needs another role in groups than in projects."""
+    del work
+    return holder.path
+
+
+def work_of(actor: Actor) -> Work:
+    unused: Any = None
+    return Work(actor=actor, session=unused, now=NOW, settings=unused, policy=unused)
+
+
+def project(role: Role | None = Role.DEVELOPER, **more: Any) -> ProjectView:
+    return ProjectView(
+        id=1,
+        name="shop",
+        path="acme/shop",
+        visibility="private",
+        created_at=NOW,
+        role=role,
+        group_id=1,
+        **more,
+    )
+
+
+def group(role: Role) -> GroupView:
+    return GroupView(id=1, name="acme", path="acme", role=role, created_at=NOW)
+
+
+def test_a_role_or_an_ability_is_needed() -> None:
+    assert end(work_of(MEMBER), project(), 3) == "acme/shop 3"
+    for lower in (Role.REPORTER, None):
+        with pytest.raises(ForbiddenError, match="You need the Developer role in acme/shop"):
+            end(work_of(MEMBER), project(lower), 3)
+    custom = project(Role.GUEST, abilities=frozenset({Ability.ADMIN_ALERTS}))
+    assert end(work_of(MEMBER), custom, 3) == "acme/shop 3"
+
+
+def test_the_operator_needs_no_role() -> None:
+    assert end(work_of(OPERATOR), project(None), 3) == "acme/shop 3"
+    assert block(work_of(OPERATOR)) == ""
+
+
+@pytest.mark.parametrize("actor", [MEMBER, OPERATOR])
+def test_an_archived_project_takes_no_changes_from_anybody(actor: Actor) -> None:
+    archived = project(Role.OWNER, is_archived=True)
+    with pytest.raises(ForbiddenError, match="is archived"):
+        end(work_of(actor), archived, 3)
+    assert look(work_of(actor), archived) == "acme/shop"
+
+
+def test_a_part_that_is_turned_off_has_no_actions() -> None:
+    levels = {**project().access_levels, Feature.MONITOR: AccessLevel.DISABLED}
+    off = project(Role.OWNER, access_levels=levels)
+    with pytest.raises(ForbiddenError, match="Monitoring is turned off"):
+        look(work_of(MEMBER), off)
+    assert look(work_of(OPERATOR), off) == "acme/shop"
+    for actor in (MEMBER, OPERATOR):
+        with pytest.raises(ForbiddenError, match="Monitoring is turned off"):
+            end(work_of(actor), off, 3)
+    private = {**levels, Feature.MONITOR: AccessLevel.PRIVATE}
+    stranger = project(None, access_levels=private, abilities=frozenset({Ability.READ_ALERTS}))
+    with pytest.raises(NotFoundError):
+        look(work_of(MEMBER), stranger)
+
+
+def test_a_token_needs_one_of_the_scopes() -> None:
+    token = replace(MEMBER, means=Means.TOKEN, scopes=frozenset({"read_alerts"}))
+    with pytest.raises(ForbiddenError, match="scope"):
+        end(work_of(token), project(), 3)
+    assert look(work_of(token), project()) == "acme/shop"
+    wider = replace(token, scopes=frozenset({"write_alerts"}))
+    assert end(work_of(wider), project(), 3) == "acme/shop 3"
+
+
+def test_what_is_for_administrators_or_people_is_refused_to_others() -> None:
+    with pytest.raises(ForbiddenError, match="administrators"):
+        block(work_of(MEMBER))
+    administrator = replace(MEMBER, is_admin=True)
+    assert block(work_of(administrator)) == "alice"
+    create(work_of(administrator))
+    with pytest.raises(ForbiddenError, match="application"):
+        create(work_of(replace(administrator, is_application=True)))
+
+
+def test_a_group_can_ask_for_another_role_than_a_project() -> None:
+    assert make_token(work_of(MEMBER), project(Role.MAINTAINER)) == "acme/shop"
+    with pytest.raises(ForbiddenError, match="Owner"):
+        make_token(work_of(MEMBER), group(Role.MAINTAINER))
+    assert make_token(work_of(MEMBER), group(Role.OWNER)) == "acme"
+
+
+def test_an_action_says_what_it_takes_and_returns() -> None:
+    made: Action[Any, Any] = silences.create_silence
+    assert (made.takes, made.model_name, made.returns) == (NewSilence, "new", Silence)
+    assert (made.target_name, dict(made.variables), made.command) == ("project", {}, "create")
+    assert (made.changes, made.is_operation, made.is_list) == (True, True, False)
+    listed: Action[Any, Any] = silences.list_silences
+    assert (listed.takes, listed.returns, listed.is_list) == (SilenceQuery, Silence, True)
+    changed: Action[Any, Any] = silences.change_silence
+    assert (dict(changed.variables), changed.command) == ({"silence_id": int}, "change")
+    assert silences.expire_silence.command == "expire"
+    assert made.summary == "Create a silence."
+    assert not silences.show_page.is_operation
+
+
+def test_an_action_without_a_row_in_the_table_cannot_be_declared() -> None:
+    assert "silences.polish" not in PERMISSIONS
+    with pytest.raises(KeyError):
+        action("silences.polish")(lambda _work: None)

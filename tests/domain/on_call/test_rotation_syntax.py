@@ -1,0 +1,84 @@
+"""Rotations as the command line has them."""
+
+from contextlib import suppress
+from datetime import date, time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import InvalidError
+from domain.on_call.handovers import Cadence, Unit
+from domain.on_call.restrictions import EVERY_DAY, Restriction
+from domain.on_call.rotation_syntax import parse_rotation, written_cadence, written_restriction
+
+WORKDAYS = (0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "cadence", "words"),
+    [
+        ("weekly a,b mon 09:00", Cadence(unit=Unit.WEEKS), "every week on Mon at 09:00"),
+        ("weekly a,b", Cadence(unit=Unit.WEEKS), "every week on Mon at 09:00"),
+        (
+            "Weekly a Mon,Thursday 17:30",
+            Cadence(unit=Unit.WEEKS, weekdays=(0, 3), at=time(17, 30)),
+            "every week on Mon, Thu at 17:30",
+        ),
+        ("daily a 08:00", Cadence(unit=Unit.DAYS, at=time(8)), "every day at 08:00"),
+        ("every 3d a", Cadence(unit=Unit.DAYS, every=3), "every 3 days at 09:00"),
+        (
+            "every 2w a sat-mon",
+            Cadence(unit=Unit.WEEKS, every=2, weekdays=(0, 5, 6)),
+            "every 2 weeks on Mon, Sat, Sun at 09:00",
+        ),
+        (
+            "every 12h a 08:00",
+            Cadence(unit=Unit.HOURS, every=12, at=time(8)),
+            "every 12 hours, counted from 08:00",
+        ),
+    ],
+)
+def test_a_rotation_is_read_and_said_in_words(text: str, cadence: Cadence, words: str) -> None:
+    assert parse_rotation(text).cadence == cadence
+    assert written_cadence(cadence) == words
+
+
+def test_first_day_layer_and_restrictions_follow() -> None:
+    found = parse_rotation(
+        "daily alice,bob 09:00 from 2026-11-30 layer 2 only mon-fri 09:00-17:00 only 22:00-24:00"
+    )
+    assert (found.usernames, found.starts_on, found.layer) == (
+        *(("alice", "bob"), date(2026, 11, 30)),
+        2,
+    )
+    assert found.restrictions == (
+        Restriction(start=time(9), end=time(17), weekdays=WORKDAYS),
+        Restriction(start=time(22), end=time(0), weekdays=EVERY_DAY),
+    )
+    assert [written_restriction(each) for each in found.restrictions] == [
+        "Mon, Tue, Wed, Thu, Fri 09:00 to 17:00",
+        "every day 22:00 to 00:00",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "weekly", "monthly a", "every a", "every 3y a", "daily , 09:00", "daily a mon"),
+        *("daily a 9:00", "daily a 24:30", "daily a from", "daily a from soon", "daily a layer x"),
+        *("daily a only", "daily a only mon", "daily a only 9-17", "weekly a someday", "daily a !"),
+    ],
+)
+def test_what_is_no_rotation_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InvalidError, match="weekly alice,bob mon 09:00"):
+        parse_rotation(text)
+
+
+WORDS = ("daily", "every", "2w", "a", "mon", "09:00", "only", "from", "layer", "-", ",")
+
+
+@given(st.text() | st.lists(st.sampled_from(WORDS)).map(" ".join))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    with suppress(InvalidError):
+        parse_rotation(text)

@@ -1,0 +1,61 @@
+"""What bodies of the domain take, and what a request gave of them."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from domain.errors import InvalidError, InvalidParametersError
+from domain.types.base import Body, Duration, partial
+from domain.types.reading import read_body
+
+
+class _New(Body):
+    """A new thing."""
+
+    name: str
+    length: Duration = timedelta(hours=1)
+    size: Annotated[int, Field(ge=1, le=5)] = 1
+
+
+@partial
+class _Change(_New):
+    """Changes to a thing."""
+
+
+def test_a_change_has_what_was_given_and_nothing_else() -> None:
+    assert read_body(_Change, {}).given == {}
+    assert read_body(_Change, {"size": 3, "length": "5m"}).given == {
+        "size": 3,
+        "length": timedelta(minutes=5),
+    }
+    assert issubclass(_Change, _New)
+    assert _Change.__name__ == "_Change"
+
+
+def test_a_change_keeps_the_bounds_of_what_it_changes() -> None:
+    with pytest.raises(InvalidParametersError) as refused:
+        read_body(_Change, {"size": 6})
+    assert [tuple(each) for each in refused.value.problems] == [("size", "must be at most 5")]
+
+
+def test_the_schema_of_a_change_names_no_default() -> None:
+    properties = _Change.model_json_schema()["properties"]
+    assert all("default" not in each for each in properties.values())
+    assert "required" not in _Change.model_json_schema()
+
+
+@pytest.mark.parametrize(
+    ("given", "length"), [("90m", timedelta(minutes=90)), (90, timedelta(seconds=90))]
+)
+def test_a_length_is_a_text_or_a_number_of_seconds(given: Any, length: timedelta) -> None:
+    read = read_body(_New, {"name": "a", "length": given})
+    assert read.length == length
+    assert read.model_dump(mode="json")["length"] in {"1h30m", "1m30s"}
+
+
+def test_a_length_that_cannot_be_read_is_an_error_of_its_field() -> None:
+    with pytest.raises(InvalidError) as refused:
+        read_body(_New, {"name": "a", "length": "soon"})
+    assert refused.value.field == "length"

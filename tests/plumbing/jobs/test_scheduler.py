@@ -1,0 +1,255 @@
+"""The scheduler of background work: what is due begins, and nothing holds up anything else."""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from threading import Event
+from time import sleep
+
+import pytest
+from sqlalchemy import exists, select
+from sqlalchemy.orm import Session
+
+from domain.due import NOW, moments
+from domain.programs.job_turns import last_turn, record_turn
+from models import JobTurn
+from web.database.engine import engine_of, open_autocommit_engine
+from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
+from web.jobs.worker import jobs_of
+from web.settings.reader import Settings
+
+START, MINUTE = datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=1)
+#: Long enough for a busy machine; nothing waits for all of it.
+PATIENCE = 30
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class Work(Job):
+    """Work on the turns of one name, of which each look does one."""
+
+    def __init__(
+        self, name: str, settings: Settings, do: Callable[[], None], **more: Clock
+    ) -> None:
+        super().__init__(settings, **more)
+        self.name = name
+        self._is_due = exists().where(JobTurn.name == name, JobTurn.taken_at <= NOW)
+        self.due = self._is_due
+        self._do = do
+
+    def run_due(self) -> int:
+        if not self.has(self._is_due):
+            return 0
+        self._do()
+        with Session(self.engine) as session, session.begin():
+            session.delete(session.get_one(JobTurn, self.name))
+        return 1
+
+
+def wait_for(event: Event) -> None:
+    event.wait(PATIENCE)
+
+
+def store(name: str, settings: Settings, *, at: datetime = START) -> None:
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+        record_turn(name, session=session, now=at)
+
+
+def turn(name: str, settings: Settings) -> datetime | None:
+    with engine_of(settings) as engine, Session(engine) as session:
+        return last_turn(name, session=session)
+
+
+def test_what_is_due_begins_though_another_job_is_slow(settings: Settings) -> None:
+    goes_on, is_done = Event(), Event()
+    slow = Work("slow", settings, lambda: wait_for(goes_on))
+    quick = Work("quick", settings, is_done.set)
+    with Scheduler([slow, quick], settings):
+        store("slow", settings)
+        store("quick", settings)
+        assert is_done.wait(PATIENCE)
+        assert not goes_on.is_set()
+        goes_on.set()
+
+
+def test_what_becomes_due_later_begins_then(settings: Settings) -> None:
+    clock, is_done = Clock(), Event()
+    store("later", settings, at=START + MINUTE)
+    looks = Counter[str]()
+
+    class Counted(Work):
+        def run_due(self) -> int:
+            looks[self.name] += 1
+            return super().run_due()
+
+    with Scheduler([Counted("later", settings, is_done.set, clock=clock)], settings, clock=clock):
+        assert not is_done.wait(1)
+        assert not looks
+        clock.now += MINUTE
+        assert is_done.wait(PATIENCE)
+
+
+def test_a_job_that_fails_holds_up_no_other_and_is_told(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_done = Event()
+
+    def fail() -> None:
+        raise ValueError
+
+    store("broken", settings)
+    with Scheduler([Work("broken", settings, fail), Work("well", settings, is_done.set)], settings):
+        store("well", settings)
+        assert is_done.wait(PATIENCE)
+    told = [each for each in caplog.records if each.message == "a job of the worker failed"]
+    assert [each.__dict__["job"] for each in told] == ["broken"]
+
+
+def test_an_outage_is_one_line_and_no_traceback(
+    settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.jobs.scheduler._AFTER_FAILURE_SECONDS", 0.01)
+    looks, is_back = Counter[str](), Event()
+    job = Work("any", settings, is_back.set)
+
+    def away(*_: object) -> None:
+        looks["away"] += 1
+        if looks["away"] == 3:
+            monkeypatch.undo()
+            store("any", settings)
+        raise_from_the_database(settings)
+
+    monkeypatch.setattr("web.database.driver_statements.RepeatedQuestion.ask", away)
+    with caplog.at_level(logging.INFO), Scheduler([job], settings):
+        assert is_back.wait(PATIENCE)
+    (told,) = [each for each in caplog.records if "unavailable" in each.message]
+    assert told.exc_info is None
+
+
+def raise_from_the_database(settings: Settings) -> None:
+    with open_autocommit_engine(settings).connect() as connection:
+        connection.exec_driver_sql("SELECT * FROM nothing")
+
+
+def test_an_idle_worker_logs_nothing_and_begins_nothing(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs = [each for each in jobs_of(settings) if each.due is not None]
+    with engine_of(settings) as engine, Session(engine) as session:
+        values = moments(datetime.now(UTC))
+        for job in jobs:
+            assert job.due is not None
+            assert not session.scalar(select(job.due), values), job.name
+    with caplog.at_level(logging.INFO), Scheduler(jobs, settings) as scheduler:
+        Event().wait(1)
+        assert scheduler.hanging(longest_seconds=0) == []
+    assert caplog.records == []
+
+
+def test_several_workers_do_a_periodic_job_once(settings: Settings) -> None:
+    done: Counter[str] = Counter()
+    clock = Clock()
+    jobs = [
+        PeriodicJob("once", MINUTE, lambda _: done.update(["once"]), settings, clock=clock)
+        for _ in range(3)
+    ] + [
+        JobOfEachWorker("each", MINUTE, lambda _: done.update(["each"]), settings, clock=clock)
+        for _ in range(3)
+    ]
+    with ThreadPoolExecutor(len(jobs)) as workers:
+        for _ in range(2):
+            list(workers.map(lambda job: job.run_due(), jobs))
+            clock.now += MINUTE
+    assert done == {"once": 2, "each": 6}
+
+
+def test_a_period_begins_once_whatever_happens_to_the_clock(settings: Settings) -> None:
+    clock = Clock()
+    job = PeriodicJob("job", MINUTE, lambda _: None, settings, clock=clock)
+    begun = []
+    for seconds in (0, 30, 60, 61, 3600, 120, 121):
+        clock.now = START + timedelta(seconds=seconds)
+        if job.is_new_period():
+            begun.append(seconds)
+    # Not with the worker itself, but after the clock was set back.
+    assert begun == [60, 3600, 120]
+
+
+def test_the_next_period_has_a_turn_of_its_own_whatever_others_clocks_say(
+    settings: Settings,
+) -> None:
+    done: list[datetime] = []
+    clock = Clock()
+    job = PeriodicJob("job", MINUTE, lambda _: done.append(clock.now), settings, clock=clock)
+    moments_of_looks = [START + MINUTE * each for each in (0, 0.5, 1, 60, 2)]
+    for moment in moments_of_looks:
+        clock.now = moment
+        job.run_due()
+    assert done == [moments_of_looks[each] for each in (0, 2, 3, 4)]
+
+
+def test_no_worker_begins_what_another_one_is_still_at(settings: Settings) -> None:
+    """As a lock that needs no memory: who is at work takes the next turn before it begins."""
+    clock, done, is_over = Clock(), Counter[str](), Event()
+    period = timedelta(seconds=0.2)  # by the clock of the test; the turns are held in real time
+
+    def work(name: str, _settings: Settings) -> None:
+        done[name] += 1
+        if name == "long":
+            wait_for(is_over)
+
+    long, other = (
+        PeriodicJob("job", period, partial(work, name), settings, clock=clock)
+        for name in ("long", "other")
+    )
+    long.begin()
+    for number in (1, 2, 3):
+        following = START + number * period
+        clock.now = following - period / 4
+        while turn("job", settings) != following:
+            sleep(0.02)
+        clock.now = following
+        other.run_due()
+    is_over.set()
+    for job in (long, other):
+        job.stop()
+    assert done == {"long": 1}
+
+
+def test_a_turn_of_a_worker_that_was_killed_is_taken_by_another_one(settings: Settings) -> None:
+    clock, done = Clock(), Counter[str]()
+    store("job", settings, at=START + MINUTE)  # taken ahead of the next period, and never again
+    job = PeriodicJob("job", MINUTE, lambda _: done.update(["job"]), settings, clock=clock)
+    for _ in range(3):
+        job.run_due()
+        clock.now += MINUTE
+    assert done == {"job": 1}
+
+
+@pytest.mark.one_database("sqlite")  # Postgres has no plan before it knows the tables
+def test_what_is_due_is_found_by_indexes(settings: Settings) -> None:
+    """A table without one of its own here holds a few rows, or only those that are due."""
+    due = [each.due for each in jobs_of(settings) if each.due is not None]
+    with engine_of(settings) as engine, engine.connect() as connection:
+        question = str(select(*due).compile(engine))
+        values = len(re.findall(r"\?", question)) * ("",)
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {question}", values).all()
+    read_wholly = {line.detail.split()[1] for line in plan if line.detail.startswith("SCAN ")}
+    assert read_wholly - {"CONSTANT"} == {
+        *("webhook_endpoints", "audit_streams", "webhook_incident_changes", "pages")
+    }
+    assert {line.detail for line in plan if "SCAN pages" in line.detail} == {
+        "SCAN pages USING INDEX ix_pages_news"
+    }

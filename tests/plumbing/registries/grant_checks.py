@@ -1,0 +1,109 @@
+"""What `test_grants.py` runs beside a made-up grant."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from prometheus_client import REGISTRY
+
+from domain.oauth.error_help import ERRORS
+from domain.oauth.grants.registry import registrable_grant_types
+from domain.oauth.registration.metadata import read_metadata
+from domain.oauth.setting_up.refusals import list_refusals
+from forms.instance_application import InstanceApplicationForm
+from tests.support.service.commands import operate
+from web.extensions import db
+from web.services import services
+from web.settings import policies
+
+pytestmark = [
+    pytest.mark.one_database("sqlite"),
+    pytest.mark.filterwarnings("ignore:Passing SelectField choices as tuples"),
+]
+
+
+@pytest.fixture
+def application(app: Flask) -> dict[str, Any]:
+    operate(app, "users", "create", "alice", "--email", "alice@people.example")
+    options = ("--owner", "alice", "--scopes", "read_user", "--allow-grant", "handshake")
+    return dict(operate(app, "applications", "create", "Board", *options))
+
+
+@pytest.fixture
+def visitor(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+def shake(visitor: FlaskClient, application: dict[str, Any], *handshakes: str) -> tuple[int, Any]:
+    form = {"grant_type": "handshake", "handshake": list(handshakes)}
+    auth = (application["application_id"], application["secret"])
+    answer = visitor.post("/oauth/token", data=form, auth=auth)
+    return answer.status_code, answer.json
+
+
+def test_the_token_endpoint_takes_it(visitor: FlaskClient, application: dict[str, Any]) -> None:
+    assert shake(visitor, application, "firm") == (200, {"access_token": "firm Board"})
+
+
+def test_its_parameter_is_given_once(visitor: FlaskClient, application: dict[str, Any]) -> None:
+    status, body = shake(visitor, application, "firm", "firm")
+    assert (status, body["error"]) == (400, "invalid_request")
+    assert "handshake" in body["error_description"]
+
+
+def test_owners_read_why_it_was_refused(
+    app: Flask, visitor: FlaskClient, application: dict[str, Any]
+) -> None:
+    status, body = shake(visitor, application, "limp")
+    assert (status, body["error_description"]) == (400, "The handshake is too weak.")
+    with app.app_context():
+        (refused,) = list_refusals(application["id"], session=db.session())
+    assert (refused.title, refused.advice) == ("Weak handshake", "Press harder.")
+
+
+def test_it_needs_to_be_allowed(
+    app: Flask, visitor: FlaskClient, application: dict[str, Any]
+) -> None:
+    operate(app, "applications", "change", str(application["id"]), "--forbid-grants")
+    status, body = shake(visitor, application, "firm")
+    assert (status, body["error"]) == (400, "unauthorized_client")
+
+
+def test_administrators_are_offered_it(app: Flask) -> None:
+    with app.test_request_context():
+        names = [each.title for each in InstanceApplicationForm().grant_choices]
+    assert "Handshakes" in names
+
+
+def test_discovery_names_it(visitor: FlaskClient) -> None:
+    document = visitor.get("/.well-known/oauth-authorization-server").json
+    assert document is not None
+    assert "handshake" in document["grant_types_supported"]
+
+
+def test_the_description_of_the_api_has_its_parameters(visitor: FlaskClient) -> None:
+    description = visitor.get("/api/openapi.json").json
+    assert description is not None
+    assert "handshake" in description["components"]["schemas"]["HandshakeExchange"]["properties"]
+
+
+def test_clients_register_for_it(app: Flask) -> None:
+    with app.app_context():
+        policy = services().live_settings.derived(policies.oauth_policy)
+    offered = registrable_grant_types(policy)
+    read = read_metadata({"grant_types": ["handshake"]}, offered=offered, require_https=False)
+    assert read.own_words["grant_types"] == ["refresh_token", "handshake"]
+
+
+def test_help_explains_it(visitor: FlaskClient) -> None:
+    (found,) = (each for each in ERRORS if each.code == "invalid_grant")
+    assert "handshake" in found.meaning
+    assert "A handshake has to be firm." in visitor.get("/help/errors").text
+
+
+def test_metrics_count_it(visitor: FlaskClient, application: dict[str, Any]) -> None:
+    labels = {"grant_type": "handshake", "outcome": "issued"}
+    before = REGISTRY.get_sample_value("gatebell_token_requests_total", labels) or 0
+    shake(visitor, application, "firm")
+    assert REGISTRY.get_sample_value("gatebell_token_requests_total", labels) == before + 1

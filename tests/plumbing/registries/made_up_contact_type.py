@@ -1,0 +1,57 @@
+"""Carrier pigeons, loaded before everything else as a plugin of pytest."""
+
+import sys
+from importlib.util import find_spec, module_from_spec
+from pathlib import Path
+
+from domain.notifications.contact_types.base import (
+    Address,
+    ContactType,
+    Delivery,
+    Means,
+    Problem,
+    UrlReader,
+)
+
+_REGISTRY = "domain.notifications.contact_types.registry"
+_LINE = "(EMAIL, APPRISE)"
+
+
+class Pigeon(ContactType):
+    name = "pigeon"
+    label, plural = "Carrier pigeon", "Carrier pigeons"
+    address_words = "the name of a loft"
+    example = "loft 7"
+    help = "A pigeon that carries a few words."
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str]] = []
+        self.problem: Problem | None = None
+
+    def check(self, text: str, *, read_url: UrlReader) -> Address:
+        del read_url
+        return Address(type=self, clear=text, shown=text.split(maxsplit=1)[0], lane="pigeon")
+
+    def send(self, delivery: Delivery, means: Means) -> Problem | None:
+        del means
+        self.sent.append((delivery.address, delivery.content.subject))
+        return self.problem
+
+
+PIGEON = Pigeon()
+
+
+def _add() -> None:
+    """Load the registry with one line changed."""
+    spec = find_spec(_REGISTRY)
+    assert spec is not None
+    assert spec.origin is not None
+    source = Path(spec.origin).read_text()
+    assert _LINE in source
+    module = module_from_spec(spec)
+    sys.modules[_REGISTRY] = module
+    vars(module)["PIGEON"] = PIGEON
+    exec(source.replace(_LINE, "(EMAIL, APPRISE, PIGEON)"), vars(module))  # noqa: S102 - this repository's own text
+
+
+_add()

@@ -1,0 +1,82 @@
+"""The format of a lighthouse, loaded before everything else as a plugin of pytest."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from importlib.util import find_spec, module_from_spec
+from pathlib import Path
+from typing import Any
+
+from domain.alerts.formats.base import Format, Guide, Reading, Tool
+from domain.alerts.formats.http_endpoint import HTTP
+from domain.alerts.reading.incoming import MissingAttributes, ParsedBody
+from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
+
+_REGISTRY = "domain.alerts.formats.registry"
+_LINE = "= (HTTP, PROMETHEUS)"
+
+
+class Lighthouse(Format):
+    """Ships that a lighthouse sees, some of them in danger."""
+
+    name = "lighthouse"
+    label = "Lighthouse"
+    help = "Lighthouse takes what a keeper sees."
+    tools = (Tool(name="Pharos", marks="ships keeper", hint="Tell the keeper."),)
+    guides = (Guide("curl", "The keeper's curl"),)
+    body = dict[str, list[str]]
+
+    def parse(
+        self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
+    ) -> ParsedBody:
+        """Read an alert for each ship."""
+        del mapping
+        ships = self.items_of(value)
+        if not ships:
+            raise MissingAttributes(["ships"])
+        alerts = [
+            HTTP.parse(
+                {"title": f"{ship} is in danger", "fingerprint": ship}, now=now, reading=reading
+            ).alerts[0]
+            for ship in ships
+        ]
+        return ParsedBody(
+            alerts=tuple(replace(each, item_index=index) for index, each in enumerate(alerts)),
+            refused=(),
+            truncated_alerts=0,
+            parse_warnings=(),
+        )
+
+    def items_of(self, value: object) -> Sequence[object]:
+        """Return the ships."""
+        ships = value.get("ships") if isinstance(value, dict) else None
+        return ships if isinstance(ships, list) else ()
+
+    def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
+        """Return what the keeper saw of one ship."""
+        return {"ships": [self.items_of(value)[item_index]]}
+
+    def labels(self, value: object, item_index: int) -> tuple[object, ...]:
+        """Return the name of the ship."""
+        return ({"ship": self.items_of(value)[item_index]},)
+
+    def example(self, started: str) -> Mapping[str, Any]:
+        """Return a ship."""
+        return {"ships": ["Argo"], "keeper": "Sostratus", "since": started}
+
+
+def _add() -> None:
+    """Load the registry with one line changed."""
+    spec = find_spec(_REGISTRY)
+    assert spec is not None
+    assert spec.origin is not None
+    source = Path(spec.origin).read_text()
+    assert _LINE in source
+    module = module_from_spec(spec)
+    sys.modules[_REGISTRY] = module
+    vars(module)["LIGHTHOUSE"] = Lighthouse()
+    exec(source.replace(_LINE, "= (HTTP, PROMETHEUS, LIGHTHOUSE)"), vars(module))  # noqa: S102 - this repository's own text
+
+
+_add()

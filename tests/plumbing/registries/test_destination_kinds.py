@@ -1,0 +1,204 @@
+"""A kind of destination that says where its rows are, and gets the rest."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import MetaData, delete, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from domain.errors import ConflictError, NotFoundError
+from domain.keyring import Keyring
+from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
+from domain.outgoing.destinations import (
+    DestinationDetails,
+    DestinationKind,
+    NewSecret,
+    Queue,
+    Refusal,
+)
+from domain.outgoing.signing import Message
+from domain.outgoing.states import DestinationState
+from domain.types.destinations import Destination as DestinationShown
+from models.base import Base, BigId
+from models.destination import Destination
+from tests.support.service.receiver import Receiver, running_receiver
+from web.database.engine import open_engine
+from web.jobs.destinations import DestinationWorker
+from web.settings.reader import Settings
+
+#: Not that of the product, whose tables are compared with its migrations.
+_TABLES = MetaData()
+
+
+class Castle(Destination):
+    metadata = _TABLES
+    __tablename__ = "castles"
+
+    king_id: Mapped[int]
+
+
+class Raven(Base):
+    metadata = _TABLES
+    __tablename__ = "ravens"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    castle_id: Mapped[int]
+    words: Mapped[str]
+    hatched_at: Mapped[datetime]
+
+
+class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
+    noun, message_noun = "castle", "raven"
+    most = 2
+    too_many, not_found = "The realm is full.", "No such castle."
+    row = Castle
+    owner_column = "king_id"
+    queue = Queue(
+        entry=Raven,
+        destination=Raven.castle_id,
+        queued_at=Raven.hatched_at,
+        is_waiting=Raven.words != "",
+    )
+
+    def view(self, row: Castle, *more: Any, **shared: Any) -> DestinationShown:
+        del row, more
+        return DestinationShown(**shared)
+
+    def first(self, row: Castle, *, session: Session, now: datetime) -> tuple[int, Message] | None:
+        del now
+        mine = select(Raven).where(Raven.castle_id == row.id).order_by(Raven.id).limit(1)
+        found = session.scalar(mine)
+        if found is None:
+            return None
+        return found.id, Message(id=f"raven_{found.id}", body=found.words.encode())
+
+    def taken(
+        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+    ) -> None:
+        del claim, attempt, now
+        session.execute(delete(Raven).where(Raven.id == delivery.entry_id))
+
+    def refused(
+        self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
+    ) -> Failure:
+        del claim, session, now
+        return refusal.failure
+
+
+CASTLES = Castles()
+
+
+class RavenPost(DestinationWorker):
+    name = "ravens"
+    kind = CASTLES
+    log = logging.getLogger("gatebell.ravens")
+
+
+class Realm:
+    """Castles in a database of a test's own, and a worker that looks when it is told to."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = replace(settings, outgoing_private_addresses="127.0.0.0/8")
+        self.now = datetime.now(UTC)
+        self.engine = open_engine(settings)
+        self.keyring = Keyring(settings.secret_key)
+        _TABLES.create_all(self.engine)
+        self.worker = RavenPost(self.settings, clock=lambda: self.now, share=lambda: 1.0)
+
+    def close(self) -> None:
+        self.worker.stop()
+        self.engine.dispose()
+
+    def build(self, url: str, king: int = 1) -> NewSecret[DestinationShown]:
+        details = DestinationDetails(url=url)
+        with Session(self.engine) as session, session.begin():
+            return CASTLES.create(
+                details, owner=king, session=session, keyring=self.keyring, now=self.now
+            )
+
+    def hatch(self, castle: DestinationShown, words: str = '"Winter"') -> None:
+        with Session(self.engine) as session, session.begin():
+            session.add(Raven(castle_id=castle.id, words=words, hatched_at=self.now))
+
+    def state(self, castle: DestinationShown) -> DestinationShown:
+        with Session(self.engine) as session:
+            return CASTLES.get(castle.id, owner=1, session=session, now=self.now)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as running:
+        yield running
+
+
+@pytest.fixture
+def realm(settings: Settings) -> Iterator[Realm]:
+    made = Realm(settings)
+    yield made
+    made.close()
+
+
+def test_messages_of_a_new_kind_are_signed_retried_and_sent_in_order(
+    realm: Realm, receiver: Receiver
+) -> None:
+    made = realm.build(receiver.url)
+    castle = made.destination
+    realm.hatch(castle, '"First"')
+    realm.hatch(castle, '"Second"')
+    receiver.answer = lambda _request: (503, {})
+    realm.worker.run_due()
+    state = realm.state(castle)
+    assert (state.state, state.failures, state.backlog) == (DestinationState.RETRYING, 1, 2)
+    assert state.next_try_at == realm.now + timedelta(seconds=6)
+    realm.now += timedelta(seconds=7)
+    receiver.answer = lambda _request: (204, {})
+    realm.worker.run_due()
+    assert [each.body for each in receiver.received] == [b'"First"', b'"Second"']
+    assert realm.state(castle).state is DestinationState.ACTIVE
+    with pytest.raises(WebhookVerificationError):
+        receiver.received[0].verified_by("whsec_b3RoZXI=")
+
+
+def test_owners_are_kept_apart_and_limited(realm: Realm, receiver: Receiver) -> None:
+    mine = [realm.build(receiver.url).destination for _ in range(2)]
+    with pytest.raises(ConflictError, match="The realm is full"):
+        realm.build(receiver.url)
+    realm.build(receiver.url, king=2)
+    with Session(realm.engine) as session:
+        assert CASTLES.list_all(owner=1, session=session, now=realm.now) == mine
+        with pytest.raises(NotFoundError, match="No such castle"):
+            CASTLES.get(mine[0].id, owner=2, session=session, now=realm.now)
+
+
+def test_a_new_kind_is_paused_rotated_changed_and_removed(realm: Realm, receiver: Receiver) -> None:
+    castle = realm.build("http://127.0.0.1:1/").destination
+    realm.hatch(castle)
+    with Session(realm.engine) as session, session.begin():
+        CASTLES.pause(castle.id, owner=1, session=session, now=realm.now)
+    assert realm.worker.run_due() == 0
+    with Session(realm.engine) as session, session.begin():
+        until = realm.now + timedelta(days=1)
+        CASTLES.rotate_secret(
+            castle.id,
+            owner=1,
+            previous_until=until,
+            session=session,
+            keyring=realm.keyring,
+            now=realm.now,
+        )
+        details = DestinationDetails(url=receiver.url)
+        CASTLES.change(castle.id, details, owner=1, session=session)
+        CASTLES.resume(castle.id, owner=1, session=session)
+    assert realm.worker.run_due() == 1
+    (received,) = receiver.received
+    assert len(received.headers["webhook-signature"].split()) == 2
+    realm.hatch(castle)
+    with Session(realm.engine) as session, session.begin():
+        CASTLES.remove(castle.id, owner=1, session=session)
+        orphans = CASTLES.orphans()
+        assert CASTLES.remove_entries(orphans, session=session, between=session.flush) == 1

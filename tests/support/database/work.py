@@ -1,0 +1,53 @@
+"""Units of work beside a running service, for tests that carry out actions by themselves."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy.orm import Session
+
+from domain.access.actor import OPERATOR, Actor, Means, Work
+from domain.alerts.formats.base import Reading
+from domain.projects.access import get_project
+from domain.projects.views import ProjectView, Viewer
+from models import Project
+from tests.support.accounts.people import now as present
+
+Policy = TypeVar("Policy")
+
+_POLICIES: dict[type, Any] = {Reading: Reading(nesting_limit=100, automatic_fingerprint=True)}
+
+
+@dataclass(frozen=True)
+class UsualSettings:
+    """The settings that actions read, as they are by default."""
+
+    base_url: str = "http://gatebell.example"
+    longest_silence_days: int = 365
+
+
+def _policy(kind: type[Policy]) -> Policy:
+    found: Policy = _POLICIES[kind]
+    return found
+
+
+def work_in(session: Session, *, actor: Actor = OPERATOR, now: datetime | None = None) -> Work:
+    """Return the unit of work of somebody, by default of the operator."""
+    return Work(
+        actor=actor,
+        session=session,
+        now=now or present(),
+        settings=UsualSettings(),
+        policy=_policy,
+    )
+
+
+def user_actor(user_id: int, name: str) -> Actor:
+    """Return somebody who is signed in on a page."""
+    return Actor(means=Means.PAGE, id=user_id, name=name)
+
+
+def project_in(session: Session, project_id: int) -> ProjectView:
+    """Return a project as the operator sees it."""
+    path = session.get_one(Project, project_id).path
+    return get_project(path, Viewer(user_id=None, is_admin=True), session=session)

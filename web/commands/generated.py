@@ -1,0 +1,246 @@
+"""Commands that are made from actions of the domain: `gatebell silences create PROJECT --for 2h`.
+
+They take what the action takes: the path of its project or group and the variables of its URL as
+arguments, the fields of its body or query as options. They are carried out in this process as the
+operator, and print what the API would answer.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import Annotated, Any, cast
+
+import click
+from flask.cli import AppGroup
+from pydantic import BaseModel, TypeAdapter
+from pydantic.fields import FieldInfo
+
+from domain.access.actions import Action
+from domain.access.actor import Work
+from domain.access.permissions import Target
+from domain.accounts.users import get_user
+from domain.errors import NotFoundError
+from domain.projects.access import follow_to_group, follow_to_project
+from domain.projects.views import GroupView, ProjectView, Viewer
+from domain.types.base import Found, KeysetQuery, OffsetQuery, Option, PagedQuery, Query
+from domain.types.reading import read_body
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.http.work import work
+
+#: The command line has all permissions.
+_OPERATOR = Viewer(user_id=None, is_admin=True)
+_MOST_LISTED = 1_000
+_PER_PAGE = 100
+_AS_NAMED = Option("")
+#: At the end of the name of a flag that sends null.
+_NULL = "__null"
+#: Lists are printed whole.
+_OF_PAGES = PagedQuery.model_fields.keys() - {"order_by", "sort"} | KeysetQuery.model_fields.keys()
+
+
+def commands_of(name: str, module: str, room: str, help_text: str) -> click.Group:
+    """Return the command with this name, with a command below it for each action of a module.
+
+    They are those whose names in the table of permissions begin with the room, as `silences.`.
+    """
+    group = AppGroup(name, help=help_text)
+    for each in vars(import_module(module)).values():
+        if isinstance(each, Action) and each.room == room.replace("-", "_") and each.is_operation:
+            group.add_command(command_of(each))
+            if each.alias:
+                group.add_command(command_of(each), each.alias)
+    return group
+
+
+def command_of(act: Action[Any, Any], *, is_for_user: bool = False) -> click.Command:
+    """Return the command of an action; what is done for a user takes a login first."""
+
+    @one_transaction
+    def run(**given: Any) -> Mapping[str, Any]:
+        unit = _for_user(given.pop("login")) if is_for_user else work()
+        return _carry_out(act, unit, given)
+
+    login = [click.Argument(["login"])] if is_for_user else []
+    params = [*login, *_params(act)]
+    return click.Command(act.command, callback=run, params=params, help=_help_of(act))
+
+
+def _help_of(act: Action[Any, Any]) -> str:
+    if act.is_list:
+        return f"{act.summary} At most {_MOST_LISTED:,} are printed."
+    if act.command in {"change", "set"}:
+        return f"{act.summary} Omitted options keep their values."
+    return act.summary
+
+
+def _for_user(login: str) -> Work:
+    """Return a unit of work in which the operator does something for a user."""
+    unit = work()
+    user = get_user(login, session=unit.session)
+    return replace(unit, actor=replace(unit.actor, id=user.id))
+
+
+def _params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
+    if act.target_name is not None:
+        yield click.Argument(["target"], metavar=act.target_name.upper())
+    for name, kind in act.variables.items():
+        is_number = kind is int
+        metavar = _argument_name(name) if is_number else f"NAME-OR-{_argument_name(name)}"
+        yield click.Argument([name], type=kind if is_number else str, metavar=metavar)
+    if act.takes is not None:
+        for name, field in act.takes.model_fields.items():
+            if not (act.is_list and name in _OF_PAGES):
+                yield from _options(name, field)
+
+
+def _argument_name(name: str) -> str:
+    # `silence_id` is the ID of `gatebell silences`.
+    return "ID" if name.endswith("_id") else name.upper()
+
+
+def _options(name: str, field: FieldInfo) -> Iterator[click.Option]:
+    """Yield the option of a field, and the flag that sends null instead if it has one."""
+    said = next((each for each in field.metadata if isinstance(each, Option)), _AS_NAMED)
+    yield _option(name, field, said)
+    if said.null:
+        help_text = f"Instead of {said.words}."
+        yield click.Option([name + _NULL, said.null], is_flag=True, default=None, help=help_text)
+
+
+def _option(name: str, field: FieldInfo, said: Option) -> click.Option:
+    schema = _schema(field)
+    is_flag = schema.get("type") == "boolean"
+    word = said.words or (_flag(name) if is_flag else f"--{_dashed(name)}")
+    is_many = _takes_many(schema)
+    return click.Option(
+        [name, word],
+        required=field.is_required() and not said.null,
+        default=None,
+        multiple=is_many,
+        type=None if is_flag else _type_of(schema["items"] if is_many else schema),
+        help=_help(field, is_many=is_many),
+    )
+
+
+def _help(field: FieldInfo, *, is_many: bool) -> str | None:
+    usual = field.default if isinstance(field.default, str | int) else None
+    parts = (
+        (field.description or "").replace("`", ""),
+        "Can be repeated." if is_many else "",
+        f"[default: {usual}]" if usual and usual is not True else "",
+    )
+    return " ".join(filter(None, parts)) or None
+
+
+def _flag(name: str) -> str:
+    return f"--{_dashed(name)}/--no-{_dashed(name)}"
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _schema(field: FieldInfo) -> dict[str, Any]:
+    """Return the JSON schema of a field without null: of several choices the widest."""
+    hint: Any = field.annotation
+    if field.metadata:
+        hint = Annotated[hint, *field.metadata]
+    schema = TypeAdapter(hint).json_schema()
+    known = schema.get("$defs", {})
+    choices = [_resolved(each, known) for each in schema.get("anyOf", [schema])]
+    choices = [each for each in choices if each.get("type") != "null"]
+    # What takes a number or a text, as a length of time does, takes a text here.
+    wide = [each for each in choices if each.get("type") == "array"]
+    texts = [each for each in choices if each.get("type") == "string"]
+    return (wide or texts or choices)[0]
+
+
+def _resolved(schema: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = known.get(schema.get("$ref", "").rpartition("/")[2], schema)
+    return found
+
+
+def _takes_many(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "array"
+
+
+def _type_of(schema: Mapping[str, Any]) -> click.ParamType[Any]:
+    """Return what click checks and completes; the action's own types check everything else."""
+    if "enum" in schema:
+        return click.Choice(schema["enum"])
+    if schema.get("type") == "integer":
+        return click.IntRange(schema.get("minimum"), schema.get("maximum"))
+    return click.STRING
+
+
+def _carry_out(act: Action[Any, Any], unit: Work, given: dict[str, Any]) -> Mapping[str, Any]:
+    arguments: list[Any] = []
+    if act.target_name is not None:
+        arguments.append(_target(act, given.pop("target")))
+    arguments += [given.pop(name) for name in act.variables]
+    sent = _sent(given)
+    if act.is_list:
+        return _whole_list(act, unit, arguments, sent)
+    if act.takes is not None:
+        arguments.append(read_body(act.takes, sent))
+    done = {"deleted": True} if act.command == "delete" else {}
+    return {**_answer(act(unit, *arguments)), **done}
+
+
+def _sent(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that options and flags give; raise UsageError for both of one field."""
+    sent = {name: value for name, value in given.items() if value not in (None, ())}
+    for flag in [name for name in sent if name.endswith(_NULL)]:
+        del sent[flag]
+        if flag.removesuffix(_NULL) in sent:
+            message = "Give either a value or the flag that stands for none, not both."
+            raise click.UsageError(message)
+        sent[flag.removesuffix(_NULL)] = None
+    return sent
+
+
+def _target(act: Action[Any, Any], path: str) -> ProjectView | GroupView:
+    session, target = db.session(), act.permission.target
+    if target is not Target.GROUP:
+        try:
+            return follow_to_project(path, _OPERATOR, session=session)
+        except NotFoundError:
+            if target is Target.PROJECT:
+                raise
+    return follow_to_group(path, _OPERATOR, session=session)
+
+
+def _whole_list(
+    act: Action[Any, Any], unit: Work, arguments: list[Any], sent: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return a list from its first part to its last; at most 1,000 items, with their total."""
+    items: list[Any] = []
+    query = cast("type[Query]", act.takes)
+    total, part = None, _first_part(query)
+    while part is not None:
+        found: Found[Any] = act(unit, *arguments, read_body(query, {**sent, **part}))
+        items += [each.model_dump(mode="json") for each in found.items]
+        total = found.total
+        part = _next_part(part, found, len(items))
+    name = act.room if act.verb == "index" else act.verb
+    return {name: items, "total": len(items) if total is None else total}
+
+
+def _first_part(query: type[Query]) -> dict[str, Any] | None:
+    is_numbered = issubclass(query, OffsetQuery)
+    return {"per_page": _PER_PAGE, **({"page": 1} if is_numbered else {})}
+
+
+def _next_part(part: dict[str, Any], found: Found[Any], read: int) -> dict[str, Any] | None:
+    if read >= _MOST_LISTED:
+        return None
+    if found.next_cursor:
+        return {**part, "cursor": found.next_cursor}
+    if "page" in part and found.total is not None and read < found.total and found.items:
+        return {**part, "page": part["page"] + 1}
+    return None
+
+
+def _answer(returned: BaseModel | None) -> Mapping[str, Any]:
+    return {} if returned is None else returned.model_dump(mode="json")

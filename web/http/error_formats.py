@@ -1,0 +1,139 @@
+"""Errors in the formats of pages, sentences, OAuth, Docker's registry and PagerDuty."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response, g, json, make_response, render_template, request
+from werkzeug.http import HTTP_STATUS_CODES
+
+from web.http.public_urls import with_base_path
+from web.http.routes import existing_methods
+from web.services import settings
+
+_REGISTRY_CODES = {
+    400: "UNSUPPORTED",
+    401: "UNAUTHORIZED",
+    403: "DENIED",
+    404: "UNSUPPORTED",
+    405: "UNSUPPORTED",
+    422: "UNSUPPORTED",
+    429: "TOOMANYREQUESTS",
+    503: "UNAVAILABLE",
+}
+
+
+def as_sentence(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
+    """Render an error as a sentence."""
+    words = sentence or HTTP_STATUS_CODES.get(status, "Error")
+    return Response(f"{words}\n", status, headers=dict(headers), mimetype="text/plain")
+
+
+def for_registry(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
+    """Render an error as clients of Docker's registry show it (HTTP API V2, Errors)."""
+    text = sentence or HTTP_STATUS_CODES.get(status, "Error")
+    body = {"errors": [{"code": _REGISTRY_CODES.get(status, "UNKNOWN"), "message": text}]}
+    return written_json(body, status, {**headers, "Cache-Control": "no-store"})
+
+
+def for_event(
+    status: int, sentence: str | None, headers: Mapping[str, str], extra: Mapping[str, Any]
+) -> Response:
+    """Render an error as PagerDuty's Events API v2 does; its clients know 400, 429 and 5xx."""
+    said = sentence or HTTP_STATUS_CODES.get(status, "Error")
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return written_json({"status": "throttle exceeded", "message": said}, status, headers)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return written_json({"status": "error", "message": said}, status, headers)
+    problems = extra.get("errors") or [said]
+    body = {"status": "invalid event", "message": "Event object is invalid", "errors": problems}
+    return written_json(body, status if status in _EVENT_STATUSES else 400, headers)
+
+
+#: Others of the caller's mistakes are 400 there.
+_EVENT_STATUSES = frozenset({405, 408, 413})
+
+
+def written_json(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
+    """Return an error as JSON."""
+    response = Response(json.dumps(body), status=status, mimetype="application/json")
+    response.headers.update(headers)
+    return response
+
+
+_SENTENCES = {
+    400: ("Bad request", "Go back, reload the page and try again."),
+    403: ("Access denied", "Ask an owner for a higher role."),
+    404: ("Page not found", "Page not found, or you do not have access."),
+    405: ("Method not allowed", "Open the page from a link instead."),
+    408: ("Request timeout", "Check your connection, then try again."),
+    413: ("Request too large", "Send a smaller request."),
+    429: ("Too many requests", "Wait a few minutes, then try again."),
+    500: (
+        "Internal server error",
+        "Nothing was changed. Try again; if the error persists, contact an administrator.",
+    ),
+    503: ("Service unavailable", "Try again in a moment; nothing was changed."),
+}
+#: Title and advice for a list with parameters that it does not have.
+UNKNOWN_QUERY = ("Invalid list parameters", "Correct the URL, or start again.")
+#: Title and advice for a form that was sent too late, or not from its page.
+EXPIRED_FORM = (
+    "This form has expired",
+    "Nothing was changed. Go back, reload the page and try again.",
+)
+
+
+def as_page(
+    status: int,
+    sentence: str | None,
+    headers: Mapping[str, str],
+    *,
+    words: tuple[str, str] | None = None,
+) -> Response:
+    """Render an error as a page; `words` are a title and an advice instead of the status's own."""
+    usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
+    title, advice = words or _SENTENCES.get(status, _SENTENCES[usual])
+    if sentence and status == HTTPStatus.NOT_FOUND:
+        advice = ""  # what is missing says it already
+    html = render_template(
+        "errors/page.html",
+        status=status,
+        title=title,
+        message=sentence,
+        advice=advice,
+        plain_list=with_base_path(request.path) if words is UNKNOWN_QUERY else None,
+        request_id=g.get("request_id", ""),
+    )
+    response = make_response(html, status)
+    response.headers.update(headers)
+    return response
+
+
+#: The page that explains the codes.
+HELP_PATH = "/help/errors"
+
+
+def explained(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an error with the link to its explanation and the id of this request in our log.
+
+    `error_uri` is defined in RFC 6749 section 5.2.
+    """
+    address = f"{settings().base_url}{HELP_PATH}#{body['error']}"
+    return {**body, "error_uri": address, "request_id": g.get("request_id", "")}
+
+
+def advice(status: int) -> str | None:
+    """Return advice for a request that should have been a POST, or to a URL without a slash."""
+    bare = request.path.rstrip("/")
+    if status not in {404, 405} or not existing_methods(["POST"], path=bare):
+        return None
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        return f"Send a POST to {_address(bare)} with the parameters in the body."
+    if bare != request.path:
+        return f"There is nothing at this URL. Remove the slash at the end: {_address(bare)}"
+    return None
+
+
+def _address(path: str) -> str:
+    return f"{settings().base_url}{path}"

@@ -1,0 +1,167 @@
+"""Periodic jobs of the worker on what is stored: pruning, removing, daily counts, and audit seals.
+
+Pruning runs every ten minutes, and at once with `gatebell prune`; the others run every minute.
+Pruning and counting also repair case-folded names.
+"""
+
+import logging
+from datetime import timedelta
+from functools import partial
+from time import sleep
+
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.batch_rows import prune_batches
+from domain.alerts.handling.removal import remove_resolved
+from domain.alerts.handling.silent_alerts import resolve_silent
+from domain.alerts.listing.charts import add_up
+from domain.audit.seals import audit_key, prune_events, seal_events
+from domain.audit.verification import head_of
+from domain.audit_streams.streams import drop_old_entries, remove_orphans
+from domain.clock import Clock, system_clock
+from domain.keyring import Keyring
+from domain.oauth.personal_tokens.lifetimes import end_endless_tokens
+from domain.repositories.storage import remove_repository
+from domain.upkeep.deletion import remove_deleted
+from domain.upkeep.ended_memberships import remove_ended
+from domain.upkeep.folded_names import fold_accounts, fold_environments
+from domain.upkeep.pruning import Retention, prune
+from domain.webhooks.upkeep import give_up_old, prune_log
+from web.database.engine import engine_of
+from web.jobs.current_settings import current_settings
+from web.settings.policies import token_lifetimes
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.prune")
+_audit_log = logging.getLogger("gatebell.audit")
+_deletion_log = logging.getLogger("gatebell.deletion")
+_webhook_log = logging.getLogger("gatebell.webhooks")
+_REST_SECONDS = 0.01
+
+
+def run_prune(settings: Settings) -> None:
+    """Prune the database, and log what was removed."""
+    removed = prune_database(settings)
+    if any(removed.values()):
+        _log.info("pruned", extra=removed)
+
+
+def prune_database(settings: Settings) -> dict[str, int]:
+    """Remove expired rows and return how many of each kind were removed.
+
+    Tokens that never end get an expiry where the running release asks for one.
+    """
+    with engine_of(settings) as engine, Session(engine) as session:
+        current = current_settings(settings, session=session)
+        session.commit()
+        retention = Retention(
+            keep_deliveries=current.delivery_keep_count,
+            keep_for=timedelta(days=current.delivery_keep_days),
+            keep_calls_for=timedelta(days=current.call_keep_days),
+            keep_pings=current.heartbeat_log_keep_count,
+        )
+        fold_accounts(session=session, between=session.commit)
+        now, between = system_clock(), session.commit
+        removed = prune(retention, session=session, now=now, between=between)
+        removed["members"] = remove_ended(session=session, now=now, between=between)
+        removed["tokens_given_expiry"] = end_endless_tokens(
+            token_lifetimes(current), session=session, now=now, between=between
+        )
+        removed["alert_batches"] = prune_batches(session=session, now=now, between=between)
+        removed |= _prune_audit_log(current, session) | _prune_alerts(current, session)
+        removed["webhook_deliveries"] = _prune_webhooks(current, session)
+        session.commit()
+        return removed
+
+
+def _prune_alerts(current: Settings, session: Session) -> dict[str, int]:
+    """Remove resolved alerts by age, if that is set; return how many."""
+    if not current.alert_keep_days:
+        return {}
+    before = system_clock() - timedelta(days=current.alert_keep_days)
+    return {"alerts": remove_resolved(before=before, session=session, between=session.commit)}
+
+
+def _prune_audit_log(current: Settings, session: Session) -> dict[str, int]:
+    """Remove events and what waits for their destinations, by age; return how many of each."""
+    now, between = system_clock(), session.commit
+    waiting_since = now - timedelta(days=current.audit_stream_keep_days)
+    dropped = drop_old_entries(session=session, before=waiting_since, now=now, between=between)
+    if dropped:
+        _audit_log.error("audit events given up for a destination", extra={"count": dropped})
+    orphans = remove_orphans(session=session, between=between)
+    key = audit_key(session=session, keyring=_keyring(current), now=now)
+    _seal(session, key)
+    kept_since = now - timedelta(days=current.audit_event_keep_days)
+    removed = prune_events(session=session, key=key, before=kept_since, between=between)
+    return {"audit_stream_entries": dropped + orphans, "audit_events": removed}
+
+
+def _prune_webhooks(current: Settings, session: Session) -> int:
+    """Give up what waited too long, and remove what the log need not keep; return how many."""
+    now, between = system_clock(), session.commit
+    given_up = give_up_old(session=session, now=now, between=between)
+    if given_up:
+        _webhook_log.error("webhook deliveries given up", extra={"count": given_up})
+    before = now - timedelta(days=current.webhook_delivery_keep_days)
+    return prune_log(before=before, session=session, between=between)
+
+
+def run_deletions(settings: Settings) -> None:
+    """Remove what belongs to deleted groups and projects, and log how many there were."""
+    removed = remove_from_database(settings)
+    if any(removed.values()):
+        _deletion_log.info("removed what was deleted", extra=removed)
+
+
+def remove_from_database(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
+    """Remove what was deleted, and return how many projects and groups are gone."""
+    with engine_of(settings) as engine, Session(engine) as session:
+        removed = remove_deleted(
+            remove_files=partial(remove_repository, settings.repositories_path),
+            session=session,
+            between=partial(_commit_and_rest, session),
+            now=clock(),
+        )
+        session.commit()
+        return removed
+
+
+def _commit_and_rest(session: Session) -> None:
+    """Commit a slice, and let those write who wait: SQLite has no queue of writers."""
+    session.commit()
+    sleep(_REST_SECONDS)
+
+
+def resolve_silent_alerts(settings: Settings) -> int:
+    """Resolve the alerts that no report repeats, and return how many."""
+    with engine_of(settings) as engine, Session(engine) as session:
+        resolved = resolve_silent(session=session, now=system_clock(), between=session.commit)
+        session.commit()
+        return resolved
+
+
+def add_up_days(settings: Settings) -> None:
+    """Add new alerts to the daily counts, and fold the names of new environments."""
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+        add_up(session=session)
+        fold_environments(session=session)
+
+
+def seal_audit_events(settings: Settings) -> None:
+    """Seal new audit events, and log the last seal."""
+    with engine_of(settings) as engine, Session(engine) as session:
+        key = audit_key(session=session, keyring=_keyring(settings), now=system_clock())
+        _seal(session, key)
+        session.commit()
+
+
+def _seal(session: Session, key: bytes) -> None:
+    made = seal_events(session=session, key=key, now=system_clock(), between=session.commit)
+    if made:
+        said = {"head": str(head_of(made[-1])), "events": sum(each.event_count for each in made)}
+        _audit_log.info("audit events sealed", extra=said)
+
+
+def _keyring(settings: Settings) -> Keyring:
+    return Keyring(settings.secret_key, *settings.secret_key_fallbacks)

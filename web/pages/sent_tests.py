@@ -1,0 +1,14 @@
+"""What pages say of test messages."""
+
+from flask import flash
+
+from domain.types.destinations import SentTest
+
+
+def say_sent(result: SentTest, what: str) -> None:
+    """Say on the next page what came of a test message or test event."""
+    if result.delivered:
+        took = f"{result.status} after {result.duration_ms} ms"
+        flash(f"{what.capitalize()} delivered: {took}.")
+    else:
+        flash(f"The {what} was not delivered: {result.error}.", "error")

@@ -1,0 +1,33 @@
+"""Memory and open files of the processes of the web server."""
+
+import ctypes
+from contextlib import suppress
+from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit, setrlimit
+
+#: malloc.h of glibc.
+_M_MMAP_THRESHOLD = -3
+_LARGE = 128 * 1024
+
+
+def return_large_blocks() -> None:
+    """Return freed blocks of 128 KiB and more to the system at once.
+
+    glibc raises its mmap threshold to the largest block that was ever freed, in each thread: after
+    a few webhooks of megabytes a process would stay three times as large. Other C libraries have no
+    such threshold and no such function.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
+
+
+#: Files, database connections and whatever else a process has open.
+_OTHERS = 256
+
+
+def allow_connections(wanted: int) -> int:
+    """Raise the soft limit for so many connections, and return how many are possible."""
+    soft, hard = getrlimit(RLIMIT_NOFILE)
+    if soft != RLIM_INFINITY and soft < wanted + _OTHERS:
+        soft = wanted + _OTHERS if hard == RLIM_INFINITY else min(wanted + _OTHERS, hard)
+        setrlimit(RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == RLIM_INFINITY else max(1, min(wanted, soft - _OTHERS))

@@ -1,1 +1,0 @@
-"""What pages, API and commands do with webhooks of projects."""
