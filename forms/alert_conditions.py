@@ -6,7 +6,6 @@ from wtforms.validators import Length
 from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.alerts.matching.parser import LONGEST_TEXT
 from domain.alerts.reading.incoming import Severity
-from domain.errors import InvalidError
 from forms.base import Form, SomeBody, without_edges
 
 _LONGEST = 2_000
@@ -61,15 +60,6 @@ class ConditionsForm(Form):
     def conditions(self) -> Conditions:
         """The conditions; raises InvalidError."""
         return conditions_from(self._given())
-
-    def has_valid_conditions(self) -> bool:
-        """Return whether the conditions can be read, and show what is wrong at its field."""
-        try:
-            _ = self.conditions
-        except InvalidError as error:
-            self.object_to(error.field, str(error))
-            return False
-        return True
 
 
 def _names(text: str | None) -> list[str]:

@@ -30,7 +30,6 @@ _ORDERS = {
     "finished_at": Deployment.finished_at,
     "ref": Deployment.ref,
 }
-ORDERS = tuple(_ORDERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +60,6 @@ class DeploymentFilter:
     updated_before: datetime | None = None
     finished_after: datetime | None = None
     finished_before: datetime | None = None
-
-    @property
-    def is_by_update(self) -> bool:
-        """Return whether it filters by the time of the last change."""
-        return self.updated_after is not None or self.updated_before is not None
 
     @property
     def is_by_end(self) -> bool:

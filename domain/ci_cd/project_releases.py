@@ -15,7 +15,6 @@ from domain.database.paging import Listed, ListPart, fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from models import ProjectRelease, ReleaseLink
 
-LINK_TYPES = ("other", "runbook", "image", "package")
 _SCHEMES = frozenset({"http", "https", "ftp"})
 _ORDERS = {
     "id": ProjectRelease.id,

@@ -12,9 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 from cryptography.hazmat.primitives.serialization import (
-    load_der_public_key,
     load_pem_private_key,
-    load_pem_public_key,
 )
 
 from domain.errors import InvalidError
@@ -123,17 +121,6 @@ def _number(jwk: Mapping[str, object], name: str) -> int:
         return int.from_bytes(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except ValueError as error:
         raise RefusedKeyError(f"The RSA key needs {name} in base64url.") from error
-
-
-def load_public_key(encoded: bytes) -> PublicKeyTypes:
-    """Return the checked public key of a PEM or DER text; raise RefusedKeyError."""
-    is_pem = encoded.lstrip().startswith(b"-----BEGIN")
-    try:
-        key = load_pem_public_key(encoded) if is_pem else load_der_public_key(encoded)
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise RefusedKeyError("This is not a public key in PEM or DER format.") from error
-    check_key(key)
-    return key
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:

@@ -196,11 +196,6 @@ def _gaps_of_schedules(
         yield from _uncovered(plan, names[schedule_id], within)
 
 
-def _schedule_names(ids: Collection[int], *, session: Session) -> Mapping[int, str]:
-    named = select(OnCallSchedule.id, OnCallSchedule.name).where(OnCallSchedule.id.in_(ids))
-    return dict(session.execute(named).all())
-
-
 def _absent(plan: Plan, now: datetime) -> Sequence[int]:
     """Return who is in a rotation in force and cannot be on call."""
     present = [each for each in plan.rotations if each.valid_until is None]

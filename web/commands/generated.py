@@ -101,11 +101,15 @@ def _argument_name(name: str) -> str:
 
 def _options(name: str, field: FieldInfo) -> Iterator[click.Option]:
     """Yield the option of a field, and the flag that sends null instead if it has one."""
-    said = next((each for each in field.metadata if isinstance(each, Option)), _AS_NAMED)
+    said = _said(field)
     yield _option(name, field, said)
     if said.null:
         help_text = f"Instead of {said.words}."
         yield click.Option([name + _NULL, said.null], is_flag=True, default=None, help=help_text)
+
+
+def _said(field: FieldInfo) -> Option:
+    return next((each for each in field.metadata if isinstance(each, Option)), _AS_NAMED)
 
 
 def _option(name: str, field: FieldInfo, said: Option) -> click.Option:
@@ -179,7 +183,7 @@ def _carry_out(act: Action[Any, Any], unit: Work, given: dict[str, Any]) -> Mapp
     if act.target_name is not None:
         arguments.append(_target(act, given.pop("target")))
     arguments += [given.pop(name) for name in act.variables]
-    sent = _sent(given)
+    sent = _sent(act, given)
     if act.is_list:
         return _whole_list(act, unit, arguments, sent)
     if act.takes is not None:
@@ -188,15 +192,19 @@ def _carry_out(act: Action[Any, Any], unit: Work, given: dict[str, Any]) -> Mapp
     return {**_answer(act(unit, *arguments)), **done}
 
 
-def _sent(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that options and flags give; raise UsageError for both of one field."""
+def _sent(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that options and flags give; raise UsageError for both or none of one."""
     sent = {name: value for name, value in given.items() if value not in (None, ())}
-    for flag in [name for name in sent if name.endswith(_NULL)]:
-        del sent[flag]
-        if flag.removesuffix(_NULL) in sent:
+    for name, field in (act.takes.model_fields if act.takes else {}).items():
+        null, said = name + _NULL, _said(field)
+        if null in sent and name in sent:
             message = "Give either a value or the flag that stands for none, not both."
             raise click.UsageError(message)
-        sent[flag.removesuffix(_NULL)] = None
+        if sent.pop(null, None):
+            sent[name] = None
+        if said.null and field.is_required() and name not in sent:
+            message = f"Missing option '{said.words}' or '{said.null}'."
+            raise click.UsageError(message)
     return sent
 
 

@@ -68,16 +68,6 @@ class Change:
     tries: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Backlog:
-    """What waits for a follower."""
-
-    follower: Follower
-    changes: int
-    oldest: datetime
-    failing: int
-
-
 @dataclass(frozen=True, slots=True)
 class _Lane:
     """The changes of one severity in one project."""
@@ -220,19 +210,3 @@ def postpone(change: Change, reason: str, *, session: Session, now: datetime) ->
         .execution_options(synchronize_session=False)
     )
     return next_try_at
-
-
-def backlogs(*, session: Session) -> Sequence[Backlog]:
-    """Return what waits for each follower that is behind."""
-    rows = session.execute(
-        select(
-            AlertChange.follower,
-            func.count(),
-            func.min(AlertChange.created_at),
-            func.count(AlertChange.last_error),
-        ).group_by(AlertChange.follower)
-    )
-    return [
-        Backlog(follower=Follower(follower), changes=changes, oldest=oldest, failing=failing)
-        for follower, changes, oldest, failing in rows
-    ]

@@ -174,11 +174,6 @@ def _reading(value: object) -> tuple[datetime | None, _Guess | None]:
         return None, None
 
 
-def read_time(value: object) -> datetime | None:
-    """Return the time in UTC, or None if it cannot be read; without an offset it is UTC."""
-    return _reading(value)[0]
-
-
 def _warning_on(guess: _Guess | None, value: object, name: str) -> str | None:
     return f"{name} {guess.value.format(excerpt(value))}" if guess else None
 

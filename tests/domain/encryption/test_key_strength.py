@@ -4,14 +4,12 @@ from base64 import urlsafe_b64encode
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from domain.encryption.key_strength import (
     RefusedKeyError,
     check_jwk,
     check_key,
     load_private_key,
-    load_public_key,
 )
 from tests.support.service.certificates import private_pem, rsa_key
 
@@ -87,18 +85,6 @@ def test_curves_of_224_bits_and_more_are_taken() -> None:
         check_key(ec.generate_private_key(ec.SECP192R1()))
     with pytest.raises(RefusedKeyError, match="DSA key has 1024 bits"):
         check_key(dsa.generate_private_key(1024).public_key())  # noqa: S505 - to be refused
-
-
-def test_a_file_with_a_public_key_is_read_and_checked() -> None:
-    good, huge = public(2048), public(16_384)
-    for encoding in (Encoding.PEM, Encoding.DER):
-        read = load_public_key(good.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo))
-        assert read.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-        with pytest.raises(RefusedKeyError, match="too large"):
-            load_public_key(huge.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo))
-    for junk in (b"", b"\0", b"-----BEGIN PUBLIC KEY-----\n", b"-----BEGIN \xff"):
-        with pytest.raises(RefusedKeyError, match="not a public key"):
-            load_public_key(junk)
 
 
 def test_a_file_with_a_private_key_is_read_and_checked() -> None:

@@ -67,6 +67,23 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     assert made["default"] is True
 
 
+@pytest.mark.both_databases
+def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell) -> None:
+    path, call, bob = project_of(gatebell)
+    night = {"name": "Night", "steps": [f"0s user:{bob.username}"], "default": True}
+    call.done("POST", "/escalation_policies", status=201, json=night)
+    browser, at = signed_in(gatebell, alice(gatebell)), f"{gatebell.url}/{path}/-/on_call/policies"
+    page = browser.get(f"{at}/new")
+    form = form_with(page, "name")
+    (found,) = set(re.findall(rf'value="(user:\d+)"[^>]*>@{bob.username}<', page.text))
+    wanted = {"name": "Night", "is_default": "y", "steps-0-targets-0": found}
+    answer = submit(browser, page, form, **wanted, do="save")
+    assert answer.status_code == 422
+    assert "This project already has a policy with the name Night." in words(answer)
+    (kept,) = call.done("GET", "/escalation_policies")
+    assert (kept["name"], kept["default"]) == ("Night", True)
+
+
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [

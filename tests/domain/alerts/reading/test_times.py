@@ -4,11 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading.times import read_end, read_start, read_time
+from domain.alerts.reading.times import read_end, read_start
 from tests.domain.alerts.reading.strategies import NOW, field_values
 from tests.support.wire.garbage import bounded
 
 MORNING = datetime(2026, 11, 21, 7, 52, 39, tzinfo=UTC)
+
+
+def read_time(written: object) -> datetime | None:
+    start = read_start(written, name="start_time", now=NOW)
+    return start.time if start.is_given else None
 
 
 @pytest.mark.spec("I4", "I5")
