@@ -195,6 +195,10 @@ class GroupView:
         return self.role == Role.OWNER
 
 
+#: What users are members of, as one viewer sees it.
+Holder = GroupView | ProjectView
+
+
 class GivenMemberRole(NamedTuple):
     """A custom role that a member has."""
 

@@ -162,6 +162,13 @@ class Option:
     null: str = ""
 
 
+@dataclass(frozen=True)
+class Argument:
+    """What the command line calls a field that it takes as an argument, not as an option."""
+
+    name: str
+
+
 def _length(value: Any, info: ValidationInfo) -> timedelta:
     if isinstance(value, timedelta):
         return value

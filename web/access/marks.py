@@ -25,8 +25,8 @@ from domain.oauth.presented_tokens.bearer import (
     get_bearer,
     record_use,
 )
-from domain.projects.access import get_project, get_project_for
-from domain.projects.views import ProjectView, Viewer
+from domain.projects.access import get_group, get_project, get_project_for
+from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.bearer_token import (
     API_LOCATIONS,
     USERINFO_LOCATIONS,
@@ -227,20 +227,28 @@ def project_member(
 
 
 def permitted(name: str) -> Mark:
-    """Require what the action of this name in a project asks for (`domain/access/permissions.py`).
+    """Require what the action of this name asks for (`domain/access/permissions.py`).
 
-    The view gets the project as `project` instead of `project_path`.
+    The view gets the project as `project` instead of `project_path`, or the group as `group`
+    instead of `group_path`.
     """
     permission = PERMISSIONS[name]
     room = name.partition(".")[0]
 
+    def check(found: ProjectView | GroupView) -> None:
+        check_role(found, permission.least_in(is_group=found.is_group), permission.ability)
+        check_state(permission, room, found, changes=request.method == "POST")
+
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
-        def guarded(*, project_path: str, **kwargs: Any) -> Any:
+        def guarded(*, project_path: str = "", group_path: str = "", **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
                 return to_sign_in()
+            if group_path:
+                group = get_group(group_path, viewer(), session=db.session())
+                check(group)
+                return view(group=group, **kwargs)
             project = get_project(project_path, viewer(), session=db.session())
-            check_role(project, permission.least, permission.ability)
-            check_state(permission, room, project, changes=request.method == "POST")
+            check(project)
             return view(project=_shown(project), **kwargs)
 
         return guarded

@@ -162,6 +162,9 @@ class Resources(Blueprint):
     silences = Resources("silences", __name__, url_prefix="/projects/<path:reference>/silences")
     silences.bind("GET", "", actions.list_silences)
     silences.bind("POST", "", actions.create_silence)
+
+    An action of projects and groups alike takes either as `holder`; its URLs are below
+    `/<any(projects, groups):kind>/<path:reference>`.
     """
 
     def bind(

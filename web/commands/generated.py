@@ -1,7 +1,8 @@
 """Commands that are made from actions of the domain: `gatebell silences create PROJECT --for 2h`.
 
 They take what the action takes: the path of its project or group and the variables of its URL as
-arguments, the fields of its body or query as options. They are carried out in this process as the
+arguments (for the id of a user, the name), the fields of its body or query as options, or as
+arguments where the types say so. They are carried out in this process as the
 operator, and print what the API would answer.
 """
 
@@ -22,7 +23,15 @@ from domain.accounts.users import get_user
 from domain.errors import NotFoundError
 from domain.projects.access import follow_to_group, follow_to_project
 from domain.projects.views import GroupView, ProjectView, Viewer
-from domain.types.base import Found, KeysetQuery, OffsetQuery, Option, PagedQuery, Query
+from domain.types.base import (
+    Argument,
+    Found,
+    KeysetQuery,
+    OffsetQuery,
+    Option,
+    PagedQuery,
+    Query,
+)
 from domain.types.reading import read_body
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -35,6 +44,8 @@ _PER_PAGE = 100
 _AS_NAMED = Option("")
 #: At the end of the name of a flag that sends null.
 _NULL = "__null"
+#: The variable of URLs that is the id of a user.
+_USER = "user_id"
 #: Lists are printed whole.
 _OF_PAGES = PagedQuery.model_fields.keys() - {"order_by", "sort"} | KeysetQuery.model_fields.keys()
 
@@ -83,24 +94,33 @@ def _for_user(login: str) -> Work:
 
 def _params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
     if act.target_name is not None:
-        yield click.Argument(["target"], metavar=act.target_name.upper())
-    for name, kind in act.variables.items():
-        is_number = kind is int
-        metavar = _argument_name(name) if is_number else f"NAME-OR-{_argument_name(name)}"
-        yield click.Argument([name], type=kind if is_number else str, metavar=metavar)
+        is_either = act.permission.target is Target.NAMESPACE
+        metavar = "PROJECT-OR-GROUP" if is_either else act.target_name.upper()
+        yield click.Argument(["target"], metavar=metavar)
+    yield from (_variable(name, kind) for name, kind in act.variables.items())
     if act.takes is not None:
         for name, field in act.takes.model_fields.items():
             if not (act.is_list and name in _OF_PAGES):
-                yield from _options(name, field)
+                yield from _params_of(name, field)
 
 
-def _argument_name(name: str) -> str:
+def _variable(name: str, kind: type) -> click.Argument:
+    """Return the argument for a variable of a URL."""
+    if name == _USER:
+        return click.Argument([name], metavar="USER")
     # `silence_id` is the ID of `gatebell silences`.
-    return "ID" if name.endswith("_id") else name.upper()
+    word = "ID" if name.endswith("_id") else name.upper()
+    if kind in {int, str}:
+        return click.Argument([name], type=kind, metavar=word)
+    return click.Argument([name], metavar=f"NAME-OR-{word}")
 
 
-def _options(name: str, field: FieldInfo) -> Iterator[click.Option]:
-    """Yield the option of a field, and the flag that sends null instead if it has one."""
+def _params_of(name: str, field: FieldInfo) -> Iterator[click.Parameter]:
+    """Yield the argument of a field, or its option and the flag that sends null instead."""
+    for each in field.metadata:
+        if isinstance(each, Argument):
+            yield click.Argument([name], required=field.is_required(), metavar=each.name)
+            return
     said = _said(field)
     yield _option(name, field, said)
     if said.null:
@@ -182,7 +202,7 @@ def _carry_out(act: Action[Any, Any], unit: Work, given: dict[str, Any]) -> Mapp
     arguments: list[Any] = []
     if act.target_name is not None:
         arguments.append(_target(act, given.pop("target")))
-    arguments += [given.pop(name) for name in act.variables]
+    arguments += [_read_variable(name, given.pop(name)) for name in act.variables]
     sent = _sent(act, given)
     if act.is_list:
         return _whole_list(act, unit, arguments, sent)
@@ -190,6 +210,10 @@ def _carry_out(act: Action[Any, Any], unit: Work, given: dict[str, Any]) -> Mapp
         arguments.append(read_body(act.takes, sent))
     done = {"deleted": True} if act.command == "delete" else {}
     return {**_answer(act(unit, *arguments)), **done}
+
+
+def _read_variable(name: str, value: Any) -> Any:
+    return get_user(value, session=db.session()).id if name == _USER else value
 
 
 def _sent(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,7 +240,13 @@ def _target(act: Action[Any, Any], path: str) -> ProjectView | GroupView:
         except NotFoundError:
             if target is Target.PROJECT:
                 raise
-    return follow_to_group(path, _OPERATOR, session=session)
+    try:
+        return follow_to_group(path, _OPERATOR, session=session)
+    except NotFoundError:
+        if target is Target.GROUP:
+            raise
+    message = f"Group or project “{path}” not found."
+    raise NotFoundError(message)
 
 
 def _whole_list(
