@@ -6,6 +6,7 @@ from typing import Any
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.first_password import has_first_password
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import count_by_status, count_open_by_severity, open_alerts
 from domain.alerts.listing.watched_projects import projects_of_member
@@ -31,7 +32,6 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.links import numbered_links
 from web.pages.list_query import asked_part, list_query
-from web.server.bootstrap import has_first_password
 from web.services import now, reading, settings
 
 home = PageBlueprint("home", __name__)
@@ -53,7 +53,9 @@ def index() -> ResponseReturnValue:
         in_force=in_force(mine.projects, at=now(), session=session),
         expiring_tokens=_expiring_tokens(),
         is_first_visit=not mine.projects and not _administers_projects(user),
-        first_password_hint=has_first_password(get_current_user().username),
+        first_password_hint=has_first_password(
+            get_current_user().username, settings().instance_path
+        ),
         **_alerts_that_wait(user),
         **_what_is_mine(user),
     )

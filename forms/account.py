@@ -1,15 +1,15 @@
 """The forms for a new account and to change one, for administrators."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from wtforms import BooleanField, EmailField, SelectField, StringField
 from wtforms.validators import DataRequired, Length
 
-from domain.accounts.administration import AccountChange, AccountDetails
-from domain.accounts.names import LONGEST_NAME, check_username
-from domain.accounts.users import UserView, checked_email
-from domain.time_zones import check_zone, zone_names
-from forms.base import Form, objections_beside_the_field, without_edges
+from domain.accounts.names import LONGEST_NAME
+from domain.accounts.types import AccountBody, AccountChangeBody
+from domain.time_zones import zone_names
+from forms.base import Form, without_edges
 
 
 class _AccountFields(Form):
@@ -38,15 +38,10 @@ class _AccountFields(Form):
 
     is_email_confirmed = BooleanField("Mark the address as verified")
 
-    def validate_username(self, field: StringField) -> None:
-        """Check the user name."""
-        with objections_beside_the_field():
-            check_username(field.data or "")
-
-    def validate_email(self, field: EmailField) -> None:
-        """Check the e-mail address."""
-        with objections_beside_the_field():
-            checked_email(field.data or "")
+    fields_of: ClassVar[Mapping[str, str]] = {
+        "admin": "is_admin",
+        "skip_confirmation": "is_email_confirmed",
+    }
 
 
 class AccountForm(_AccountFields):
@@ -55,14 +50,13 @@ class AccountForm(_AccountFields):
     is_admin = BooleanField("Administrator")
 
     @property
-    def details(self) -> AccountDetails:
-        """The details from the form."""
-        return AccountDetails(
-            username=self.username.data or "",
-            email=self.email.data or "",
-            name=self.name.data or "",
-            is_admin=self.is_admin.data,
-            is_email_confirmed=self.is_email_confirmed.data,
+    def body(self) -> AccountBody:
+        """The new account; raises InvalidParametersError."""
+        return self.read(
+            AccountBody,
+            admin=self.is_admin.data,
+            skip_confirmation=self.is_email_confirmed.data,
+            force_random_password=True,
         )
 
 
@@ -76,25 +70,11 @@ class AccountChangeForm(_AccountFields):
         super().__init__(*args, **kwargs)
         self.time_zone.choices = [(name, name) for name in zone_names()]
 
-    @classmethod
-    def of(cls, user: UserView) -> "AccountChangeForm":
-        """Return the form with the present values of an account, or those of the request."""
-        return cls(
-            username=user.username, email=user.email, name=user.name, time_zone=user.time_zone
-        )
-
     @property
-    def change(self) -> AccountChange:
-        """The new values."""
-        return AccountChange(
-            username=self.username.data,
-            email=self.email.data,
+    def body(self) -> AccountChangeBody:
+        """The new values; raises InvalidParametersError."""
+        return self.read(
+            AccountChangeBody,
             name=self.name.data or self.username.data,
-            time_zone=self.time_zone.data,
-            is_email_confirmed=self.is_email_confirmed.data,
+            skip_confirmation=self.is_email_confirmed.data,
         )
-
-    def validate_time_zone(self, field: SelectField) -> None:
-        """Check the time zone."""
-        with objections_beside_the_field():
-            check_zone(field.data or "")

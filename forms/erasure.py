@@ -1,11 +1,14 @@
 """The form to delete an account, for administrators."""
 
-from wtforms import RadioField, StringField
-from wtforms.validators import DataRequired, Optional
+from typing import Any
 
+from wtforms import RadioField, StringField
+from wtforms.validators import DataRequired, Optional, ValidationError
+
+from domain.accounts.types import ErasureBody
 from forms.base import Form, without_edges
 
-HAND_ON, DELETE = "hand_on", "delete"
+_HAND_ON, _DELETE = "hand_on", "delete"
 
 
 class ErasureForm(Form):
@@ -13,8 +16,8 @@ class ErasureForm(Form):
 
     applications = RadioField(
         "Applications",
-        choices=[(HAND_ON, "Transfer to a new owner"), (DELETE, "Delete")],
-        default=HAND_ON,
+        choices=[(_HAND_ON, "Transfer to a new owner"), (_DELETE, "Delete")],
+        default=_HAND_ON,
         validators=[Optional()],
     )
     heir = StringField("New owner", filters=[without_edges])
@@ -24,7 +27,22 @@ class ErasureForm(Form):
         validators=[DataRequired("Enter the user name to confirm.")],
     )
 
+    def __init__(self, *args: Any, username: str, **kwargs: Any) -> None:
+        """Take the user name that has to be entered."""
+        super().__init__(*args, **kwargs)
+        self.username = username
+
+    def validate_confirmation(self, field: StringField) -> None:
+        """Compare what was entered with the user name."""
+        if (field.data or "").lower() != self.username.lower():
+            message = f"This is not the user name {self.username}."
+            raise ValidationError(message)
+
     @property
-    def heir_name(self) -> str:
-        """The new owner of the applications; empty if they are deleted."""
-        return (self.heir.data or "") if self.applications.data == HAND_ON else ""
+    def body(self) -> ErasureBody:
+        """What becomes of the applications."""
+        is_handed_on = self.applications.data == _HAND_ON
+        heir = (self.heir.data or "") if is_handed_on else ""
+        return ErasureBody(
+            applications_to=heir, delete_applications=self.applications.data == _DELETE
+        )

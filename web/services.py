@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Actor, Work
 from domain.accounts.email_addresses import Letterhead
+from domain.accounts.passwords import PasswordRules
 from domain.accounts.signing_in.attempts import SignInLimits
 from domain.alerts.formats.base import Reading
 from domain.alerts.receiving.refusals import RefusalKind
@@ -38,6 +39,7 @@ from web.outgoing.apprise_processes import check_apprise_url
 from web.outgoing.attempts import attempt
 from web.outgoing.client import OutgoingClient
 from web.settings import policies
+from web.settings.password_rules import password_rules
 from web.settings.reader import Settings, override
 
 Made = TypeVar("Made")
@@ -207,6 +209,7 @@ _POLICIES: Mapping[type[Any], Callable[[], Any]] = {
     Keyring: lambda: services().keyring,
     Letterhead: letterhead,
     OAuthPolicy: oauth_policy,
+    PasswordRules: lambda: password_rules(settings()),
     Reading: reading,
     RegistryPolicy: registry_policy,
     Sending: lambda: Sending(_send),

@@ -7,11 +7,13 @@ from blueprints.account.password_confirmation import WRONG_PASSWORD
 from domain.accounts.email_addresses import find_waiting, request_change
 from domain.accounts.factors.recovery_codes import HOW_MANY
 from domain.accounts.factors.second_factors import factors_of
+from domain.accounts.first_password import forget_first_password
 from domain.accounts.signing_in.sessions import close_other_sign_ins
 from domain.accounts.users import Profile, change_password, change_profile
 from domain.audit.events import Event, EventKind
 from domain.database.locks import release_locks
 from domain.errors import InvalidError, TooManyAttemptsError
+from domain.users.account_access import end_access, granted_access
 from forms.password import PasswordForm
 from forms.profile import ProfileForm
 from web.access.marks import get_current_user, signed_in
@@ -19,11 +21,10 @@ from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.sealing.passkey_challenges import find_relying_party
-from web.server.bootstrap import forget_first_password
 from web.services import letterhead, now, settings, sign_in_limits
 from web.settings.password_rules import password_rules
-from web.signing_in.account_access import end_access, granted_access
 from web.signing_in.completion import renew_this_sign_in
 from web.signing_in.password_confirmation import is_current_password
 
@@ -74,7 +75,7 @@ def _change_profile(form: ProfileForm) -> None:
 @signed_in
 def export() -> ResponseReturnValue:
     """Download the personal data of the user."""
-    return export_file(get_current_user().user)
+    return export_file(get_current_user().id)
 
 
 @account.route("/security", methods=["GET", "POST"])
@@ -118,9 +119,9 @@ def _change_password(form: PasswordForm) -> None:
     )
     close_other_sign_ins(user.id, but=get_current_user().sign_in_id, session=db.session())
     renew_this_sign_in()
-    forget_first_password(user.username)
+    forget_first_password(user.username, settings().instance_path)
     ended = end_access(
-        user.id, applications=form.end_applications.data, tokens=form.revoke_tokens.data
+        work(), user.id, applications=form.end_applications.data, tokens=form.revoke_tokens.data
     )
     record_event(Event(kind=EventKind.PASSWORD_CHANGED, user_id=user.id, details=ended))
 
@@ -134,7 +135,7 @@ def _security_page(form: PasswordForm) -> tuple[str, int]:
         recovery_codes=HOW_MANY,
         has_passkeys=find_relying_party() is not None,
         base_url=settings().base_url,
-        **granted_access(get_current_user().id),
+        **granted_access(work(), get_current_user().id),
     )
     return page, 422 if form.errors else 200
 

@@ -5,40 +5,35 @@ from dataclasses import dataclass
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts import administration as domain
-from domain.accounts.administration import get_account
 from domain.accounts.directory import (
     GROUPS,
     AccountCounts,
     AccountFilter,
     count_accounts,
-    look_up_account,
     page_of_accounts,
 )
-from domain.accounts.email_addresses import confirm_waiting, vouch, vouch_for_all
 from domain.accounts.factors.second_factors import factors_of
-from domain.accounts.factors.second_factors import remove_second_factors as forget_factors
-from domain.accounts.users import UserView
-from domain.audit.events import Event, EventKind
+from domain.accounts.types import (
+    Account,
+    AccountChangeBody,
+    NewAccount,
+    PasswordResetBody,
+)
 from domain.database.list_queries import one_of, words
-from domain.database.locks import release_locks
-from domain.errors import InvalidError
 from domain.oauth.clients.views import list_own
 from domain.oauth.consent.authorized_applications import list_authorized
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
 from domain.projects.overview import my_projects
 from domain.projects.views import Viewer
+from domain.users import actions
 from forms.account import AccountChangeForm, AccountForm
 from web.access.marks import administrator, get_current_user
 from web.extensions import db
-from web.http.audit_events import record_event
+from web.http.work import work
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
-from web.server.bootstrap import forget_first_password
-from web.services import letterhead, now, services, settings
-from web.settings.password_rules import hash_cost, password_rules
-from web.signing_in.account_access import end_access
+from web.services import now, settings
 
 users = Blueprint("users", __name__, url_prefix="/users")
 #: What can become of personal access tokens when a password is reset.
@@ -69,7 +64,11 @@ def index() -> ResponseReturnValue:
     counts = count_accounts(session=db.session())
     return render_template(
         "admin/users/index.html",
-        page=page_links(page_of_accounts(wanted, asked_slice(), session=db.session())),
+        page=page_links(
+            page_of_accounts(
+                wanted, asked_slice(), session=db.session(), base_url=settings().base_url
+            )
+        ),
         tabs=_tabs(wanted, counts),
         counts=counts,
         query=wanted.search,
@@ -95,26 +94,14 @@ def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
 def new() -> ResponseReturnValue:
     """Create an account and show its password."""
     form = AccountForm()
-    if not form.validate_on_submit():
-        return _form_page(form)
-    release_locks(db.session())  # to hash a password takes a while
-    try:
-        made = domain.create_account(
-            form.details,
-            letterhead(),
-            session=db.session(),
-            now=now(),
-            rules=password_rules(settings()),
-        )
-    except InvalidError as error:
-        # The refused statement left the transaction unusable.
-        db.session.rollback()
-        form.object_to(error.field, str(error))
-        return _form_page(form)
-    user = made.user
-    keep_one_time_secret(_PASSWORD, user.id, made.password)
-    sentence = f"User {user.username} created."
-    return _done(EventKind.USER_CREATED, user, sentence, administrator=user.is_admin)
+    if form.is_submitted():
+        made = form.carry_out(lambda: actions.create_user(work(), form.body))
+        if isinstance(made, NewAccount):
+            keep_one_time_secret(_PASSWORD, made.id, made.generated_password)
+            return _done(made, f"User {made.username} created.")
+    sends_mail = bool(settings().mail_url)
+    page = render_template("admin/users/new.html", form=form, sends_mail=sends_mail)
+    return page, 422 if form.errors else 200
 
 
 @users.get("/<int:user_id>")
@@ -124,7 +111,7 @@ def show(user_id: int) -> ResponseReturnValue:
     session, moment = db.session(), now()
     page = render_template(
         "admin/users/show.html",
-        account=look_up_account(user_id, session=session, now=moment),
+        account=actions.show_account(work(), user_id),
         is_you=user_id == get_current_user().id,
         password=take_one_time_secret(_PASSWORD, user_id),
         factors=factors_of(user_id, session=session),
@@ -143,47 +130,41 @@ def show(user_id: int) -> ResponseReturnValue:
 @administrator
 def edit(user_id: int) -> ResponseReturnValue:
     """Change the names and the e-mail address of an account."""
-    session, user = db.session(), get_account(user_id, session=db.session())
-    form = AccountChangeForm.of(user)
-    if not form.validate_on_submit():
-        return _edit_page(form, user)
-    by = get_current_user().id
-    try:
-        changed = domain.change_account(
-            user_id, form.change, letterhead(), by=by, session=session, now=now()
-        )
-    except InvalidError as error:
-        db.session.rollback()
-        form.object_to(error.field, str(error))
-        return _edit_page(form, user)
-    if not changed:
-        flash("Nothing was changed.", "info")
-        return _back_to(user_id)
-    after = get_account(user_id, session=session)
-    details = {"before": user.username} if "username" in changed else {}
-    words = f"Account {after.username} saved."
-    return _done(EventKind.USER_CHANGED, after, words, changed=", ".join(changed), **details)
+    account = actions.show_account(work(), user_id)
+    form = AccountChangeForm(obj=account)
+    if form.is_submitted():
+        after = form.carry_out(lambda: actions.change_user(work(), user_id, form.body))
+        if after is not None and vars(after) == vars(account):
+            flash("Nothing was changed.", "info")
+            return _back_to(user_id)
+        if after is not None:
+            return _done(after, f"Account {after.username} saved.")
+    page = render_template(
+        "admin/users/edit.html",
+        form=form,
+        account=account,
+        is_you=user_id == get_current_user().id,
+        sends_mail=bool(settings().mail_url),
+    )
+    return page, 422 if form.errors else 200
 
 
 @users.post("/<int:user_id>/verify_address")
 @administrator
 def verify_address(user_id: int) -> ResponseReturnValue:
     """Vouch for the e-mail address of an account."""
-    user = get_account(user_id, session=db.session())
-    if not vouch(user_id, session=db.session(), now=now()):
-        flash("The address is verified already.", "info")
-        return _back_to(user_id)
-    return _done(EventKind.EMAIL_CONFIRMED, user, f"{user.email} is marked as verified.")
+    is_new, account = actions.vouch_for(work(), user_id), actions.show_account(work(), user_id)
+    if is_new:
+        return _done(account, f"{account.email} is marked as verified.")
+    flash("The address is verified already.", "info")
+    return _back_to(user_id)
 
 
 @users.post("/verify_addresses")
 @administrator
 def verify_addresses() -> ResponseReturnValue:
     """Vouch for the e-mail addresses of all accounts."""
-    done = vouch_for_all(session=db.session(), now=now())
-    if done:
-        record_event(Event(kind=EventKind.EMAIL_CONFIRMED, details={"accounts": done}))
-    flash(f"E-mail addresses marked as verified: {done}.")
+    flash(f"E-mail addresses marked as verified: {actions.vouch_for_all(work())}.")
     return redirect(url_for("admin.users.index"))
 
 
@@ -191,28 +172,26 @@ def verify_addresses() -> ResponseReturnValue:
 @administrator
 def confirm_address(user_id: int) -> ResponseReturnValue:
     """Let an account have the new e-mail address that its user asked for."""
-    user = get_account(user_id, session=db.session())
     email = request.form.get("email", "")
-    done = confirm_waiting(user_id, email, letterhead(), session=db.session(), now=now())
-    changed = {"changed": "e-mail address"} if done.is_new else {}
-    return _done(EventKind.EMAIL_CONFIRMED, user, f"{done.email} is confirmed.", **changed)
+    actions.confirm_address(work(), user_id, email)
+    flash(f"{email} is confirmed.")
+    return _back_to(user_id)
 
 
 @users.post("/<int:user_id>/lock")
 @administrator
 def lock(user_id: int) -> ResponseReturnValue:
     """Lock an account and sign it out everywhere."""
-    user = domain.lock(user_id, by=get_current_user().id, session=db.session())
-    sentence = f"{user.username} is locked and signed out everywhere."
-    return _done(EventKind.USER_LOCKED, user, sentence)
+    user = actions.lock_user(work(), user_id)
+    return _done(user, f"{user.username} is locked and signed out everywhere.")
 
 
 @users.post("/<int:user_id>/unlock")
 @administrator
 def unlock(user_id: int) -> ResponseReturnValue:
     """Unlock an account."""
-    user = domain.unlock(user_id, session=db.session(), keyring=services().keyring)
-    return _done(EventKind.USER_UNLOCKED, user, f"{user.username} is unlocked.")
+    user = actions.unlock_user(work(), user_id)
+    return _done(user, f"{user.username} is unlocked.")
 
 
 @users.post("/<int:user_id>/reset_password")
@@ -223,35 +202,22 @@ def reset_password(user_id: int) -> ResponseReturnValue:
     if not has_answer and user_id != get_current_user().id:
         flash("Choose whether the personal access tokens are revoked or kept.", "error")
         return _back_to(user_id)
-    issued = domain.reset_password(
-        user_id,
-        by=get_current_user().id,
-        cost=hash_cost(settings()),
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
+    wanted = PasswordResetBody(
+        keep_applications="keep_applications" in request.form,
+        revoke_tokens=request.form.get("tokens") == "revoke",
     )
-    ended = end_access(
-        user_id,
-        applications="keep_applications" not in request.form,
-        tokens=request.form.get("tokens") == "revoke",
-    )
-    forget_first_password(issued.user.username)
-    keep_one_time_secret(_PASSWORD, user_id, issued.password)
-    sentence = f"{issued.user.username} has a new password and is signed out everywhere."
-    return _done(EventKind.PASSWORD_RESET, issued.user, sentence, **ended)
+    user = actions.reset_password(work(), user_id, wanted)
+    keep_one_time_secret(_PASSWORD, user_id, user.password)
+    return _done(user, f"{user.username} has a new password and is signed out everywhere.")
 
 
 @users.post("/<int:user_id>/remove_second_factors")
 @administrator
 def remove_second_factors(user_id: int) -> ResponseReturnValue:
     """Remove all second factors of an account whose owner has lost them."""
-    user = get_account(user_id, session=db.session())
-    if forget_factors(user_id, session=db.session()):
-        record_event(
-            Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject="all of them")
-        )
-        flash(f"Two-factor authentication is off for {user.username}.")
+    done = actions.remove_second_factors(work(), user_id)
+    if done.removed:
+        flash(f"Two-factor authentication is off for {done.username}.")
     return _back_to(user_id)
 
 
@@ -259,18 +225,16 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
 @administrator
 def make_administrator(user_id: int) -> ResponseReturnValue:
     """Make a user an administrator."""
-    user = domain.make_administrator(user_id, session=db.session())
-    sentence = f"{user.username} is now an administrator."
-    return _done(EventKind.USER_CHANGED, user, sentence, administrator=True)
+    user = actions.change_user(work(), user_id, AccountChangeBody(admin=True))
+    return _done(user, f"{user.username} is now an administrator.")
 
 
 @users.post("/<int:user_id>/unmake_administrator")
 @administrator
 def unmake_administrator(user_id: int) -> ResponseReturnValue:
     """Revoke the administrator role of a user."""
-    user = domain.unmake_administrator(user_id, by=get_current_user().id, session=db.session())
-    sentence = f"{user.username} is no longer an administrator."
-    return _done(EventKind.USER_CHANGED, user, sentence, administrator=False)
+    user = actions.change_user(work(), user_id, AccountChangeBody(admin=False))
+    return _done(user, f"{user.username} is no longer an administrator.")
 
 
 def _count_tokens(user_id: int) -> int:
@@ -278,30 +242,11 @@ def _count_tokens(user_id: int) -> int:
     return count_tokens(wanted, session=db.session(), now=now())
 
 
-def _done(kind: EventKind, user: UserView, sentence: str, **details: object) -> ResponseReturnValue:
-    """Record the event of a change, and say on the page of the account that it is done."""
-    record_event(Event(kind=kind, user_id=user.id, subject=user.username, details=details))
+def _done(user: Account, sentence: str) -> ResponseReturnValue:
+    """Say on the page of the account that a change is done."""
     flash(sentence)
     return _back_to(user.id)
 
 
 def _back_to(user_id: int) -> ResponseReturnValue:
     return redirect(url_for("admin.users.show", user_id=user_id))
-
-
-def _edit_page(form: AccountChangeForm, user: UserView) -> ResponseReturnValue:
-    is_you = user.id == get_current_user().id
-    page = render_template(
-        "admin/users/edit.html",
-        form=form,
-        account=user,
-        is_you=is_you,
-        sends_mail=bool(settings().mail_url),
-    )
-    return page, 422 if form.errors else 200
-
-
-def _form_page(form: AccountForm) -> ResponseReturnValue:
-    sends_mail = bool(settings().mail_url)
-    page = render_template("admin/users/new.html", form=form, sends_mail=sends_mail)
-    return page, 422 if form.errors else 200

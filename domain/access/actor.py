@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from sqlalchemy.orm import Session
@@ -63,6 +64,10 @@ class Settings(Protocol):
     @property
     def base_url(self) -> str:
         """The URL of the installation, without a slash at its end."""
+
+    @property
+    def instance_path(self) -> Path:
+        """The folder of the installation's own files."""
 
     @property
     def longest_silence_days(self) -> int:

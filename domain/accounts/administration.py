@@ -3,13 +3,14 @@
 `by` is the account id of the acting administrator; None stands for the command line.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.access.actor import Work
 from domain.accounts.email_addresses import (
     Letterhead,
     forget_waiting,
@@ -20,6 +21,7 @@ from domain.accounts.email_addresses import (
 from domain.accounts.names import check_username
 from domain.accounts.passwords import HashCost, PasswordRules, hash_password
 from domain.accounts.signing_in.sessions import close_all_sign_ins
+from domain.accounts.types import AccountChangeBody
 from domain.accounts.users import (
     ACTIVE,
     BOT,
@@ -33,6 +35,7 @@ from domain.accounts.users import (
     forget_failed_sign_ins,
     view_of,
 )
+from domain.audit.events import EventKind
 from domain.database.locks import release_locks
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError, InvalidError, NotFoundError
@@ -43,34 +46,6 @@ from models import User
 from models.folding import fold
 
 LOCKED = "locked"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AccountDetails:
-    """The fields of a new account."""
-
-    username: str
-    email: str
-    #: Display name; the user name if empty.
-    name: str = ""
-    is_admin: bool = False
-    #: As in the IANA database.
-    time_zone: str = "UTC"
-    #: Whether the administrator vouches for the e-mail address.
-    is_email_confirmed: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class AccountChange:
-    """What an administrator changes of an account; None leaves a field as it is."""
-
-    username: str | None = None
-    name: str | None = None
-    email: str | None = None
-    time_zone: str | None = None
-    is_admin: bool | None = None
-    #: Whether the administrator vouches for the e-mail address that the account has then.
-    is_email_confirmed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,67 +76,17 @@ def generate_password(username: str) -> str:
     return password
 
 
-def create_account(
-    details: AccountDetails,
-    letterhead: Letterhead,
-    *,
-    session: Session,
-    now: datetime,
-    rules: PasswordRules,
-) -> IssuedPassword:
-    """Create an account with a random password that has to be changed at the first sign-in.
-
-    Raises InvalidError or ConflictError with the name of the field.
-    """
-    password = generate_password(details.username)
-    rules_for_made_up = replace(rules, minimum=len(password))
-    user = create_account_with(
-        password, details, letterhead, session=session, now=now, rules=rules_for_made_up
-    )
-    return IssuedPassword(user=user, password=password)
-
-
-def create_account_with(
-    password: str,
-    details: AccountDetails,
-    letterhead: Letterhead,
-    *,
-    session: Session,
-    now: datetime,
-    rules: PasswordRules,
-) -> UserView:
-    """Create an account with a password that has to be changed at the first sign-in.
-
-    Raises InvalidError or ConflictError with the name of the field.
-    """
-    new = NewUser(
-        username=details.username,
-        email=details.email,
-        name=details.name,
-        password=password,
-        is_admin=details.is_admin,
-        must_change_password=True,
-        time_zone=details.time_zone,
-        is_email_confirmed=details.is_email_confirmed,
-    )
-    return create_invited_user(new, letterhead, session=session, now=now, rules=rules)
-
-
-def create_invited_user(
-    new: NewUser, letterhead: Letterhead, *, session: Session, now: datetime, rules: PasswordRules
-) -> UserView:
-    """Create an account, and send a link to its address unless an administrator vouches for it.
-
-    Raises InvalidError or ConflictError with the name of the field.
-    """
-    user = create_user(new, session=session, now=now, rules=rules)
-    welcome(user.id, letterhead, session=session, now=now)
+def add_account(work: Work, new: NewUser, rules: PasswordRules) -> UserView:
+    """Store a new account and record it; raise InvalidError or ConflictError for a field."""
+    user = create_user(new, session=work.session, now=work.now, rules=rules)
+    details = {"administrator": user.is_admin}
+    work.record(EventKind.USER_CREATED, subject=user.username, details=details, user_id=user.id)
     return user
 
 
 def change_account(
     user_id: int,
-    wanted: AccountChange,
+    wanted: AccountChangeBody,
     letterhead: Letterhead,
     *,
     by: int | None,
@@ -190,14 +115,16 @@ def change_account(
         vouch(user_id, session=session, now=now)
     elif user.email != before["email"]:
         welcome(user_id, letterhead, session=session, now=now)
-    if wanted.is_admin and not user.is_admin:
-        make_administrator(user_id, session=session)
-    if wanted.is_admin is False and user.is_admin:
-        unmake_administrator(user_id, by=by, session=session)
+    if wanted.admin and not user.is_admin:
+        user.is_admin = True
+    if wanted.admin is False and user.is_admin:
+        _unmake_administrator(user, by=by, session=session)
     return tuple(field for field, value in before.items() if getattr(user, field) != value)
 
 
-def _change_names(user: User, wanted: AccountChange, *, by: int | None, session: Session) -> None:
+def _change_names(
+    user: User, wanted: AccountChangeBody, *, by: int | None, session: Session
+) -> None:
     """Change the user name, the display name, the e-mail address and the time zone."""
     username = user.username if wanted.username is None else _checked_username(wanted.username)
     place = user.time_zone if wanted.time_zone is None else check_zone(wanted.time_zone)
@@ -279,27 +206,12 @@ def reset_password(
     return IssuedPassword(user=view_of(user), password=password)
 
 
-def make_administrator(user_id: int, *, session: Session) -> UserView:
-    """Make a user an administrator; raise NotFoundError, or ConflictError for bots."""
-    user = _get_row(user_id, session=session)
-    _refuse_bot(user)
-    user.is_admin = True
-    return view_of(user)
-
-
-def unmake_administrator(user_id: int, *, by: int | None, session: Session) -> UserView:
-    """Revoke the administrator role.
-
-    Raises NotFoundError, and ConflictError for the acting account itself and for the last
-    administrator.
-    """
-    user = _get_row(user_id, session=session)
+def _unmake_administrator(user: User, *, by: int | None, session: Session) -> None:
     _refuse_oneself(
-        user_id, by, "You cannot revoke your own administrator role. Ask another administrator."
+        user.id, by, "You cannot revoke your own administrator role. Ask another administrator."
     )
-    _keep_an_administrator(user_id, session=session)
+    _keep_an_administrator(user.id, session=session)
     user.is_admin = False
-    return view_of(user)
 
 
 def check_erasable(user: UserView, *, by: int | None, session: Session) -> None:

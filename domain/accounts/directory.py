@@ -3,74 +3,26 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, and_, case, exists, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import get_account
-from domain.accounts.email_addresses import IS_UNCONFIRMED, WaitingAddress, find_waiting
+from domain.accounts.avatars import avatar_url
+from domain.accounts.email_addresses import IS_UNCONFIRMED, find_waiting
+from domain.accounts.profiles import profile_path
+from domain.accounts.types import Account, AccountPage, ListedAccount, UserQuery
+from domain.accounts.types import User as PublicUser
 from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN
-from domain.clock import written
-from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_page, fetch_part
+from domain.database.paging import LARGEST_ID, ListPart, Page, Slice, fetch_page, fetch_part
+from domain.types.base import Found
 from models import Member, Passkey, SignIn, TotpDevice, User
 from models.folding import fold, searchable
 
 #: Further words of a search are ignored.
 _MOST_WORDS = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class Account:
-    """An account in a list."""
-
-    id: int
-    username: str
-    name: str
-    email: str
-    is_admin: bool
-    state: str
-    is_bot: bool
-    must_change_password: bool
-    created_at: datetime
-    last_sign_in_at: datetime | None
-    has_second_factor: bool
-    time_zone: str
-    #: None while it has not been shown that the e-mail address is theirs.
-    email_confirmed_at: datetime | None
-
-    @property
-    def is_active(self) -> bool:
-        """Return whether the account may be used."""
-        return self.state == ACTIVE
-
-    def as_json(self) -> dict[str, object]:
-        """Return the account as the command line prints it."""
-        seen, confirmed = self.last_sign_in_at, self.email_confirmed_at
-        return {
-            "id": self.id,
-            "username": self.username,
-            "email": self.email,
-            "confirmed_at": written(confirmed) if confirmed else None,
-            "name": self.name,
-            "kind": BOT if self.is_bot else HUMAN,
-            "state": self.state,
-            "is_admin": self.is_admin,
-            "two_factor_enabled": self.has_second_factor,
-            "time_zone": self.time_zone,
-            "last_sign_in_at": written(seen) if seen else None,
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class AccountPage(Account):
-    """An account on its own page."""
-
-    password_changed_at: datetime | None
-    #: The number of live sign-ins.
-    open_sign_ins: int
-    #: The new e-mail address, or that of the account, while it waits to be confirmed.
-    waiting_address: WaitingAddress | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,36 +33,6 @@ class AccountFilter:
     group: str = "people"
     #: Words; each has to be in the user name, the name or the e-mail address.
     search: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class UserFilter:
-    """Which users a list of the API has; what is None does not matter."""
-
-    username: str | None = None
-    #: Words; as in `AccountFilter`, but only administrators search e-mail addresses.
-    search: str = ""
-    is_active: bool | None = None
-    is_human: bool | None = None
-    #: Whether they are members of a project or a group.
-    has_projects: bool | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-    #: For administrators.
-    is_admin: bool | None = None
-    has_second_factor: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublicUser:
-    """What all users may know of another."""
-
-    id: int
-    username: str
-    name: str
-    is_bot: bool
-    is_active: bool
-    created_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,10 +70,13 @@ GROUPS: Mapping[str, ColumnElement[bool]] = {
 _ACCOUNTS = select(User, _has_second_factor().label("has_second_factor"))
 
 
-def page_of_accounts(wanted: AccountFilter, part: Slice, *, session: Session) -> Page[Account]:
+def page_of_accounts(
+    wanted: AccountFilter, part: Slice, *, session: Session, base_url: str
+) -> Page[ListedAccount]:
     """Return a page of accounts, the newest first."""
     statement = _ACCOUNTS.where(GROUPS[wanted.group], *_words(wanted.search))
-    return fetch_page(statement, User.id, part, session=session, view=_account)
+    view = partial(_account, base_url=base_url)
+    return fetch_page(statement, User.id, part, session=session, view=view)
 
 
 _PUBLIC_NAMES = (
@@ -178,72 +103,79 @@ def _words(
     ]
 
 
-def _account(row: Row[*tuple[Any, ...]]) -> Account:
+def _public_fields(user: User, base_url: str) -> dict[str, Any]:
+    return {
+        "id": user.id,
+        "username": user.username,
+        "name": user.name,
+        "state": "active" if user.state == ACTIVE else "blocked",
+        "public_email": None,
+        "avatar_url": avatar_url(user, base_url),
+        "web_url": f"{base_url}{profile_path(user.username)}",
+        "bot": user.kind == BOT,
+        "created_at": user.created_at,
+    }
+
+
+def _account(row: Row[*tuple[Any, ...]], *, base_url: str) -> ListedAccount:
+    return ListedAccount(**_account_fields(row, base_url))
+
+
+def _account_fields(row: Row[*tuple[Any, ...]], base_url: str) -> dict[str, Any]:
     user: User = row[0]
-    return Account(
-        id=user.id,
-        username=user.username,
-        name=user.name,
-        email=user.email,
-        is_admin=user.is_admin,
-        state=user.state,
-        is_bot=user.kind == BOT,
-        must_change_password=user.must_change_password,
-        created_at=user.created_at,
-        last_sign_in_at=user.last_sign_in_at,
-        has_second_factor=row.has_second_factor,
-        time_zone=user.time_zone,
-        email_confirmed_at=user.email_confirmed_at,
-    )
+    return {
+        **_public_fields(user, base_url),
+        "email": user.email,
+        "confirmed_at": user.email_confirmed_at,
+        "is_admin": user.is_admin,
+        "last_sign_in_at": user.last_sign_in_at,
+        "two_factor_enabled": row.has_second_factor,
+        "time_zone": user.time_zone,
+        "must_change_password": user.must_change_password,
+    }
 
 
-def list_accounts(wanted: UserFilter, part: ListPart, *, session: Session) -> Listed[Account]:
+def list_accounts(
+    query: UserQuery, part: ListPart, *, session: Session, base_url: str
+) -> Found[Account]:
     """Return a part of all accounts but erased ones, for administrators."""
     statement = _ACCOUNTS.where(
-        User.kind != ERASED, *_conditions(wanted), *_words(wanted.search, _ALL_NAMES)
+        User.kind != ERASED, *_conditions(query), *_words(query.search, _ALL_NAMES)
     )
     found = fetch_part(statement, _ORDERS, part, session=session)
-    return Listed(
-        items=tuple(_account(row) for row in found.items),
-        total=found.total,
-        next_cursor=found.next_cursor,
-    )
+    return Found.of(found, partial(_account, base_url=base_url))
 
 
 def list_public_users(
-    wanted: UserFilter, part: ListPart, *, session: Session
-) -> Listed[PublicUser]:
+    query: UserQuery, part: ListPart, *, session: Session, base_url: str
+) -> Found[PublicUser]:
     """Return a part of the people with an active account, for all users."""
     statement = select(User).where(
-        _IS_PUBLIC, *_conditions(wanted), *_words(wanted.search, _PUBLIC_NAMES)
+        _IS_PUBLIC, *_conditions(query), *_words(query.search, _PUBLIC_NAMES)
     )
     found = fetch_part(statement, _ORDERS, part, session=session)
-    return Listed(
-        items=tuple(_public(row[0]) for row in found.items),
-        total=found.total,
-        next_cursor=found.next_cursor,
-    )
+    return Found.of(found, lambda row: PublicUser(**_public_fields(row[0], base_url)))
 
 
-def find_public_user(user_id: int, *, session: Session) -> PublicUser | None:
+def find_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser | None:
     """Return a person with an active account, or None."""
     if user_id > LARGEST_ID:
         return None
     user = session.scalar(select(User).where(User.id == user_id, _IS_PUBLIC))
-    return _public(user) if user else None
+    return PublicUser(**_public_fields(user, base_url)) if user else None
 
 
-def get_public_user(user_id: int, *, session: Session) -> PublicUser:
+def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser:
     """Return what is public of any account, or raise NotFoundError."""
     get_account(user_id, session=session)
-    return _public(session.get_one(User, user_id))
+    return PublicUser(**_public_fields(session.get_one(User, user_id), base_url))
 
 
 #: Bots are not for everybody: their names are those of tokens of private projects as well.
 _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 
 
-#: By the name of the field of UserFilter.
+#: By the name of the field or property of UserQuery.
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "username": lambda wanted: User.username_key == fold(wanted),
     "is_active": lambda wanted: _is(User.state == ACTIVE, wanted),
@@ -256,11 +188,11 @@ _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
 }
 
 
-def _conditions(wanted: UserFilter) -> list[ColumnElement[bool]]:
+def _conditions(query: UserQuery) -> list[ColumnElement[bool]]:
     return [
         condition(value)
         for name, condition in _CONDITIONS.items()
-        if (value := getattr(wanted, name)) is not None
+        if (value := getattr(query, name)) not in {None, ""}
     ]
 
 
@@ -268,18 +200,7 @@ def _is(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  #
     return condition if wanted else not_(condition)
 
 
-def _public(user: User) -> PublicUser:
-    return PublicUser(
-        id=user.id,
-        username=user.username,
-        name=user.name,
-        is_bot=user.kind == BOT,
-        is_active=user.state == ACTIVE,
-        created_at=user.created_at,
-    )
-
-
-def look_up_account(user_id: int, *, session: Session, now: datetime) -> AccountPage:
+def look_up_account(user_id: int, *, session: Session, now: datetime, base_url: str) -> AccountPage:
     """Return an account with the details of its page, or raise NotFoundError."""
     user = get_account(user_id, session=session)
     row = session.execute(_ACCOUNTS.where(User.id == user.id)).one()
@@ -287,7 +208,7 @@ def look_up_account(user_id: int, *, session: Session, now: datetime) -> Account
         SignIn.user_id == user.id, SignIn.expires_at > now
     )
     return AccountPage(
-        **vars(_account(row)),
+        **_account_fields(row, base_url),
         password_changed_at=user.password_changed_at,
         open_sign_ins=session.scalar(sign_ins) or 0,
         waiting_address=find_waiting(user_id, session=session),

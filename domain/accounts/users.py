@@ -104,7 +104,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
     except ValueError as error:
         raise InvalidError(str(error), field="username") from error
     check_name(new.name)
-    check_new_password(new.password, username=new.username, email=new.email, minimum=rules.minimum)
+    check_new_password(new.password, new.username, new.email, rules, field="password")
     email = checked_email(new.email)
     time_zone = check_zone(new.time_zone)
     password_hash = hash_password(new.password, rules.cost)
@@ -133,12 +133,14 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
     return view_of(user)
 
 
-def check_new_password(password: str, *, username: str, email: str, minimum: int) -> None:
-    """Raise InvalidError for the field `new_password` if a password is too weak."""
+def check_new_password(
+    password: str, username: str, email: str, rules: PasswordRules, *, field: str
+) -> None:
+    """Raise InvalidError for a field if a password is too weak."""
     try:
-        check_password_strength(password, username=username, email=email, minimum=minimum)
+        check_password_strength(password, username=username, email=email, minimum=rules.minimum)
     except ValueError as error:
-        raise InvalidError(str(error), field="new_password") from error
+        raise InvalidError(str(error), field=field) from error
 
 
 def check_name(name: str) -> None:
@@ -343,7 +345,7 @@ def change_password(
     user = session.get_one(User, user_id)
     username, email = user.username, user.email
     release_locks(session)
-    check_new_password(new_password, username=username, email=email, minimum=rules.minimum)
+    check_new_password(new_password, username, email, rules, field="new_password")
     user.password_hash = hash_password(new_password, rules.cost)
     user.password_changed_at = now
     user.must_change_password = False

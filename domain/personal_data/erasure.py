@@ -6,13 +6,13 @@ it (`sub`).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import check_erasable
 from domain.accounts.email_addresses import forget_messages
+from domain.accounts.types import Erased
 from domain.accounts.users import UserView, empty_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
@@ -30,17 +30,6 @@ from models import (
 )
 
 _SLICE = 500
-
-
-@dataclass(frozen=True, kw_only=True)
-class Erased:
-    """The result of an erasure."""
-
-    user_id: int
-    #: The pseudonym in lists and events.
-    pseudonym: str
-    applications_handed_on: int
-    applications_deleted: int
 
 
 def erase_person(

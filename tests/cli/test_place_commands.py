@@ -31,7 +31,7 @@ def test_groups_and_projects_are_moved_and_deleted(app: Flask) -> None:
     (member,) = operate(app, "members", "list", "corp/store")["members"]
     assert (member["username"], member["inherited_from"]) == ("alice", "corp")
     changed = operate(app, "users", "change", "alice", "--time-zone", "europe/berlin")
-    assert changed["changed"] == ["time_zone"]
+    assert changed["time_zone"] == "Europe/Berlin"
     assert operate(app, "users", "show", "alice")["time_zone"] == "Europe/Berlin"
     operate(app, "projects", "release-path", "corp/store", "ACME-inc/eu/shop")
     assert operate(app, "projects", "create", "acme-inc/eu/shop")["path"] == "acme-inc/eu/shop"

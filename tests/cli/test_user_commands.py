@@ -22,7 +22,7 @@ def whoami(gatebell: LiveGatebell, token: str) -> int:
 
 def test_a_user_is_locked_and_unlocked(live_sqlite: LiveGatebell, charlie: Person) -> None:
     token = make_token(live_sqlite, charlie).clear
-    assert live_sqlite.cli("users", "lock", charlie.username)["state"] == "locked"
+    assert live_sqlite.cli("users", "lock", charlie.username)["state"] == "blocked"
     assert whoami(live_sqlite, token) == 401
     event = last_event(live_sqlite, charlie.username)
     assert (event.kind, event.details["by"]) == ("user.locked", "command")
@@ -40,7 +40,7 @@ def test_a_password_is_reset_and_printed(live_sqlite: LiveGatebell, charlie: Per
 def test_users_are_listed_a_part_at_a_time(live_sqlite: LiveGatebell, charlie: Person) -> None:
     found = live_sqlite.cli("users", "list", "--search", charlie.username.upper())
     (only,) = found["users"]
-    assert (only["username"], only["state"], only["kind"]) == (charlie.username, "active", "human")
+    assert (only["username"], only["state"], only["bot"]) == (charlie.username, "active", False)
     assert (only["two_factor_enabled"], found["next"]) == (False, None)
     below = live_sqlite.cli(
         "users", "list", "--search", charlie.username, "--before", str(only["id"])

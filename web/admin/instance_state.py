@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from domain.accounts.first_password import FIRST_USERNAME, has_first_password
 from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.audit_streams.types import AuditStream
 from domain.mail.queue_state import queue_state
@@ -24,7 +25,6 @@ from web.database.schema import newest_known_revision
 from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
 from web.readiness import readiness_problem
-from web.server.bootstrap import FIRST_USERNAME, has_first_password
 from web.services import now, services, settings
 
 _log = logging.getLogger("gatebell.worker")
@@ -58,6 +58,7 @@ def state_of_the_instance() -> InstanceState:
     """Return the state of the settings, the database and the background worker."""
     current = settings_now(session=db.session())
     seen_at = worker_seen_at()
+    is_first = has_first_password(FIRST_USERNAME, current.instance_path)
     return InstanceState(
         release=current.release,
         build=running_build(),
@@ -67,7 +68,7 @@ def state_of_the_instance() -> InstanceState:
         missing=readiness_problem(),
         worker_seen_at=seen_at,
         is_worker_alive=seen_at is not None and now() - seen_at < SILENCE,
-        first_password_of=FIRST_USERNAME if has_first_password(FIRST_USERNAME) else None,
+        first_password_of=FIRST_USERNAME if is_first else None,
         risks=tuple(security_warnings(current)),
         former_tokens=list_former_tokens(session=db.session(), now=now()),
         failing_streams=tuple(

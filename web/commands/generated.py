@@ -141,6 +141,8 @@ def _option(name: str, field: FieldInfo, said: Option) -> click.Option:
         [name, word],
         required=field.is_required() and not said.null,
         default=None,
+        # Words such as `--on/--off` say by themselves that they take no value.
+        is_flag=True if is_flag and "/" not in word else None,
         multiple=is_many,
         type=None if is_flag else _type_of(schema["items"] if is_many else schema),
         help=_help(field, is_many=is_many),

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from domain.access.roles import Role
-from domain.accounts.administration import generate_password
+from domain.accounts.administration import add_account, generate_password
 from domain.accounts.names import as_segment
 from domain.accounts.passwords import HashCost
-from domain.accounts.users import NewUser, UserView, create_user, find_user
-from domain.audit.events import Event, EventKind
+from domain.accounts.users import NewUser, UserView, find_user
 from domain.database.locks import release_locks
 from domain.errors import DomainError
 from domain.escalations.targets import who_may_be_paged
@@ -18,6 +17,7 @@ from domain.projects.members import OPERATOR, add_member
 from domain.projects.views import ProjectView
 from web.extensions import db
 from web.http.audit_events import record_event
+from web.http.work import work
 from web.importing.report import Entry, Outcome
 from web.services import now, settings
 from web.settings.password_rules import password_rules
@@ -88,20 +88,11 @@ class People:
         else:
             release_locks(session)  # A password takes a while to hash.
         try:
-            made = create_user(new, session=session, now=now(), rules=rules)
+            made = add_account(work(), new, rules)
         except (DomainError, ValueError) as error:
             entry.outcome = Outcome.LEFT_OUT
             entry.notes.append(str(error))
             return None
-        details = {"administrator": False}
-        record_event(
-            Event(
-                kind=EventKind.USER_CREATED,
-                user_id=made.id,
-                subject=made.username,
-                details=details,
-            )
-        )
         entry.outcome = Outcome.CREATED
         entry.details["password"] = password
         self._created.add(made.id)

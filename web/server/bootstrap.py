@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flask import current_app
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
+from domain.accounts.first_password import FIRST_USERNAME, first_password_file
 from domain.accounts.users import NewUser, create_user
 from domain.clock import system_clock
 from domain.errors import ConflictError
@@ -17,9 +17,6 @@ from web.instance_files import write_private_file
 from web.settings.password_rules import password_rules
 from web.settings.reader import Settings
 
-FIRST_USERNAME = "admin"
-_FILE_NAME = "first_administrator.txt"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
@@ -28,10 +25,6 @@ class Credentials:
     username: str
     password: str = field(repr=False)
     path: Path
-
-
-def _file(instance_path: Path) -> Path:
-    return instance_path / _FILE_NAME
 
 
 def ensure_first_administrator(settings: Settings) -> Credentials | None:
@@ -65,17 +58,6 @@ def _make(settings: Settings, session: Session) -> Credentials:
         now=system_clock(),
         rules=password_rules(settings),
     )
-    path = _file(settings.instance_path)
+    path = first_password_file(settings.instance_path)
     write_private_file(path, f"user name: {FIRST_USERNAME}\npassword: {password}\n")
     return Credentials(username=FIRST_USERNAME, password=password, path=path)
-
-
-def has_first_password(username: str) -> bool:
-    """Return whether this is the first administrator with the generated password."""
-    return username == FIRST_USERNAME and _file(Path(current_app.instance_path)).exists()
-
-
-def forget_first_password(username: str) -> None:
-    """Remove the file after the password was changed."""
-    if username == FIRST_USERNAME:
-        _file(Path(current_app.instance_path)).unlink(missing_ok=True)

@@ -10,16 +10,13 @@ import pytest
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import OPERATOR, Actor, Means, Work
 from domain.accounts.administration import (
-    AccountDetails,
-    create_account,
     generate_password,
     get_account,
     lock,
-    make_administrator,
     reset_password,
     unlock,
-    unmake_administrator,
 )
 from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.directory import (
@@ -30,11 +27,14 @@ from domain.accounts.directory import (
 )
 from domain.accounts.email_addresses import Letterhead
 from domain.accounts.passwords import check_password
+from domain.accounts.types import AccountBody, AccountChangeBody, NewAccount
 from domain.accounts.users import SignInAttempt, authenticate
 from domain.database.paging import Slice
 from domain.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.keyring import Keyring
+from domain.users.actions import change_user, create_user
 from models import Passkey, User
+from tests.support.database.work import work_in
 from tests.support.signing_in.password_rules import QUICK, RULES
 from web.database.engine import open_engine
 from web.settings.reader import Settings
@@ -65,10 +65,25 @@ def session(engine: Engine) -> Iterator[Session]:
         yield opened
 
 
-def account(session: Session, name: str, *, is_admin: bool = False) -> User:
-    details = AccountDetails(username=name, email=f"{name}@people.example", is_admin=is_admin)
-    made = create_account(details, LETTERHEAD, session=session, now=NOON, rules=RULES)
-    return session.get_one(User, made.user.id)
+BASE = "https://gate.example"
+
+
+def work(session: Session, by: int | None = None) -> Work:
+    """Return the unit of work of an administrator, or without one of the operator."""
+    actor = Actor(means=Means.PAGE, id=by, is_admin=True) if by else OPERATOR
+    policies = (KEYRING, LETTERHEAD, RULES)
+    return work_in(session, actor=actor, now=NOON, policies=policies)
+
+
+def account(session: Session, name: str, *, is_admin: bool = False, by: int | None = None) -> User:
+    body = AccountBody(
+        username=name, email=f"{name}@people.example", admin=is_admin, force_random_password=True
+    )
+    return session.get_one(User, create_user(work(session, by), body).id)
+
+
+def unmake_administrator(user_id: int, *, by: int | None, session: Session) -> None:
+    change_user(work(session, by), user_id, AccountChangeBody(admin=False))
 
 
 def bot(session: Session) -> User:
@@ -78,13 +93,16 @@ def bot(session: Session) -> User:
 
 
 def test_a_made_up_password_opens_the_account_and_has_to_be_changed(session: Session) -> None:
+    root = account(session, "root", is_admin=True)
     # A name of one letter is in nearly every random password.
-    details = AccountDetails(username="a", email="a@people.example", name="Anna")
-    made = create_account(details, LETTERHEAD, session=session, now=NOON, rules=RULES)
-    stored = session.get_one(User, made.user.id)
-    assert check_password(made.password, stored.password_hash, QUICK).is_right
-    assert made.user.must_change_password
-    assert made.password not in repr(made)
+    body = AccountBody(
+        username="a", email="a@people.example", name="Anna", force_random_password=True
+    )
+    made = create_user(work(session, root.id), body)
+    assert isinstance(made, NewAccount)
+    stored = session.get_one(User, made.id)
+    assert check_password(made.generated_password, stored.password_hash, QUICK).is_right
+    assert stored.must_change_password
 
 
 def test_a_made_up_password_does_not_contain_the_name() -> None:
@@ -113,8 +131,9 @@ def test_an_administrator_who_cannot_sign_in_does_not_count(session: Session) ->
 
 @pytest.mark.both_databases
 def test_two_administrators_who_lock_each_other_at_once_leave_one(engine: Engine) -> None:
-    with Session(engine) as session, session.begin():
+    with Session(engine) as session:
         ids = [account(session, name, is_admin=True).id for name in ("anna", "bert")]
+        session.commit()
     together = Barrier(2)
 
     def lock_the_other(mine: int, other: int) -> bool:
@@ -145,7 +164,7 @@ def test_nobody_locks_or_demotes_themselves(session: Session) -> None:
 def test_a_bot_has_no_password_and_administers_nothing(session: Session) -> None:
     robot = bot(session)
     with pytest.raises(ConflictError, match="bot"):
-        make_administrator(robot.id, session=session)
+        change_user(work(session), robot.id, AccountChangeBody(admin=True))
     with pytest.raises(ConflictError, match="bot"):
         reset_password(robot.id, by=None, cost=QUICK, session=session, keyring=KEYRING, now=NOON)
     lock(robot.id, by=None, session=session)
@@ -235,12 +254,13 @@ def test_accounts_are_counted_and_listed_by_what_they_are(session: Session) -> N
 
     def names(group: str, search: str = "") -> list[str]:
         wanted = AccountFilter(group=group, search=search)
-        page = page_of_accounts(wanted, A_PAGE, session=session)
+        page = page_of_accounts(wanted, A_PAGE, session=session, base_url=BASE)
         return [each.username for each in page.items]
 
     assert names("people") == ["locked", "guarded", "root"]
     assert names("administrators", "GUARD") == ["guarded"]
     assert names("bots") == [robot.username]
     assert names("people", "%") == []
-    assert look_up_account(guarded.id, session=session, now=NOON).has_second_factor
+    page = look_up_account(guarded.id, session=session, now=NOON, base_url=BASE)
+    assert page.two_factor_enabled
     assert session.scalar(select(func.count(User.id))) == 4

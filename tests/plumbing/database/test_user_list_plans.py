@@ -6,7 +6,8 @@ import pytest
 from flask import Flask
 from sqlalchemy import text
 
-from domain.accounts.directory import UserFilter, list_accounts, list_public_users
+from domain.accounts.directory import list_accounts, list_public_users
+from domain.accounts.types import UserQuery
 from domain.database.paging import ListPart
 from tests.support.database.sql_statements import postgres_statements
 from web.extensions import db
@@ -29,7 +30,7 @@ def test_a_page_of_users_is_read_from_an_index(app: Flask, listed: Any) -> None:
     with app.app_context():
         db.session.execute(_FILL)
         with postgres_statements() as asked:
-            found = listed(UserFilter(), _PART, session=db.session())
+            found = listed(UserQuery(), _PART, session=db.session(), base_url="https://g.example")
         ((query, values),) = asked
         connection: Any = db.session.connection().connection.driver_connection
         plan = connection.execute(f"EXPLAIN {query}", values).fetchall()

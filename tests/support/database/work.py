@@ -1,7 +1,9 @@
 """Units of work beside a running service, for tests that carry out actions by themselves."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
@@ -23,22 +25,30 @@ class UsualSettings:
     """The settings that actions read, as they are by default."""
 
     base_url: str = "http://gatebell.example"
+    instance_path: Path = Path("/nowhere")
     longest_silence_days: int = 365
 
 
-def _policy(kind: type[Policy]) -> Policy:
-    found: Policy = _POLICIES[kind]
-    return found
-
-
-def work_in(session: Session, *, actor: Actor = OPERATOR, now: datetime | None = None) -> Work:
+def work_in(
+    session: Session,
+    *,
+    actor: Actor = OPERATOR,
+    now: datetime | None = None,
+    policies: Collection[object] = (),
+) -> Work:
     """Return the unit of work of somebody, by default of the operator."""
+    known = {**_POLICIES, **{type(each): each for each in policies}}
+
+    def policy(kind: type[Policy]) -> Policy:
+        found: Policy = known[kind]
+        return found
+
     return Work(
         actor=actor,
         session=session,
         now=now or present(),
         settings=UsualSettings(),
-        policy=_policy,
+        policy=policy,
     )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from limits.storage import storage_from_string
 
+from domain.accounts.first_password import FIRST_USERNAME, has_first_password
 from domain.clock import date_and_time
 from domain.secret_keys import missing_fingerprints
 from domain.upkeep.rekeying import rotation
@@ -13,7 +14,6 @@ from web.admin.setting_changes import settings_now
 from web.commands.doctor_checks.findings import Finding, failed, ok, warning
 from web.extensions import db
 from web.limit_storage import counts_on_host, storage_configuration
-from web.server.bootstrap import FIRST_USERNAME, has_first_password
 from web.server.tls import CertificateFilesError, open_certificate
 from web.services import now, services
 from web.settings.reader import Settings, misspelt_in_environment
@@ -23,12 +23,11 @@ _OTHERS = 0o077
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
     """Look for misspelt names, and for settings that weaken security."""
-    del settings
     for sentence in misspelt_in_environment():
         yield warning(sentence)
     for risk in security_warnings(settings_now(session=db.session())):
         yield warning(f"{risk.setting.upper()} {risk.words}")
-    if has_first_password(FIRST_USERNAME):
+    if has_first_password(FIRST_USERNAME, settings.instance_path):
         yield warning(f"The generated password of {FIRST_USERNAME} is still in use.")
     yield ok("No variable looks misspelt, and no setting weakens security.")
 

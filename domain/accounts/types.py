@@ -1,22 +1,18 @@
 """Users, and the personal data of one."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, model_validator
 
-from domain.accounts import directory as domain
-from domain.accounts.administration import AccountChange, AccountDetails
-from domain.accounts.avatars import avatar_url
-from domain.accounts.directory import PublicUser, UserFilter
-from domain.accounts.profiles import profile_path
-from domain.errors import QueryError
+from domain.accounts.email_addresses import WaitingAddress
 from domain.types.base import (
     AbsentFlag,
     AbsentWord,
     Body,
     GitLabQuery,
     GivenTime,
+    Option,
     PagedQuery,
     RequiredText,
     Resource,
@@ -66,22 +62,29 @@ class UserQuery(PagedQuery, GitLabQuery):
         return self.admins or self.without_projects or self.two_factor is not None
 
     @property
-    def wanted(self) -> UserFilter:
-        """The filter; raises QueryError for one that contradicts itself."""
-        if self.active and self.blocked:
-            message = "active, blocked are mutually exclusive"
-            raise QueryError(message, field="blocked")
-        return UserFilter(
-            username=self.username or None,
-            search=self.search,
-            is_active=_chosen(self.active, self.blocked or self.exclude_active),
-            is_human=_chosen(self.humans or self.without_project_bots, self.exclude_humans),
-            has_projects=False if self.without_projects else None,
-            created_after=self.created_after,
-            created_before=self.created_before,
-            is_admin=self.admins or None,
-            has_second_factor=None if self.two_factor is None else self.two_factor == "enabled",
-        )
+    def is_active(self) -> bool | None:
+        """Whether the accounts are to be active."""
+        return _chosen(self.active, self.blocked or self.exclude_active)
+
+    @property
+    def is_human(self) -> bool | None:
+        """Whether the accounts are to be those of people."""
+        return _chosen(self.humans or self.without_project_bots, self.exclude_humans)
+
+    @property
+    def is_admin(self) -> bool | None:
+        """Whether the accounts are to be those of administrators."""
+        return self.admins or None
+
+    @property
+    def has_projects(self) -> bool | None:
+        """Whether the users are to be members of a project or a group."""
+        return False if self.without_projects else None
+
+    @property
+    def has_second_factor(self) -> bool | None:
+        """Whether the accounts are to have a second factor."""
+        return None if self.two_factor is None else self.two_factor == "enabled"
 
 
 def _chosen(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
@@ -103,11 +106,6 @@ class User(Resource):
     bot: bool
     created_at: Time
 
-    @classmethod
-    def of(cls, view: PublicUser, *, base_url: str) -> "User":
-        """Present a user to all others."""
-        return cls(**_public_fields(view, base_url))
-
 
 class Account(User):
     """A user, as shown to administrators."""
@@ -121,10 +119,21 @@ class Account(User):
     #: By its name in the IANA database, such as Europe/Berlin.
     time_zone: str
 
-    @classmethod
-    def of_account(cls, view: domain.Account, *, base_url: str) -> "Account":
-        """Present a user to administrators."""
-        return cls(**_account_fields(view, base_url))
+
+class ListedAccount(Account):
+    """A user in the list of administrators."""
+
+    must_change_password: bool
+
+
+class AccountPage(ListedAccount):
+    """A user on the page for administrators."""
+
+    password_changed_at: Time | None
+    #: The number of live sign-ins.
+    open_sign_ins: int
+    #: The new e-mail address, or that of the account, while it waits to be confirmed.
+    waiting_address: WaitingAddress | None
 
 
 class NewAccount(Account, SecretResource):
@@ -132,10 +141,27 @@ class NewAccount(Account, SecretResource):
 
     generated_password: str
 
-    @classmethod
-    def with_password(cls, view: domain.Account, password: str, *, base_url: str) -> "NewAccount":
-        """Present a user whose password was made just now."""
-        return cls(**_account_fields(view, base_url), generated_password=password)
+
+class ResetAccount(Account, SecretResource):
+    """A user whose password was replaced, with the new one, which is shown once."""
+
+    password: str
+
+
+class PasswordResetBody(Body):
+    """What is kept when a password is replaced: browsers are signed out in any case."""
+
+    #: The applications that the user has authorized.
+    keep_applications: bool = False
+    #: Personal access tokens.
+    revoke_tokens: bool = False
+
+
+class RemovedFactors(Resource):
+    """Whether a user had second factors, which are removed."""
+
+    username: str
+    removed: bool
 
 
 class AccountBody(Body):
@@ -153,29 +179,17 @@ class AccountBody(Body):
     #: Vouches for the e-mail address; otherwise a link to confirm it is sent there.
     skip_confirmation: bool = False
 
-    @property
-    def details(self) -> AccountDetails:
-        """The fields of the new account."""
-        return AccountDetails(
-            username=self.username,
-            email=self.email,
-            name=self.name,
-            is_admin=self.admin,
-            time_zone=self.time_zone,
-            is_email_confirmed=self.skip_confirmation,
-        )
-
 
 class AccountChangeBody(Body):
     """Changes to a user."""
 
     username: RequiredText | None = None
-    name: RequiredText | None = None
+    name: Annotated[RequiredText | None, Option("--display-name")] = None
     email: RequiredText | None = None
     time_zone: RequiredText | None = None
     admin: bool | None = None
     #: Vouches for the e-mail address; otherwise a link to confirm a new one is sent there.
-    skip_confirmation: bool = False
+    skip_confirmation: Annotated[bool, Option("--verified")] = False
     #: The same, by the name that GitLab's clients send.
     skip_reconfirmation: bool = False
 
@@ -189,16 +203,9 @@ class AccountChangeBody(Body):
         return given
 
     @property
-    def change(self) -> AccountChange:
-        """The change; what is None stays as it is."""
-        return AccountChange(
-            username=self.username,
-            name=self.name,
-            email=self.email,
-            time_zone=self.time_zone,
-            is_admin=self.admin,
-            is_email_confirmed=self.skip_confirmation or self.skip_reconfirmation,
-        )
+    def is_email_confirmed(self) -> bool:
+        """Whether the administrator vouches for the e-mail address that the account has then."""
+        return self.skip_confirmation or self.skip_reconfirmation
 
 
 class NameBody(Body):
@@ -226,7 +233,7 @@ class CurrentUser(Resource):
     is_admin: Literal[True] = True
 
 
-class PersonalData(Resource):
+class PersonalData(SecretResource):
     """Everything that is stored about a person, by table, without secrets."""
 
     model_config = ConfigDict(extra="allow")
@@ -240,27 +247,11 @@ class ErasureBody(Body):
     delete_applications: bool = False
 
 
-def _public_fields(view: PublicUser | domain.Account, base_url: str) -> dict[str, Any]:
-    return {
-        "id": view.id,
-        "username": view.username,
-        "name": view.name,
-        "state": "active" if view.is_active else "blocked",
-        "public_email": None,
-        "avatar_url": avatar_url(view, base_url),
-        "web_url": f"{base_url}{profile_path(view.username)}",
-        "bot": view.is_bot,
-        "created_at": view.created_at,
-    }
+class Erased(Resource):
+    """The result of an erasure."""
 
-
-def _account_fields(view: domain.Account, base_url: str) -> dict[str, Any]:
-    return {
-        **_public_fields(view, base_url),
-        "email": view.email,
-        "confirmed_at": view.email_confirmed_at,
-        "is_admin": view.is_admin,
-        "last_sign_in_at": view.last_sign_in_at,
-        "two_factor_enabled": view.has_second_factor,
-        "time_zone": view.time_zone,
-    }
+    user_id: int
+    #: The pseudonym in lists and events.
+    pseudonym: str
+    applications_handed_on: int
+    applications_deleted: int

@@ -1,0 +1,1 @@
+"""What people and administrators do to accounts."""

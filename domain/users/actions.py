@@ -1,0 +1,244 @@
+"""Users: what administrators do to accounts, and what users see of each other."""
+
+from dataclasses import replace
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.accounts import administration, directory
+from domain.accounts.administration import add_account, change_account, generate_password
+from domain.accounts.email_addresses import Letterhead, confirm_waiting, vouch, welcome
+from domain.accounts.email_addresses import vouch_for_all as vouch_for_everybody
+from domain.accounts.factors.second_factors import remove_second_factors as forget_factors
+from domain.accounts.first_password import forget_first_password
+from domain.accounts.passwords import PasswordRules
+from domain.accounts.types import (
+    Account,
+    AccountBody,
+    AccountChangeBody,
+    AccountPage,
+    Erased,
+    ErasureBody,
+    NewAccount,
+    PasswordResetBody,
+    PersonalData,
+    RemovedFactors,
+    ResetAccount,
+    User,
+    UserQuery,
+)
+from domain.accounts.users import ACTIVE, NewUser, UserView, get_user
+from domain.audit.events import EventKind
+from domain.audit.seals import audit_key
+from domain.database.locks import release_locks
+from domain.errors import ForbiddenError, InvalidError, NotFoundError, QueryError
+from domain.keyring import Keyring
+from domain.personal_data.erasure import count_applications, erase_person
+from domain.personal_data.export import export_person
+from domain.projects.people import is_known
+from domain.projects.views import Viewer
+from domain.types.base import Found
+from domain.users.account_access import end_access
+
+
+@question("users.index")
+def list_users(work: Work, query: UserQuery) -> Found[Account] | Found[User]:
+    """List users: people with an active account, or all accounts for administrators."""
+    if query.is_for_administrators and not work.actor.is_admin:
+        message = "admins, two_factor and without_projects are for administrators of the instance."
+        raise ForbiddenError(message)
+    if query.active and query.blocked:
+        message = "active, blocked are mutually exclusive"
+        raise QueryError(message, field="blocked")
+    listed = directory.list_accounts if work.actor.is_admin else directory.list_public_users
+    return listed(query, query.part, session=work.session, base_url=work.settings.base_url)
+
+
+@question("users.show")
+def show_user(work: Work, user_id: int) -> Account | User:
+    """Show a user."""
+    if work.actor.is_admin:
+        return show_account(work, user_id)
+    viewer = Viewer(user_id=work.actor.id, today=work.now.date())
+    session, base_url = work.session, work.settings.base_url
+    found = directory.find_public_user(user_id, session=session, base_url=base_url)
+    if found is None and is_known(user_id, viewer, session=session):
+        found = directory.get_public_user(user_id, session=session, base_url=base_url)
+    if found is None:
+        message = "User not found."
+        raise NotFoundError(message)
+    return found
+
+
+def show_account(work: Work, user_id: int) -> AccountPage:
+    """Return an account with what administrators see of it, or raise NotFoundError."""
+    return directory.look_up_account(
+        user_id, session=work.session, now=work.now, base_url=work.settings.base_url
+    )
+
+
+@action("users.create")
+def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
+    """Create a user, with a given password or a generated one that only this response contains."""
+    if (new.password is None) != new.force_random_password:
+        message = "Send a password, or force_random_password=true."
+        raise InvalidError(message, field="password")
+    password, rules = new.password, work.policy(PasswordRules)
+    if password is None:
+        password = generate_password(new.username)
+        rules = replace(rules, minimum=len(password))
+    release_locks(work.session)  # to hash a password takes a while
+    wanted = NewUser(
+        username=new.username,
+        email=new.email,
+        name=new.name,
+        password=password,
+        is_admin=new.admin,
+        # Whoever has the command line makes accounts of their own.
+        must_change_password=not work.actor.is_trusted,
+        time_zone=new.time_zone,
+        is_email_confirmed=new.skip_confirmation,
+    )
+    user = add_account(work, wanted, rules)
+    welcome(user.id, work.policy(Letterhead), session=work.session, now=work.now)
+    made = show_account(work, user.id)
+    if new.password is not None:
+        return made
+    return NewAccount(**vars(made), generated_password=password)
+
+
+@action("users.change")
+def change_user(work: Work, user_id: int, change: AccountChangeBody) -> Account:
+    """Change the names, the e-mail address, the time zone or the role of a user."""
+    before = administration.get_account(user_id, session=work.session).username
+    changed = change_account(
+        user_id,
+        change,
+        work.policy(Letterhead),
+        by=work.actor.id,
+        session=work.session,
+        now=work.now,
+    )
+    after = show_account(work, user_id)
+    if changed:
+        more: dict[str, object] = {"before": before} if "username" in changed else {}
+        more |= {"administrator": after.is_admin} if "is_admin" in changed else {}
+        _record(work, EventKind.USER_CHANGED, after, changed=", ".join(changed), **more)
+    return after
+
+
+@action("users.change")
+def vouch_for(work: Work, user_id: int) -> bool:
+    """Vouch for the e-mail address of a user; return whether it was not verified yet."""
+    user = administration.get_account(user_id, session=work.session)
+    is_new = vouch(user_id, session=work.session, now=work.now)
+    if is_new:
+        _record(work, EventKind.EMAIL_CONFIRMED, user)
+    return is_new
+
+
+@action("users.change")
+def vouch_for_all(work: Work) -> int:
+    """Vouch for the e-mail addresses of all users; return how many were not verified yet."""
+    done = vouch_for_everybody(session=work.session, now=work.now)
+    if done:
+        work.record(EventKind.EMAIL_CONFIRMED, details={"accounts": done})
+    return done
+
+
+@action("users.change")
+def confirm_address(work: Work, user_id: int, email: str) -> None:
+    """Let an account have the new e-mail address that its user asked for."""
+    user = administration.get_account(user_id, session=work.session)
+    letterhead = work.policy(Letterhead)
+    done = confirm_waiting(user_id, email, letterhead, session=work.session, now=work.now)
+    changed = {"changed": "e-mail address"} if done.is_new else {}
+    _record(work, EventKind.EMAIL_CONFIRMED, user, **changed)
+
+
+@action("users.block", command="lock")
+def lock_user(work: Work, user_id: int) -> Account:
+    """Lock an account and sign it out everywhere."""
+    was_active = administration.get_account(user_id, session=work.session).state == ACTIVE
+    user = administration.lock(user_id, by=work.actor.id, session=work.session)
+    if was_active:
+        _record(work, EventKind.USER_LOCKED, user)
+    return show_account(work, user_id)
+
+
+@action("users.unblock", command="unlock")
+def unlock_user(work: Work, user_id: int) -> Account:
+    """Unlock an account, also after too many failed sign-ins."""
+    user = administration.unlock(user_id, session=work.session, keyring=work.policy(Keyring))
+    _record(work, EventKind.USER_UNLOCKED, user)
+    return show_account(work, user_id)
+
+
+@action("users.change", command="reset-password")
+def reset_password(work: Work, user_id: int, reset: PasswordResetBody) -> ResetAccount:
+    """Reset the password of a user to a random one, to be changed at the next sign-in.
+
+    All browsers and applications are signed out.
+    """
+    issued = administration.reset_password(
+        user_id,
+        by=work.actor.id,
+        cost=work.policy(PasswordRules).cost,
+        session=work.session,
+        keyring=work.policy(Keyring),
+        now=work.now,
+    )
+    ended = end_access(
+        work, user_id, applications=not reset.keep_applications, tokens=reset.revoke_tokens
+    )
+    forget_first_password(issued.user.username, work.settings.instance_path)
+    _record(work, EventKind.PASSWORD_RESET, issued.user, **ended)
+    return ResetAccount(**vars(show_account(work, user_id)), password=issued.password)
+
+
+@action("users.change", command="remove-second-factors")
+def remove_second_factors(work: Work, user_id: int) -> RemovedFactors:
+    """Remove all second factors of a user who has lost them: app, passkeys and recovery codes."""
+    user = administration.get_account(user_id, session=work.session)
+    had_any = forget_factors(user_id, session=work.session)
+    if had_any:
+        work.record(EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject="all of them")
+    return RemovedFactors(username=user.username, removed=had_any)
+
+
+@action("users.export")
+def export_user(work: Work, user_id: int) -> PersonalData:
+    """Export the personal data of the caller, or of any user for administrators."""
+    if user_id != work.actor.id and not work.actor.is_admin:
+        message = "User not found."
+        raise NotFoundError(message)
+    user = administration.get_account(user_id, session=work.session)
+    _record(work, EventKind.USER_EXPORTED, user)
+    return PersonalData.model_validate(export_person(user, session=work.session, now=work.now))
+
+
+@action("users.delete")
+def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
+    """Delete a user; what others need is kept under a pseudonym.
+
+    Raises InvalidError if the person has applications and their fate was not chosen.
+    """
+    session, heir = work.session, erasure.applications_to
+    user = administration.get_account(user_id, session=session)
+    next_owner = get_user(heir, session=session) if heir else None
+    is_settled = next_owner is not None or erasure.delete_applications
+    if not is_settled and count_applications(user, session=session):
+        message = "Choose whether to transfer or delete their applications."
+        raise InvalidError(message, field="heir")
+    key = audit_key(session=session, keyring=work.policy(Keyring), now=work.now)
+    forget_first_password(user.username, work.settings.instance_path)
+    done = erase_person(user, by=work.actor.id, heir=next_owner, session=session, audit_key=key)
+    details = {
+        "applications_handed_on": done.applications_handed_on,
+        "applications_deleted": done.applications_deleted,
+    }
+    work.record(EventKind.USER_ERASED, subject=done.pseudonym, details=details)
+    return done
+
+
+def _record(work: Work, kind: EventKind, user: UserView | Account, **details: object) -> None:
+    work.record(kind, user_id=user.id, subject=user.username, details=details)
