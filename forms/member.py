@@ -8,7 +8,7 @@ from wtforms.validators import DataRequired, Length
 
 from domain.access.roles import Role
 from domain.errors import InvalidError
-from domain.projects.member_roles import MemberRoleView
+from domain.projects.member_types import MemberRole
 from domain.projects.views import MemberView
 from forms.base import Form, without_edges
 
@@ -24,7 +24,7 @@ class RoleForm(Form):
     role = SelectField("Role", coerce=str.strip, default=_value(Role.DEVELOPER, None))
 
     def __init__(
-        self, *args: Any, giver: Role, custom_roles: Sequence[MemberRoleView], **kwargs: Any
+        self, *args: Any, giver: Role, custom_roles: Sequence[MemberRole], **kwargs: Any
     ) -> None:
         """Offer the roles up to that of the current user, and the custom ones based on them."""
         super().__init__(*args, **kwargs)
@@ -39,7 +39,7 @@ class RoleForm(Form):
         self.role.choices = self._groups if others else own
 
     @property
-    def chosen_custom_role(self) -> MemberRoleView | None:
+    def chosen_custom_role(self) -> MemberRole | None:
         """The chosen custom role, if it is one."""
         return self._custom.get(self.role.data)
 

@@ -1,16 +1,15 @@
 """The form for a custom member role."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from wtforms import SelectField, SelectMultipleField, StringField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.access.abilities import Ability
 from domain.access.roles import Role
-from domain.projects.member_roles import (
-    HIGHEST_BASE,
-    LONGEST_DESCRIPTION,
-    LONGEST_NAME,
-    MemberRoleDetails,
-)
+from domain.projects.member_role_actions import HIGHEST_BASE, LONGEST_DESCRIPTION, LONGEST_NAME
+from domain.projects.member_types import NewMemberRole
 from forms.base import Form, without_edges
 
 
@@ -45,12 +44,10 @@ class MemberRoleForm(Form):
         validators=[InputRequired("Choose at least one permission.")],
     )
 
-    @property
-    def details(self) -> MemberRoleDetails:
-        """The role from the form."""
-        return MemberRoleDetails(
-            name=self.name.data or "",
-            description=self.description.data or "",
-            base=Role[self.base.data],
-            abilities=frozenset(Ability(each) for each in self.permissions.data or ()),
-        )
+    #: The domain's name of the base role.
+    fields_of: ClassVar[Mapping[str, str]] = {"base_access_level": "base"}
+
+    def new_role(self) -> NewMemberRole:
+        """Return the role from the form, or raise InvalidParametersError."""
+        chosen = dict.fromkeys(self.permissions.data or (), True)
+        return self.read(NewMemberRole, base_access_level=self.base.data, **chosen)

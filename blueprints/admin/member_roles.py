@@ -2,19 +2,17 @@
 
 from typing import NamedTuple
 
-from flask import Blueprint, flash, redirect, render_template, url_for
+from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.abilities import LEAST_ROLES, Ability
-from domain.audit.events import EventKind
 from domain.errors import InvalidError
-from domain.projects import member_roles as domain
-from domain.projects.changes import member_role_event
+from domain.projects import member_role_actions as actions
+from domain.projects.member_roles import list_member_roles
 from forms.member_role import MemberRoleForm
 from web.access.marks import administrator
 from web.extensions import db
-from web.http.audit_events import record_event
-from web.services import now
+from web.http.work import work
 
 member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
 
@@ -58,14 +56,11 @@ def index() -> ResponseReturnValue:
 def new() -> ResponseReturnValue:
     """Create a custom role."""
     form = MemberRoleForm()
-    if not form.validate_on_submit():
+    made = None
+    if request.method == "POST":
+        made = form.carry_out(lambda: actions.create_member_role(work(), form.new_role()))
+    if made is None:
         return _form_page(form)
-    try:
-        made = domain.create_member_role(form.details, session=db.session(), now=now())
-    except InvalidError as error:
-        form.object_to(error.field, str(error))
-        return _form_page(form)
-    record_event(member_role_event(EventKind.MEMBER_ROLE_CREATED, made))
     flash(f"Role “{made.name}” created. Give it to members on the page Members.")
     return redirect(url_for("admin.member_roles.index"))
 
@@ -75,17 +70,15 @@ def new() -> ResponseReturnValue:
 def delete(role_id: int) -> ResponseReturnValue:
     """Delete a custom role that no member has."""
     try:
-        removed = domain.delete_member_role(role_id, session=db.session())
+        removed = actions.delete_member_role(work(), role_id)
     except InvalidError as error:
-        db.session.rollback()
         return _page(problem=str(error))
-    record_event(member_role_event(EventKind.MEMBER_ROLE_REMOVED, removed))
     flash(f"Role “{removed.name}” deleted.")
     return redirect(url_for("admin.member_roles.index"))
 
 
 def _page(*, problem: str = "") -> ResponseReturnValue:
-    roles = domain.list_member_roles(session=db.session())
+    roles = list_member_roles(session=db.session())
     titles = {ability: words[0] for ability, words in _WORDS.items()}
     page = render_template(
         "admin/member_roles/index.html", roles=roles, titles=titles, problem=problem

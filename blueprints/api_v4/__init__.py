@@ -32,11 +32,10 @@ from blueprints.api_v4.instance.place_audit_events import place_audit_events
 from blueprints.api_v4.on_call.escalation_policies import escalation_policies
 from blueprints.api_v4.on_call.on_call_changes import on_call_overrides, on_call_swaps
 from blueprints.api_v4.on_call.on_call_schedules import on_call_schedules
-from blueprints.api_v4.projects.group_member_roles import group_member_roles
 from blueprints.api_v4.projects.groups import groups
 from blueprints.api_v4.projects.invitations import invitations
 from blueprints.api_v4.projects.job_token_scope import job_token_scope
-from blueprints.api_v4.projects.member_roles import member_roles
+from blueprints.api_v4.projects.member_roles import group_member_roles, member_roles
 from blueprints.api_v4.projects.members import members
 from blueprints.api_v4.projects.projects import projects
 from blueprints.api_v4.projects.resource_tokens import resource_tokens

@@ -13,7 +13,8 @@ from domain.projects import members as domain
 from domain.projects.changes import changed, given, joined, left
 from domain.projects.invitations import InvitationView, list_invitations
 from domain.projects.member_lists import MemberFilter, get_direct_member, list_members
-from domain.projects.member_roles import MemberRoleView, list_member_roles
+from domain.projects.member_roles import list_member_roles
+from domain.projects.member_types import MemberRole
 from domain.projects.members import leave
 from domain.projects.views import GroupView, MemberView, ProjectView
 from forms.member import MemberForm, RoleForm
@@ -106,7 +107,7 @@ class MemberPages:
             message = f"You need the Maintainer role in {self.namespace.path}."
             raise ForbiddenError(message)
 
-    def _give(self, member_id: int, custom: MemberRoleView | None) -> None:
+    def _give(self, member_id: int, custom: MemberRole | None) -> None:
         session = db.session()
         user = domain.give_member_role(
             self.namespace, member_id, custom, by=viewer(), session=session

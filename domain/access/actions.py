@@ -28,7 +28,7 @@ from typing import (
 
 from domain.access.actor import Means, Work
 from domain.access.checks import TargetView, check_allowed, check_state
-from domain.access.permissions import PERMISSIONS, Target
+from domain.access.permissions import Target, permission_of
 from domain.errors import DomainError
 from domain.types.base import Body, Found, Query, Resource
 
@@ -53,7 +53,7 @@ class Action(Generic[Parameters, Result]):
         """Store a function under its name in the table of permissions."""
         self.name = name
         self.room, _, self.verb = name.partition(".")
-        self.permission = PERMISSIONS[name]
+        self.permission = permission_of(name)
         self.changes = changes
         #: What the command line calls it: `list`, `show`, `create`, `change`, `delete` or a verb.
         self.command = command or _COMMANDS.get(self.verb, self.verb.replace("_", "-"))

@@ -403,3 +403,11 @@ PERMISSIONS: Mapping[str, Permission] = {
     "registry_repositories.delete_tag": _project(_WRITE, Role.MAINTAINER),
     "registry_repositories.delete_tags": _project(_WRITE, Role.MAINTAINER),
 }
+
+#: What pages and commands alone do, by the name of the action: the API has no such operation.
+BESIDE_THE_API: Mapping[str, Permission] = {}
+
+
+def permission_of(name: str) -> Permission:
+    """Return what the action of this name asks for."""
+    return PERMISSIONS[name] if name in PERMISSIONS else BESIDE_THE_API[name]

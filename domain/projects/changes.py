@@ -7,7 +7,7 @@ from domain.access.roles import Role
 from domain.accounts.users import UserView
 from domain.audit.events import Event, EventKind
 from domain.projects.editing import Changes
-from domain.projects.member_roles import MemberRoleView
+from domain.projects.member_types import MemberRole
 from domain.projects.views import Namespace
 
 _KINDS = {
@@ -115,7 +115,7 @@ def expired(path: str, user_id: int, username: str) -> Event:
     )
 
 
-def given(namespace: Namespace, user: UserView, custom: MemberRoleView | None) -> Event:
+def given(namespace: Namespace, user: UserView, custom: MemberRole | None) -> Event:
     """Return the audit event for a custom role that was given or taken away."""
     return Event(
         kind=EventKind.MEMBER_CHANGED,
@@ -151,16 +151,6 @@ def left(namespace: Namespace, user: UserView) -> Event:
         place=namespace,
         details={"username": user.username},
     )
-
-
-def member_role_event(kind: EventKind, role: MemberRoleView) -> Event:
-    """Return the audit event for a custom role of the instance."""
-    details = {
-        "member_role_id": role.id,
-        "base_role": role.base.label,
-        "permissions": ", ".join(sorted(role.abilities)),
-    }
-    return Event(kind=kind, subject=role.name, details=details)
 
 
 def invitation_event(kind: EventKind, namespace: Namespace, email: str, role: Role) -> Event:

@@ -16,10 +16,8 @@ from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundE
 from domain.projects.access import namespace_of, role_in_namespace
 from domain.projects.changes import RoleChange
 from domain.projects.former_paths import find_moved_group, find_moved_project
-from domain.projects.member_roles import (
-    MemberRoleView,
-    assign_member_role,
-)
+from domain.projects.member_roles import assign_member_role
+from domain.projects.member_types import MemberRole
 from domain.projects.paths import ancestors
 from domain.projects.views import Namespace, Viewer
 from models import Group, Member, Project, User
@@ -173,7 +171,7 @@ def change_role(
 def give_member_role(
     namespace: Namespace,
     member_id: int,
-    custom: MemberRoleView | None,
+    custom: MemberRole | None,
     *,
     by: Viewer,
     session: Session,

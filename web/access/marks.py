@@ -11,7 +11,7 @@ from flask_login import UserMixin, current_user
 from domain.access.abilities import Ability
 from domain.access.checks import check_feature, check_role, check_state, check_takes_changes
 from domain.access.features import feature_of
-from domain.access.permissions import PERMISSIONS
+from domain.access.permissions import permission_of
 from domain.access.roles import Role
 from domain.accounts.signing_in.sessions import find_sign_in
 from domain.accounts.users import UserView
@@ -232,7 +232,7 @@ def permitted(name: str) -> Mark:
     The view gets the project as `project` instead of `project_path`, or the group as `group`
     instead of `group_path`.
     """
-    permission = PERMISSIONS[name]
+    permission = permission_of(name)
     room = name.partition(".")[0]
 
     def check(found: ProjectView | GroupView) -> None:

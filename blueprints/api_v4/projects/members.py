@@ -7,7 +7,8 @@ from domain.errors import InvalidError, NotFoundError
 from domain.projects import changes as events
 from domain.projects import members as domain
 from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
-from domain.projects.member_roles import MemberRoleView, get_member_role
+from domain.projects.member_roles import get_member_role
+from domain.projects.member_types import MemberRole
 from domain.projects.members import leave
 from domain.projects.views import MemberView, Namespace, Viewer
 from domain.types.base import Found
@@ -139,7 +140,7 @@ def _give_member_role(
     record_event(events.given(namespace, user, custom))
 
 
-def _wanted_member_role(role_id: int) -> MemberRoleView:
+def _wanted_member_role(role_id: int) -> MemberRole:
     try:
         return get_member_role(role_id, session=db.session())
     except NotFoundError as error:
