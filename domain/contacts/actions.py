@@ -50,7 +50,7 @@ class ContactMeans:
 
 @question("contacts.index")
 def list_contacts(work: Work, query: ContactQuery) -> Found[Contact]:
-    """List your contacts."""
+    """List the contacts of an account."""
     return _list(work, _own(work), query)
 
 
@@ -62,7 +62,7 @@ def show_contact(work: Work, contact_id: int) -> Contact:
 
 @action("contacts.create")
 def create_contact(work: Work, new: ContactBody) -> Contact:
-    """Create a contact and send it a confirmation code."""
+    """Create a contact and send it a code to confirm it; the operator's are confirmed."""
     made = _create(work, _own(work), new, is_confirmed=work.actor.is_trusted)
     return made if made.confirmed_at else send_code(work, made.id)
 

@@ -329,14 +329,15 @@ def change_route(
     """
     lock_rules(project.id, session=work.session)
     row = _route(work, project, route_id)
+    present = read_route(row)
     rows = [each for each in rows_of(project.id, session=work.session) if each.id != row.id]
     row.name = _checked(change.given.get("name", row.name), "Production")
-    row.conditions = change.conditions(read_route(row).conditions).to_json()
+    row.conditions = change.conditions(present.conditions).to_json()
     if "escalation_policy_id" in change.given:
         row.policy_id = _known_policy(work, project, change.escalation_policy_id)
     _put(rows, row, change.given.get("position", row.position))
-    if not work.session.is_modified(row):
-        return read_route(row)
+    if read_route(row) == present:
+        return present
     row.updated_at = work.now
     return _route_stored(work, project, row, EventKind.ALERT_ROUTE_CHANGED)
 

@@ -139,6 +139,7 @@ def change_incident(work: Work, project: ProjectView, iid: int, change: Incident
     """
     assignees = _assignees(work, change)
     row = locked_incident(project.id, iid, session=work.session)
+    present = _one(work, project, row)
     by, session, now = _by(work), work.session, work.now
     edit_incident(row, change, by=by, session=session, now=now)
     if assignees is not None:
@@ -146,7 +147,7 @@ def change_incident(work: Work, project: ProjectView, iid: int, change: Incident
     if change.status is not None:
         change_status(row, change.status, by=by, session=session, now=now)
     changed = _one(work, project, row)
-    if changed.updated_at == now:
+    if changed != present:
         given = change.model_dump(mode="json", exclude_unset=True, exclude={"description"})
         _record(work, project, changed, EventKind.INCIDENT_CHANGED, **given)
     return changed

@@ -145,7 +145,7 @@ def get_row(contact_id: int, owner: Owner, *, session: Session) -> ContactRow:
     """Return the row of a contact of an owner, or raise NotFoundError."""
     row = session.scalar(select(ContactRow).where(ContactRow.id == contact_id, *_is_of(owner)))
     if row is None:
-        message = "Channel not found." if owner.user_id is None else "ContactRow not found."
+        message = "Channel not found." if owner.user_id is None else "Contact not found."
         raise NotFoundError(message)
     return row
 

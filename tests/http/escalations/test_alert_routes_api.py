@@ -9,8 +9,9 @@ from sqlalchemy import update
 from models import Alert
 from tests.http.escalations.test_escalation_policies_api import project_of
 from tests.support.accounts.api_caller import ApiCaller
-from tests.support.accounts.people import alice, database_of
+from tests.support.accounts.people import alice, database_of, unique
 from tests.support.alerts.senders import connect
+from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -61,6 +62,22 @@ def test_conditions_are_kept_and_what_is_left_out_stays(gatebell: LiveGatebell) 
     assert changed["labels"] == ['host=~"web.*"']
     assert (changed["environments"], changed["escalation_policy_id"]) == (["prod*"], policy["id"])
     assert call.done("PUT", at, json={"escalation_policy_id": None})["escalation_policy_id"] is None
+
+
+def test_each_change_is_in_the_audit_log_and_what_changes_nothing_is_not(
+    gatebell: LiveGatebell,
+) -> None:
+    _, call, bob = project_of(gatebell)
+    steps = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
+    policy = call.done("POST", "/escalation_policies", status=201, json=steps)
+    first, second = unique("db"), unique("db")
+    sent = {"name": first, "escalation_policy_id": policy["id"]}
+    made = call.done("POST", "/alert_routes", status=201, json=sent)
+    for body in ({**sent, "name": second}, {**sent, "name": second}, {"services": ["db"]}):
+        call.done("PUT", f"/alert_routes/{made['id']}", json=body)
+    assert [each.kind for each in events_with_subject(gatebell, first)] == ["alert_route.created"]
+    kinds = [each.kind for each in events_with_subject(gatebell, second)]
+    assert kinds == ["alert_route.changed"] * 2
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,8 @@ def test_nobody_sees_the_contacts_of_others(post: Post) -> None:
     made = mine.done("POST", status=201, json=body)
     assert theirs.done("GET") == []
     for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/test"), ("POST", "/send_code")):
-        theirs.refused(method, f"/{made['id']}{path}", status=404)
+        said = theirs.refused(method, f"/{made['id']}{path}", status=404)
+        assert said == "404 Not Found: Contact not found."
     theirs.refused("POST", f"/{made['id']}/confirm", status=404, json={"code": "1"})
     assert [each["id"] for each in mine.done("GET")] == [made["id"]]
 
