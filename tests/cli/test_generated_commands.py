@@ -85,3 +85,15 @@ def test_each_change_leaves_one_event_without_free_text(app: Flask, shop: str) -
     assert [kind for kind, _, _ in events] == ["silence.created"]
     assert (events[0][1], events[0][2]["by"]) == ("", "command")
     assert "secret plan" not in str(events)
+
+
+def test_what_is_missing_is_said_by_its_option(app: Flask, shop: str) -> None:
+    for arguments, missing in (
+        (("audit-streams", "create"), "'--url'"),
+        (("webhooks", "create", shop), "'--url'"),
+        (("heartbeats", "create", shop), "'--name'"),
+        (("alert-routes", "create", shop, "--name", "all"), "'--policy' or '--nobody'"),
+    ):
+        done = app.test_cli_runner().invoke(args=arguments)
+        assert done.exit_code == 2, arguments
+        assert json.loads(done.stderr)["error"] == f"Missing option {missing}."

@@ -137,10 +137,13 @@ def _option(name: str, field: FieldInfo, said: Option) -> click.Option:
     is_flag = schema.get("type") == "boolean"
     word = said.words or (_flag(name) if is_flag else f"--{_dashed(name)}")
     is_many = _takes_many(schema)
+    is_required = field.is_required() and not said.null
+    # Flags that were not given would be false; a default would satisfy what is required.
+    usual: dict[str, Any] = {} if is_required else {"default": None}
     return click.Option(
         [name, word],
-        required=field.is_required() and not said.null,
-        default=None,
+        required=is_required,
+        **usual,
         # Words such as `--on/--off` say by themselves that they take no value.
         is_flag=True if is_flag and "/" not in word else None,
         multiple=is_many,
