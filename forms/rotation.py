@@ -22,8 +22,3 @@ class RotationForm(Form):
         default=KeyRotation.AFTER_NOTICE.value,
         validators=[InputRequired("Choose when the new key starts signing.")],
     )
-
-    @property
-    def chosen(self) -> KeyRotation:
-        """The chosen rotation."""
-        return KeyRotation(self.handover.data)

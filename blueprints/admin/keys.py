@@ -3,14 +3,14 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.audit.events import Event, EventKind
+from domain.oauth.openid.key_actions import rotate_keys
 from domain.oauth.openid.key_lifecycle import list_key_lifecycle
+from domain.oauth.openid.key_types import NewKeyBody
 from domain.oauth.openid.keys import LONGEST_ID_TOKEN, NOTICE, KeyRotation
-from domain.oauth.openid.keys import rotate as make_new_key
 from forms.rotation import RotationForm
 from web.access.marks import administrator
 from web.extensions import db
-from web.http.audit_events import record_event
+from web.http.work import work
 from web.services import now, services, settings
 
 keys = Blueprint("keys", __name__, url_prefix="/keys")
@@ -28,11 +28,8 @@ def index() -> ResponseReturnValue:
 def rotate() -> ResponseReturnValue:
     """Create a new key, which takes over at the chosen time."""
     form = RotationForm()
-    if not form.validate_on_submit():
+    if form.carry_out(lambda: rotate_keys(work(), form.read(NewKeyBody))) is None:
         return _page(form)
-    kid = make_new_key(form.chosen, session=db.session(), keyring=services().keyring, now=now())
-    details = {"handover": form.chosen.value}
-    record_event(Event(kind=EventKind.SIGNING_KEY_ROTATED, subject=kid, details=details))
     flash("Key created and published.")
     return redirect(url_for("admin.keys.index"))
 

@@ -11,6 +11,7 @@ from web.admin.setting_changes import forget_setting, settings_now, store_settin
 from web.admin.setting_views import SectionView, matching, section_views, title_of
 from web.extensions import db
 from web.http.public_urls import current_path
+from web.http.work import work
 from web.pages.list_query import list_query
 from web.releases.rehearsal import rehearse
 from web.services import now, services
@@ -45,7 +46,7 @@ def edit(section: str) -> ResponseReturnValue:
     if unconfirmed is not None:
         return _confirmation_page(found, unconfirmed)
     for name, text in form.changes():
-        store_setting(name, text, session=db.session(), now=now())
+        store_setting(work(), name, text)
     flash(_saved(changed), "success" if changed else "info")
     return redirect(url_for("admin.settings.edit", section=section))
 
@@ -60,7 +61,7 @@ def reset(section: str, name: str) -> ResponseReturnValue:
         if unconfirmed is not None:
             return _confirmation_page(found, unconfirmed)
     try:
-        forgotten = forget_setting(name, session=db.session(), now=now())
+        forgotten = forget_setting(work(), name)
     except SettingsError as error:
         raise NotFoundError(str(error)) from error
     flash(f"{title_of(forgotten['name'])} was reset.")

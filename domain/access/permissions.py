@@ -405,7 +405,10 @@ PERMISSIONS: Mapping[str, Permission] = {
 }
 
 #: What pages and commands alone do, by the name of the action: the API has no such operation.
-BESIDE_THE_API: Mapping[str, Permission] = {}
+BESIDE_THE_API: Mapping[str, Permission] = {
+    "keys.index": _administrator(_READ),
+    "keys.rotate": _administrator(_WRITE, is_for_people=True),
+}
 
 
 def permission_of(name: str) -> Permission:

@@ -1,18 +1,18 @@
-"""Changes settings at run time, with an audit event."""
+"""Changes settings at run time: actions beside the table of settings, which only `web` knows."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from domain.audit.events import Event, EventKind
+from domain.access.actions import action
+from domain.access.actor import Work
+from domain.audit.events import EventKind
 from domain.database.upsert import insert_into
 from domain.errors import InvalidParametersError, InvalidValue
 from domain.oauth.personal_tokens.lifetimes import end_some_endless_tokens
 from models import InstanceSetting
-from web.http.audit_events import record_event
 from web.services import services
 from web.settings.fields import about
 from web.settings.policies import token_lifetimes
@@ -33,69 +33,66 @@ def settings_now(*, session: Session) -> Settings:
     return override(services().live_settings.environment, stored_settings(session=session))
 
 
-def store_setting(name: str, text: str, *, session: Session, now: datetime) -> dict[str, Any]:
+@action("instance_settings.change")
+def store_setting(work: Work, name: str, text: str) -> dict[str, Any]:
     """Store a value in the database; every process applies it within a second.
 
     Raises SettingsError for a setting that cannot be changed or an invalid value.
     """
     setting = changeable(name)
     value = read_change(name, text)
-    before = getattr(settings_now(session=session), setting.name)
-    insert = insert_into(InstanceSetting, session=session).values(
-        name=setting.name, value=text, updated_at=now
+    before = getattr(settings_now(session=work.session), setting.name)
+    given = {"value": text, "updated_at": work.now}
+    insert = insert_into(InstanceSetting, session=work.session).values(name=setting.name, **given)
+    work.session.execute(
+        insert.on_conflict_do_update(index_elements=[InstanceSetting.name], set_=given)
     )
-    session.execute(
-        insert.on_conflict_do_update(
-            index_elements=[InstanceSetting.name], set_={"value": text, "updated_at": now}
-        )
-    )
-    _record(setting.name, before=before, after=value)
-    _apply(setting.name, session=session, now=now)
+    _take_up(work, setting.name, before=before, after=value)
     return {"name": setting.name, "value": value}
 
 
-def forget_setting(name: str, *, session: Session, now: datetime) -> dict[str, Any]:
+@action("instance_settings.change")
+def forget_setting(work: Work, name: str) -> dict[str, Any]:
     """Delete a stored value, so that the environment's or the default applies again.
 
     Raises SettingsError for a setting that cannot be changed.
     """
     setting = changeable(name)
-    before = getattr(settings_now(session=session), setting.name)
-    gone = session.scalar(
+    before = getattr(settings_now(session=work.session), setting.name)
+    gone = work.session.scalar(
         delete(InstanceSetting)
         .where(InstanceSetting.name == setting.name)
         .returning(InstanceSetting.name)
     )
     value = getattr(services().live_settings.environment, setting.name)
     if gone is not None:
-        _record(setting.name, before=before, after=value, back="to what the start gives")
-        _apply(setting.name, session=session, now=now)
+        _take_up(work, setting.name, before=before, after=value, back="to what the start gives")
     return {"name": setting.name, "value": value}
 
 
-def _apply(name: str, *, session: Session, now: datetime) -> None:
-    """Let what is stored follow a change: the worker does the rest, where there is much."""
-    if name in _DECIDE_ON_TOKENS:
-        lifetimes = token_lifetimes(settings_now(session=session))
-        end_some_endless_tokens(lifetimes, session=session, now=now)
+def _take_up(work: Work, name: str, *, before: object, after: object, **more: str) -> None:
+    """Record a change with its values, and let what is stored follow it.
 
-
-def _record(name: str, *, before: object, after: object, **more: str) -> None:
-    """Record a change with its values; settings that can change at run time are never secret."""
+    Settings that can change at run time are never secret. The worker does the rest, where there is
+    much.
+    """
     details = {"old": before, "new": after, **more}
-    record_event(Event(kind=EventKind.SETTING_CHANGED, subject=name, details=details))
+    work.record(EventKind.SETTING_CHANGED, subject=name, details=details)
+    if name in _DECIDE_ON_TOKENS:
+        lifetimes = token_lifetimes(settings_now(session=work.session))
+        end_some_endless_tokens(lifetimes, session=work.session, now=work.now)
 
 
-def store_settings(texts: Mapping[str, str], *, session: Session, now: datetime) -> None:
+def store_settings(work: Work, texts: Mapping[str, str]) -> None:
     """Store those of several values that are not in force already.
 
     Raises InvalidParametersError, which names every setting with an invalid value.
     """
-    current = settings_now(session=session)
+    current = settings_now(session=work.session)
     values = read_changes(texts)
     for name, value in values.items():
         if value != getattr(current, name):
-            store_setting(name, texts[name], session=session, now=now)
+            store_setting(work, name, texts[name])
 
 
 def read_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:

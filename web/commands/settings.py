@@ -17,6 +17,7 @@ from web.admin.setting_views import SettingView, ValueSource, section_views
 from web.api.schemas.releases.rehearsals import ReleaseRehearsal
 from web.commands.transaction import one_transaction
 from web.extensions import db
+from web.http.work import work
 from web.releases.rehearsal import as_text, rehearse_change
 from web.services import now, services
 from web.settings.reader import SettingsError, changeable, read_change
@@ -43,7 +44,7 @@ def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
     """
     read_change(name, value)
     told = _tell_of_release(name, value, is_agreed=yes)
-    return {**store_setting(name, value, session=db.session(), now=now()), **told}
+    return {**store_setting(work(), name, value), **told}
 
 
 @instance_settings.command("reset")
@@ -57,7 +58,7 @@ def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
     """
     at_start = services().live_settings.environment.release
     told = _tell_of_release(name, at_start, is_agreed=yes)
-    return {**forget_setting(name, session=db.session(), now=now()), **told}
+    return {**forget_setting(work(), name), **told}
 
 
 @instance_settings.command("list")

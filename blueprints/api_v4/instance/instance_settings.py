@@ -18,6 +18,7 @@ from web.api.schemas.instance.instance_settings import (
     present_settings,
 )
 from web.extensions import db
+from web.http.work import work
 from web.releases.rehearsal import rehearse_change
 from web.services import now
 
@@ -63,7 +64,7 @@ def change_appearance(body: Body) -> Resource:
 
 def _store(body: Body) -> None:
     try:
-        store_settings(changed_settings(body), session=db.session(), now=now())
+        store_settings(work(), changed_settings(body))
     except InvalidParametersError as error:
         raise InvalidParametersError(
             [each._replace(field=API_NAMES[each.field]) for each in error.problems]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 
 from joserfc.jwk import RSAKey
@@ -25,7 +25,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.clock import written
 from domain.database.advisory_locks import AdvisoryLock
 from domain.database.locks import release_locks
 from domain.database.statements import KeptConnection
@@ -42,7 +41,7 @@ NOTICE = timedelta(hours=1)
 LONGEST_ID_TOKEN = timedelta(days=1)
 
 
-class KeyRotation(Enum):
+class KeyRotation(StrEnum):
     """The way in which a new key replaces the old ones."""
 
     #: The key is published first, and signs after the notice period.
@@ -62,14 +61,6 @@ class PublishedKey:
     public_jwk: dict[str, str]
     created_at: datetime
     retired_at: datetime | None
-
-    def as_json(self) -> dict[str, str | None]:
-        """Return the key as commands print it."""
-        return {
-            "kid": self.kid,
-            "created_at": written(self.created_at),
-            "retired_at": written(self.retired_at) if self.retired_at else None,
-        }
 
 
 def check_size(bits: int) -> None:

@@ -21,6 +21,7 @@ from domain.randomness import random_password
 from tests.support.signing_in.password_rules import RULES
 from web.admin.setting_changes import store_setting
 from web.extensions import db
+from web.http.work import work
 from web.services import now, services
 from web.settings.reader import Settings
 
@@ -248,7 +249,7 @@ def test_a_limit_is_changed_and_switched_off_within_a_second(
 def change_limit(client: FlaskClient, limit: str) -> None:
     """Change the setting as a command does, and give it its second."""
     with client.application.app_context():
-        store_setting("oauth_rate_limit", limit, session=db.session(), now=now())
+        store_setting(work(), "oauth_rate_limit", limit)
         db.session.commit()
     sleep(1.1)
 
