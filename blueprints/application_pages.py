@@ -1,27 +1,30 @@
 """Pages of an application, for its owner and for administrators."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.scopes import views
-from domain.audit.events import Event, EventKind
-from domain.errors import InvalidError
-from domain.oauth.clients import applications as domain
-from domain.oauth.clients.applications import ApplicationView
-from domain.oauth.clients.secrets import end_secret, list_secrets, renew_secret
-from domain.oauth.clients.views import ApplicationPage, get_page
+from domain.oauth.clients.secrets import list_secrets
+from domain.oauth.clients.types import ApplicationPage, ApplicationView
+from domain.oauth.clients.views import get_page
+from domain.oauth.setting_up import actions
 from domain.oauth.setting_up.progress import Viewer, progress_of
 from domain.oauth.setting_up.refusals import list_refusals
+from domain.oauth.setting_up.types import (
+    ApplicationWithSecret,
+    OwnApplicationBody,
+    RenewalBody,
+)
 from forms.application import ApplicationForm, RenewalForm
 from web.access.marks import get_current_user
 from web.extensions import db
-from web.http.audit_events import record_event
+from web.http.work import work
 from web.oauth.endpoint_urls import endpoints
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
-from web.services import now, services, settings
+from web.services import now, settings
 
 _SECRET = "application secret"  # noqa: S105 - a name
 
@@ -41,22 +44,15 @@ class ApplicationPages:
     def new(self) -> ResponseReturnValue:
         """Register an application and show its credentials."""
         form = self.form()
-        if not form.validate_on_submit():
+        if not form.is_submitted():
             return self._form_page("new", form)
-        try:
-            registered = domain.register(
-                replace(form.details, is_instance_wide=self.is_administration),
-                owner_id=get_current_user().id,
-                session=db.session(),
-                keyring=services().keyring,
-                now=now(),
-                require_https=settings().require_https_redirect_uris,
-            )
-        except InvalidError as error:
-            _object_to(form, error)
+        more = {"is_instance_wide": True} if self.is_administration else {}
+        made = form.carry_out(
+            lambda: actions.register_application(work(), form.read(OwnApplicationBody, **more))
+        )
+        if made is None:
             return self._form_page("new", form)
-        self._record(EventKind.APPLICATION_REGISTERED, registered.application)
-        return self._show_secret(registered.application.id, registered.secret)
+        return self._show_secret(made)
 
     def show(self, application_id: int) -> ResponseReturnValue:
         """Show an application, with its secret right after its creation or renewal."""
@@ -73,41 +69,25 @@ class ApplicationPages:
         application = self.get(application_id)
         form = self.form.of(application)
         seen = _page_of(application_id)
-        if not form.validate_on_submit():
+        if not form.is_submitted() or not form.carry_out(
+            lambda: actions.change_application(work(), application_id, form.change())
+        ):
             return self._form_page("edit", form, seen)
-        https = settings().require_https_redirect_uris
-        try:
-            changed = domain.change(
-                application_id, form.details, session=db.session(), require_https=https
-            )
-        except InvalidError as error:
-            _object_to(form, error)
-            return self._form_page("edit", form, seen)
-        self._record(EventKind.APPLICATION_CHANGED, changed.application)
         flash("Application saved.")
         return self._back_to(application_id)
 
     def renew_secret(self, application_id: int) -> ResponseReturnValue:
         """Issue a new secret and show it; the old one stays valid for the chosen time."""
         application, form = self.get(application_id), RenewalForm()
-        if not form.validate_on_submit():
-            return self._show_page(application, form)
-        grace_period = form.chosen
-        secret = renew_secret(
-            application_id,
-            session=db.session(),
-            keyring=services().keyring,
-            now=now(),
-            grace_period=grace_period,
+        renewed = form.carry_out(
+            lambda: actions.rotate_secret(work(), application_id, form.read(RenewalBody))
         )
-        self._record(EventKind.SECRET_RENEWED, application, old_secret_ends=grace_period.words)
-        return self._show_secret(application_id, secret)
+        return self._show_page(application, form) if renewed is None else self._show_secret(renewed)
 
     def end_old_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
         """Revoke the older one of two secrets."""
-        application = self.get(application_id)
-        end_secret(application_id, secret_id, session=db.session())
-        self._record(EventKind.APPLICATION_CHANGED, application, ended="the older secret")
+        self.get(application_id)
+        actions.end_secret(work(), application_id, secret_id)
         flash("The older secret no longer works.")
         return self._back_to(application_id)
 
@@ -118,24 +98,12 @@ class ApplicationPages:
 
     def remove(self, application_id: int) -> ResponseReturnValue:
         """Delete an application with all its tokens."""
-        application = self.get(application_id)
-        self._record(EventKind.APPLICATION_REMOVED, application)
-        domain.remove(application_id, session=db.session())
+        self.get(application_id)
+        application = actions.remove_application(work(), application_id)
         flash(f"The application {application.name} and all its tokens were deleted.")
-        is_of_users = self.is_administration and not application.is_instance_wide
+        is_of_users = self.is_administration and not application.instance_wide
         of = "users" if is_of_users else None
         return redirect(url_for(f"{self.endpoint}.index", of=of))
-
-    def _record(self, kind: EventKind, application: ApplicationView, **more: object) -> None:
-        """Record an event, which the owner, if any, can read as well."""
-        owner_id = None if application.is_instance_wide else application.owner_id
-        details: dict[str, object] = {"application_id": application.uid}
-        if self.is_administration:
-            details["trusted"] = application.trusted
-        if application.allowed_grants:
-            details["allowed_grants"] = " ".join(application.allowed_grants)
-        details |= more
-        record_event(Event(kind=kind, user_id=owner_id, subject=application.name, details=details))
 
     def _show_page(self, application: ApplicationView, renewal: RenewalForm) -> ResponseReturnValue:
         page = self._rendered(
@@ -175,17 +143,12 @@ class ApplicationPages:
             **context,
         )
 
-    def _show_secret(self, application_id: int, secret: str) -> ResponseReturnValue:
-        keep_one_time_secret(_SECRET, application_id, secret)
-        return self._back_to(application_id)
+    def _show_secret(self, made: ApplicationWithSecret) -> ResponseReturnValue:
+        keep_one_time_secret(_SECRET, made.id, made.secret or "")
+        return self._back_to(made.id)
 
     def _back_to(self, application_id: int) -> ResponseReturnValue:
         return redirect(url_for(f"{self.endpoint}.show", application_id=application_id))
-
-
-def _object_to(form: ApplicationForm, error: InvalidError) -> None:
-    for sentence in error.sentences:
-        form.object_to(error.field, sentence)
 
 
 def _page_of(application_id: int) -> ApplicationPage:

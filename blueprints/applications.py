@@ -4,7 +4,8 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.application_pages import ApplicationPages
-from domain.oauth.clients.applications import ApplicationView, get_own
+from domain.oauth.clients.applications import get_own
+from domain.oauth.clients.types import ApplicationView
 from domain.oauth.clients.views import list_own
 from forms.application import ApplicationForm
 from web.access.marks import get_current_user, signed_in

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Self
 
 from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
-from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.access.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from domain.grace_period import GracePeriod
-from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
-from domain.oauth.clients.redirect_uris import problems_of
+from domain.oauth.clients.types import ApplicationView
+from domain.oauth.setting_up.types import ApplicationChange
 from forms.base import Form, without_edges
 
 
@@ -63,31 +63,9 @@ class ApplicationForm(Form):
         """The available scopes with their descriptions."""
         return views(choice[0] for choice in self.scopes.iter_choices())
 
-    @property
-    def details(self) -> ApplicationDetails:
-        """The details from the form."""
-        return ApplicationDetails(
-            name=self.name.data or "",
-            redirect_uris=self.uris,
-            scopes=" ".join(self.scopes.data or ()),
-            confidential=self.confidential.data,
-            require_pkce=self.require_pkce.data,
-            refresh_for_devices=self.refresh_for_devices.data,
-            require_dpop=self.require_dpop.data,
-            omit_iss=self.omit_iss.data,
-        )
-
-    @property
-    def uris(self) -> tuple[str, ...]:
-        """The redirect URIs without duplicates, in the given order."""
-        return tuple(dict.fromkeys((self.redirect_uris.data or "").split()))
-
-    def validate_redirect_uris(self, field: TextAreaField) -> None:
-        """Add an error for each redirect URI that cannot be registered."""
-        *others, last = problems_of(self.uris, require_https=False) or (None,)
-        field.errors = [*field.errors, *others]
-        if last is not None:
-            raise ValidationError(last)
+    def change(self) -> ApplicationChange:
+        """Return what was entered; an empty list of redirect URIs counts as well."""
+        return self.read(ApplicationChange, redirect_uris=(self.redirect_uris.data or "").split())
 
 
 class RenewalForm(Form):
@@ -99,8 +77,3 @@ class RenewalForm(Form):
         default=GracePeriod.NOW.key,
         validators=[InputRequired("Choose how long the old secret stays valid.")],
     )
-
-    @property
-    def chosen(self) -> GracePeriod:
-        """The chosen grace period."""
-        return GracePeriod.of(str(self.overlap.data))

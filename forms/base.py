@@ -70,7 +70,8 @@ class Form(FlaskForm):
                 label = self[field].label.text if field in self else field
                 self.object_to(field, f"{label} {reason}.")
         else:
-            self.object_to(error.field, str(error))
+            for sentence in error.sentences:
+                self.object_to(error.field, sentence)
 
     def read(self, body: type[SomeBody], **more: Any) -> SomeBody:
         """Return what was entered as a body of the domain, or raise InvalidParametersError.

@@ -1,12 +1,11 @@
 """The form of an application, for administrators."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from wtforms import BooleanField, SelectMultipleField
 
 from domain.access.scopes import REGISTRABLE
-from domain.oauth.clients.applications import ApplicationDetails, ApplicationView
+from domain.oauth.clients.types import ApplicationView
 from domain.oauth.grants.registry import PERMITTED_GRANTS
 from forms.application import ApplicationForm
 
@@ -50,14 +49,4 @@ class InstanceApplicationForm(ApplicationForm):
         return tuple(
             GrantChoice(grant.GRANT_TYPE, grant.PERMISSION, grant.PERMISSION_HELP)
             for grant in PERMITTED_GRANTS
-        )
-
-    @property
-    def details(self) -> ApplicationDetails:
-        """The details from the form."""
-        return replace(
-            super().details,
-            trusted=self.trusted.data,
-            is_instance_wide=self.is_instance_wide.data,
-            allowed_grants=tuple(self.allowed_grants.data or ()),
         )

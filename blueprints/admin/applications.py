@@ -5,12 +5,13 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.application_pages import ApplicationPages
 from domain.database.list_queries import one_of, words
-from domain.oauth.clients.applications import ApplicationView, get_any
+from domain.oauth.clients.applications import get_any
 from domain.oauth.clients.directory import (
     ApplicationFilter,
     count_applications,
     page_of_applications,
 )
+from domain.oauth.clients.types import ApplicationView
 from forms.instance_application import InstanceApplicationForm
 from web.access.marks import administrator
 from web.extensions import db

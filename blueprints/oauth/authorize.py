@@ -11,8 +11,8 @@ from flask_login import current_user
 from domain.access.scopes import views as scope_views
 from domain.oauth import authorization
 from domain.oauth.authorization import AuthorizationStep, CheckedRequest
-from domain.oauth.clients.applications import ApplicationView
 from domain.oauth.clients.redirect_uris import destination_of
+from domain.oauth.clients.types import ApplicationView
 from domain.oauth.clients.views import get_page
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.consent.pushed_requests import open_pushed

@@ -408,6 +408,13 @@ PERMISSIONS: Mapping[str, Permission] = {
 BESIDE_THE_API: Mapping[str, Permission] = {
     "keys.index": _administrator(_READ),
     "keys.rotate": _administrator(_WRITE, is_for_people=True),
+    # Their own; administrators those of all.
+    "applications.show": _instance(_READ),
+    "applications.register": _instance(_WRITE),
+    "applications.edit": _instance(_WRITE),
+    "applications.rotate": _instance(_WRITE),
+    "applications.end_secret": _instance(_WRITE),
+    "applications.remove": _instance(_WRITE),
 }
 
 

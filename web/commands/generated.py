@@ -64,15 +64,22 @@ def commands_of(name: str, module: str, room: str, help_text: str) -> click.Grou
     return group
 
 
-def command_of(act: Action[Any, Any], *, is_for_user: bool = False) -> click.Command:
-    """Return the command of an action; what is done for a user takes a login first."""
+def command_of(
+    act: Action[Any, Any], *, is_for_user: bool = False, user_option: str = ""
+) -> click.Command:
+    """Return the command of an action; what is done for a user takes a login first.
+
+    With `user_option`, this required option has the login instead.
+    """
 
     @one_transaction
     def run(**given: Any) -> Mapping[str, Any]:
-        unit = _for_user(given.pop("login")) if is_for_user else work()
+        unit = _for_user(given.pop("login")) if login else work()
         return _carry_out(act, unit, given)
 
-    login = [click.Argument(["login"])] if is_for_user else []
+    login: list[click.Parameter] = [click.Argument(["login"])] if is_for_user else []
+    if user_option:
+        login = [click.Option(["login", user_option], required=True, help="User.")]
     params = [*login, *_params(act)]
     return click.Command(act.command, callback=run, params=params, help=_help_of(act))
 

@@ -10,7 +10,8 @@ from domain.access.abilities import Ability
 from domain.access.roles import Role
 from domain.database.list_queries import row_id
 from domain.errors import ForbiddenError, NotFoundError
-from domain.oauth.clients.applications import ApplicationView, get_any, get_own, newest_own
+from domain.oauth.clients.applications import get_any, get_own, newest_own
+from domain.oauth.clients.types import ApplicationView
 from domain.projects.access import get_project, get_project_for
 from web.access.marks import viewer
 from web.alerts.integration_context import receiver_of
@@ -75,7 +76,7 @@ def _of_application(application_id: int, values: Values, document: Document) -> 
     return Reader(
         values=replace(
             values,
-            client_id=application.uid,
+            client_id=application.application_id,
             redirect_uri=next(iter(application.redirect_uris), None),
         ),
         name=application.name,

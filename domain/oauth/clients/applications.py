@@ -1,7 +1,6 @@
 """Registers, finds, changes and removes applications."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, ColumnExpressionArgument, and_, delete, not_, select, true
@@ -16,8 +15,9 @@ from domain.access.scopes import (
 from domain.database.paging import LARGEST_ID
 from domain.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.keyring import Keyring
-from domain.oauth.clients.redirect_uris import is_insecure, problems_of
+from domain.oauth.clients.redirect_uris import problems_of
 from domain.oauth.clients.secrets import renew_secret
+from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.randomness import random_hex
 from models import Application
 
@@ -27,109 +27,9 @@ _LONGEST_NAME = 255
 ENDED_TRUST: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ApplicationView:
-    """An application as pages and the API see it."""
-
-    id: int
-    uid: str
-    name: str
-    owner_id: int
-    redirect_uris: tuple[str, ...]
-    scopes: tuple[str, ...]
-    confidential: bool
-    require_pkce: bool
-    refresh_for_devices: bool
-    require_dpop: bool
-    omit_iss: bool
-    trusted: bool
-    is_instance_wide: bool
-    #: Grant types.
-    allowed_grants: tuple[str, ...]
-    created_at: datetime
-    last_used_at: datetime | None
-    #: The metadata of a self-registered client.
-    own_words: Mapping[str, object] | None
-
-    @property
-    def registered_itself(self) -> bool:
-        """Whether its name and addresses come from the client alone (RFC 7591)."""
-        return self.own_words is not None
-
-    @property
-    def insecure_redirect_uris(self) -> tuple[str, ...]:
-        """Those of the URIs that carry a code in the clear."""
-        return tuple(uri for uri in self.redirect_uris if is_insecure(uri))
-
-    def is_owned_by(self, user_id: int) -> bool:
-        """Return whether a user owns it; applications of the instance have no owner."""
-        return self.owner_id == user_id and not self.is_instance_wide
-
-
 def view_of(application: Application) -> ApplicationView:
     """Return the view of a row."""
-    return ApplicationView(
-        id=application.id,
-        uid=application.uid,
-        name=application.name,
-        owner_id=application.owner_id,
-        redirect_uris=tuple(application.redirect_uris),
-        scopes=tuple(application.scopes.split()),
-        confidential=application.confidential,
-        require_pkce=application.require_pkce,
-        refresh_for_devices=application.refresh_for_devices,
-        require_dpop=application.require_dpop,
-        omit_iss=application.omit_iss,
-        trusted=is_trusted(application),
-        is_instance_wide=application.is_instance_wide,
-        allowed_grants=tuple(application.allowed_grants.split()),
-        created_at=application.created_at,
-        last_used_at=application.last_used_at,
-        own_words=application.client_metadata,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApplicationDetails:
-    """The settings of an application that its owner chooses."""
-
-    name: str
-    #: None for device codes and passwords only.
-    redirect_uris: tuple[str, ...]
-    #: Space-separated.
-    scopes: str
-    confidential: bool = True
-    require_pkce: bool = False
-    #: Devices and password sign-ins get a refresh token as well.
-    refresh_for_devices: bool = False
-    #: Its tokens have to be bound to a key (RFC 9449).
-    require_dpop: bool = False
-    #: Written for GitLab: it gets no `iss` (RFC 9207) with codes and errors.
-    omit_iss: bool = False
-    #: Users are not asked for consent. For administrators alone to choose, and for applications of
-    #: the instance alone; None leaves it as it is.
-    trusted: bool | None = None
-    #: Belongs to the instance and not to the user who registers it; this cannot be undone.
-    is_instance_wide: bool = False
-    #: The grant types allowed to it, of those that need it. For administrators alone to choose;
-    #: None leaves them as they are.
-    allowed_grants: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RegisteredApplication:
-    """A new application and its secret, which is stored only as a hash."""
-
-    application: ApplicationView
-    secret: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Changed:
-    """A changed application, and whether the change ended its trust."""
-
-    application: ApplicationView
-    has_lost_trust: bool
+    return ApplicationView.model_validate(application)
 
 
 def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
@@ -139,7 +39,7 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
     if problems:
         raise InvalidValuesError(problems, field="redirect_uris")
     try:
-        scopes = parse_scopes(details.scopes)
+        scopes = parse_scopes(" ".join(details.scopes))
     except UnknownScopeError as error:
         raise InvalidError(str(error).capitalize() + ".", field="scopes") from error
     if not scopes:
@@ -161,27 +61,6 @@ def _check_name(name: str) -> None:
         raise InvalidError(message, field="name")
 
 
-def register(
-    details: ApplicationDetails,
-    *,
-    owner_id: int,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-    require_https: bool = False,
-) -> RegisteredApplication:
-    """Store a new application and return it with its secret; raise InvalidError with the field."""
-    application, secret = store_application(
-        details,
-        owner_id=owner_id,
-        session=session,
-        keyring=keyring,
-        now=now,
-        require_https=require_https,
-    )
-    return RegisteredApplication(application=view_of(application), secret=secret)
-
-
 def store_application(
     details: ApplicationDetails,
     *,
@@ -191,7 +70,7 @@ def store_application(
     now: datetime,
     require_https: bool = False,
 ) -> tuple[Application, str]:
-    """Store a new application and return its row and its secret; see `register`."""
+    """Store a new application and return its row and its secret; raise InvalidError."""
     scopes = check_details(details, require_https=require_https)
     _check_trust(details, is_instance_wide=details.is_instance_wide)
     application = Application(
@@ -227,7 +106,7 @@ def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None
     if details.trusted and not is_instance_wide:
         message = "Only an instance-wide application can be trusted."
         raise InvalidError(message, field="trusted")
-    if ADMIN_MODE in details.scopes.split() and not is_instance_wide:
+    if ADMIN_MODE in details.scopes and not is_instance_wide:
         message = f"Only an instance-wide application can have the scope {ADMIN_MODE}."
         raise InvalidError(message, field="scopes")
 
@@ -241,17 +120,12 @@ def is_trusted(application: Application) -> bool:
 TRUSTED = and_(Application.trusted, Application.is_instance_wide)
 
 
-def change(
-    application_id: int, details: ApplicationDetails, *, session: Session, require_https: bool
-) -> Changed:
-    """Change what the owner may change; tokens keep the scopes that users granted.
+def change(application: Application, details: ApplicationDetails, *, require_https: bool) -> bool:
+    """Change an application, and return whether that ended the trust in it.
 
-    An application loses its trust when anybody but an administrator changes where it sends people
-    or what it asks for. Raises NotFoundError if it is gone, and InvalidError with the field.
+    Tokens keep the scopes that users granted. It loses the trust when anybody but an administrator
+    changes where it sends people or what it asks for. Raises InvalidError with the field.
     """
-    application = session.get(Application, application_id)
-    if application is None:
-        raise _missing()
     scopes = check_details(details, require_https=require_https)
     is_instance_wide = application.is_instance_wide or details.is_instance_wide
     _check_trust(details, is_instance_wide=is_instance_wide)
@@ -265,10 +139,7 @@ def change(
         application.allowed_grants = " ".join(details.allowed_grants)
     for name, value in _columns(details, scopes).items():
         setattr(application, name, value)
-    return Changed(
-        application=view_of(application),
-        has_lost_trust=was_trusted and not is_trusted(application),
-    )
+    return was_trusted and not is_trusted(application)
 
 
 def _is_another(
@@ -289,7 +160,12 @@ def remove(application_id: int, *, session: Session) -> None:
 
 def get_own(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:
     """Return an application that this owner registered for themselves, or raise NotFoundError."""
-    return _get(application_id, owned_by(owner_id), session=session)
+    return view_of(get_application(application_id, owned_by(owner_id), session=session))
+
+
+def get_any(application_id: int, *, session: Session) -> ApplicationView:
+    """Return an application of any owner, or raise NotFoundError; for administrators."""
+    return view_of(get_application(application_id, true(), session=session))
 
 
 def newest_own(owner_id: int, *, count: int, session: Session) -> tuple[ApplicationView, ...]:
@@ -298,33 +174,21 @@ def newest_own(owner_id: int, *, count: int, session: Session) -> tuple[Applicat
     return tuple(view_of(each) for each in session.scalars(newest.limit(count)))
 
 
-def get_instance_wide(application_id: int, *, session: Session) -> ApplicationView:
-    """Return an application of the instance, or raise NotFoundError."""
-    return _get(application_id, Application.is_instance_wide, session=session)
-
-
-def get_any(application_id: int, *, session: Session) -> ApplicationView:
-    """Return an application of any owner, or raise NotFoundError; for administrators."""
-    return _get(application_id, true(), session=session)
-
-
 def owned_by(owner_id: int) -> ColumnElement[bool]:
     """Return the condition that a user owns an application; those of the instance have no owner."""
     return and_(Application.owner_id == owner_id, not_(Application.is_instance_wide))
 
 
-def _get(
+def get_application(
     application_id: int, condition: ColumnExpressionArgument[bool], *, session: Session
-) -> ApplicationView:
+) -> Application:
+    """Return the row with this id if it meets a condition, or raise NotFoundError."""
     statement = select(Application).where(Application.id == application_id, condition)
     application = session.scalar(statement) if application_id <= LARGEST_ID else None
     if application is None:
-        raise _missing()
-    return view_of(application)
-
-
-def _missing() -> NotFoundError:
-    return NotFoundError("Application not found, or you do not have access.")
+        message = "Application not found, or you do not have access."
+        raise NotFoundError(message)
+    return application
 
 
 def find_by_uid(uid: str, *, session: Session) -> Application | None:

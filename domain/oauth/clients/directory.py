@@ -7,8 +7,9 @@ from sqlalchemy import ColumnElement, case, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from domain.database.paging import Page, Slice, fetch_page
-from domain.oauth.clients.applications import TRUSTED, ApplicationView, view_of
-from domain.oauth.clients.views import ApplicationPage, list_some
+from domain.oauth.clients.applications import TRUSTED
+from domain.oauth.clients.types import ApplicationPage
+from domain.oauth.clients.views import list_some
 from models import Application, User
 from models.folding import fold, searchable
 
@@ -69,21 +70,6 @@ def _words(search: str) -> list[ColumnElement[bool]]:
         or_(*(column.contains(word, autoescape=True) for column in columns))
         for word in fold(search.replace("\x00", " ")).split()[:_MOST_WORDS]
     ]
-
-
-def list_instance_wide(
-    *, offset: int, limit: int, session: Session
-) -> tuple[tuple[ApplicationView, ...], int]:
-    """Return a page of the instance-wide applications by offset, and their number."""
-    found = session.scalars(
-        select(Application)
-        .where(Application.is_instance_wide)
-        .order_by(Application.id.desc())
-        .offset(offset)
-        .limit(limit)
-    )
-    views = tuple(view_of(application) for application in found)
-    return views, count_applications(session=session).instance_wide
 
 
 def count_applications(*, session: Session) -> ApplicationCounts:

@@ -1,31 +1,25 @@
 """Applications with their owners and the number of their users."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, or_, select, union
 from sqlalchemy.orm import Session
 
-from domain.oauth.clients.applications import ApplicationView, owned_by, view_of
+from domain.oauth.clients.applications import owned_by, view_of
+from domain.oauth.clients.types import ApplicationPage
 from models import AccessToken, Application, Authorization, Consent, User
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApplicationPage(ApplicationView):
-    """An application with its owner and the number of its users."""
-
-    owner_username: str
-    owner_name: str
-    #: How many people let it in and did not revoke that.
-    people_count: int
-    token_count: int
 
 
 def list_own(owner_id: int, *, session: Session, now: datetime) -> tuple[ApplicationPage, ...]:
     """Return the applications that a user owns, the newest first."""
     return _views(owned_by(owner_id), session=session, now=now)
+
+
+def list_instance_wide(*, session: Session, now: datetime) -> tuple[ApplicationPage, ...]:
+    """Return the applications of the instance, the newest first."""
+    return _views(Application.is_instance_wide.is_(True), session=session, now=now)
 
 
 def list_some(
@@ -54,7 +48,7 @@ def _views(
     tokens = _count_tokens(ids, session=session, now=now)
     return tuple(
         ApplicationPage(
-            **vars(view_of(application)),
+            **dict(view_of(application)),
             owner_username=owner.username,
             owner_name=owner.name,
             people_count=people.get(application.id, 0),

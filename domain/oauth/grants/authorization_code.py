@@ -23,11 +23,12 @@ from domain.audit.events import Event, EventKind
 from domain.keyring import CredentialType
 from domain.oauth import pkce
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
-from domain.oauth.clients.applications import ApplicationView, find_by_uid, view_of
+from domain.oauth.clients.applications import find_by_uid, view_of
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import AUTHORIZATION_CODE
 from domain.oauth.clients.found_rows import FoundGrant
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
+from domain.oauth.clients.types import ApplicationView
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.messages import ProtocolRequest

@@ -16,9 +16,10 @@ from authlib.oauth2.rfc7591 import InvalidClientMetadataError, InvalidRedirectUR
 
 from domain.access.scopes import ADMIN_MODE
 from domain.errors import InvalidError
-from domain.oauth.clients.applications import ApplicationDetails, check_details
+from domain.oauth.clients.applications import check_details
 from domain.oauth.clients.authentication import Method
 from domain.oauth.clients.redirect_uris import LONGEST_URI
+from domain.oauth.clients.types import ApplicationDetails
 
 #: The scopes of a client that names none: enough for sign-in.
 DEFAULT_SCOPES = "read_user openid profile email"
@@ -61,8 +62,8 @@ def read_metadata(
     }
     details = ApplicationDetails(
         name=said.get("client_name") or UNNAMED,
-        redirect_uris=tuple(dict.fromkeys(said.get("redirect_uris", ()))),
-        scopes=said.get("scope") or DEFAULT_SCOPES,
+        redirect_uris=said.get("redirect_uris", ()),
+        scopes=tuple((said.get("scope") or DEFAULT_SCOPES).split()),
         confidential=method is not Method.NONE,
         require_pkce=True,
         require_dpop=said.get("dpop_bound_access_tokens", False),

@@ -1,7 +1,7 @@
 """Dynamic client registration (RFC 7591) and its management (RFC 7592)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from authlib.oauth2.rfc6749 import InvalidRequestError
@@ -30,6 +30,8 @@ _OURS = (
     "client_secret_expires_at",
     "client_id_issued_at",
 )
+#: What is no metadata of the client, and stays as its owner has set it.
+_OF_THE_OWNER = ("require_pkce", "refresh_for_devices", "omit_iss")
 
 
 def register(
@@ -126,17 +128,11 @@ def change(
     wanted = _read(body, context)
     had_secret = application.confidential
     https = context.policy.require_https_redirect_uris
-    details = replace(
-        wanted.details,
-        require_pkce=application.require_pkce,
-        refresh_for_devices=application.refresh_for_devices,
-        omit_iss=application.omit_iss,
-    )
-    changed = applications.change(
-        application.id, details, session=context.session, require_https=https
-    )
+    kept = {name: getattr(application, name) for name in _OF_THE_OWNER}
+    details = wanted.details.model_copy(update=kept)
+    has_lost_trust = applications.change(application, details, require_https=https)
     application.client_metadata = dict(wanted.own_words)
-    more = applications.ENDED_TRUST if changed.has_lost_trust else {}
+    more = applications.ENDED_TRUST if has_lost_trust else {}
     _record(EventKind.APPLICATION_CHANGED, application, context, **more)
     secret = None
     if application.confidential and not had_secret:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from domain.oauth.clients.applications import ApplicationView
+from domain.oauth.clients.types import ApplicationView
 from models import AccessToken, Authorization, User
 
 #: Older authorizations may have been pruned, so the first one is not known any more.

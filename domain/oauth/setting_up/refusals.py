@@ -5,16 +5,16 @@ newest of each reason are kept: no flood of one kind fills the disk or hides ano
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from domain.oauth.clients.user_agents import device_in_words
-from domain.oauth.context import OAuthContext, RefusedRequest
+from domain.oauth.context import OAuthContext
+from domain.oauth.context import RefusedRequest as NewRefusal
 from domain.oauth.grants.registry import GRANTS
 from domain.oauth.reasons import OTHER, SHARED
+from domain.oauth.setting_up.types import RefusedRequest
 from models import TokenRefusal
 
 #: Every reason by its stored name.
@@ -57,33 +57,7 @@ _SKIP = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RefusalView:
-    """A refused request, with its reason in words."""
-
-    id: int
-    reason: str
-    title: str
-    advice: str
-    request: str
-    error: str
-    description: str
-    refused_at: datetime
-    #: None for authorization requests, which come from people's browsers.
-    address: str | None
-    user_agent: str | None
-    #: What was sent in the place of a registered redirect URI, without what can be a secret.
-    redirect_uri: str | None
-    #: The number of later ones like this that are not listed.
-    skipped: int
-
-    @property
-    def device(self) -> str:
-        """The program, as its User-Agent header describes it."""
-        return device_in_words(self.user_agent)
-
-
-def store_refusal(refused: RefusedRequest, *, context: OAuthContext) -> int:
+def store_refusal(refused: NewRefusal, *, context: OAuthContext) -> int:
     """Insert a refused request, remove the oldest of its reason, and return its id."""
     values = {
         "application_id": refused.application_id,
@@ -111,7 +85,7 @@ def flush(counts: Sequence[tuple[int, int]], *, context: OAuthContext) -> None:
 
 def list_refusals(
     application_id: int, *, session: Session, offset: int = 0, limit: int = SHOWN
-) -> tuple[RefusalView, ...]:
+) -> tuple[RefusedRequest, ...]:
     """Return refused requests of an application, the newest first."""
     # At most `KEPT` for each reason, so sorting them is cheap.
     rows = session.scalars(
@@ -130,19 +104,8 @@ def count_refusals(application_id: int, *, session: Session) -> int:
     return session.scalar(asked.select_from(TokenRefusal)) or 0
 
 
-def _view(row: TokenRefusal) -> RefusalView:
+def _view(row: TokenRefusal) -> RefusedRequest:
     reason = REASONS.get(row.reason, OTHER)  # one of a newer release is just a refusal
-    return RefusalView(
-        id=row.id,
-        reason=row.reason,
-        title=reason.title,
-        advice=reason.advice,
-        request=row.request,
-        error=row.error,
-        description=row.description,
-        refused_at=row.refused_at,
-        address=row.address,
-        user_agent=row.user_agent,
-        redirect_uri=row.redirect_uri,
-        skipped=row.skipped,
-    )
+    words = {"title": reason.title, "advice": reason.advice}
+    columns = {each.key: getattr(row, each.key) for each in TokenRefusal.__table__.columns}
+    return RefusedRequest.model_validate({**columns, **words})

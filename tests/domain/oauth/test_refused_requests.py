@@ -78,7 +78,7 @@ def test_a_client_of_any_name_can_be_stored(session: Session) -> None:
     refuse(session, user_agent="x" * 10_000)
     refuse(session)
     unnamed, named = list_refusals(1, session=session)
-    assert (named.address, len(named.user_agent or "")) == ("::1", 255)
+    assert (named.ip_address, len(named.user_agent or "")) == ("::1", 255)
     assert unnamed.device == "a device that does not say what it is"
 
 

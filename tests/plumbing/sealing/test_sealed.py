@@ -12,7 +12,8 @@ from werkzeug.test import TestResponse
 
 from domain.accounts.factors.totp import new_seed
 from domain.accounts.users import NewUser, create_user
-from domain.oauth.clients.applications import ApplicationDetails, register
+from domain.oauth.clients.applications import store_application
+from domain.oauth.clients.types import ApplicationDetails
 from models import TotpDevice
 from tests.support.accounts.people import now
 from tests.support.signing_in.password_rules import RULES
@@ -44,16 +45,16 @@ def register_board(app: Flask) -> str:
     with app.test_request_context():
         user = create_user(new, session=db.session(), now=now(), rules=RULES)
         details = ApplicationDetails(
-            name="Board", redirect_uris=(CALLBACK,), scopes="read_user", confidential=True
+            name="Board", redirect_uris=(CALLBACK,), scopes=("read_user",), confidential=True
         )
-        registered = register(
+        registered, _ = store_application(
             details,
             owner_id=user.id,
             session=db.session(),
             keyring=services().keyring,
             now=now(),
         )
-        uid: str = registered.application.uid
+        uid: str = registered.uid
         db.session.commit()
     return uid
 

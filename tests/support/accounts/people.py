@@ -18,10 +18,11 @@ from domain.accounts.passwords import hash_password
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import ACTIVE, get_user
 from domain.keyring import Keyring
-from domain.oauth.clients.applications import ApplicationDetails, register
+from domain.oauth.clients.applications import store_application
+from domain.oauth.clients.types import ApplicationDetails
 from domain.projects import creation
 from domain.randomness import random_password
-from models import Application, User
+from models import User
 from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 from tests.support.signing_in.password_rules import QUICK
@@ -201,25 +202,24 @@ def make_application(gatebell: LiveGatebell, owner: Person, **changes: object) -
     details = ApplicationDetails(
         name=wanted.name,
         redirect_uris=wanted.redirect_uris,
-        scopes=wanted.scopes,
+        scopes=tuple(wanted.scopes.split()),
         confidential=wanted.confidential,
         require_pkce=wanted.require_pkce,
     )
     with database_of(gatebell) as session:
         user = get_user(owner.username, session=session)
         keyring = Keyring(settings_of(gatebell).secret_key)
-        registered = register(
+        row, secret = store_application(
             details, owner_id=user.id, session=session, keyring=keyring, now=now()
         )
         if wanted.trusted:
-            row = session.get_one(Application, registered.application.id)
             row.trusted = row.is_instance_wide = True
         return ClientCredentials(
-            id=registered.application.id,
-            client_id=registered.application.uid,
-            secret=registered.secret,
+            id=row.id,
+            client_id=row.uid,
+            secret=secret,
             redirect_uri=wanted.redirect_uris[0],
-            scopes=" ".join(registered.application.scopes),
+            scopes=row.scopes,
         )
 
 

@@ -18,7 +18,8 @@ from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
 from domain.api_usage.counting import Consumer, Shape
 from domain.keyring import CredentialType, Keyring
-from domain.oauth.clients.applications import ApplicationDetails, register
+from domain.oauth.clients.applications import store_application
+from domain.oauth.clients.types import ApplicationDetails
 from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.projects import creation
@@ -96,15 +97,15 @@ class RecordedService:
         details = ApplicationDetails(
             name=name,
             redirect_uris=("https://board.example/callback",),
-            scopes="api read_user",
+            scopes=("api", "read_user"),
             confidential=True,
             require_pkce=False,
         )
         with self.session() as session:
-            made = register(
+            made, _ = store_application(
                 details, owner_id=owner.id, session=session, keyring=self.keyring, now=self.now
             )
-            return made.application.id
+            return made.id
 
     def grant(self, application_id: int, person: UserView) -> Caller:
         """Give an application an access token of somebody."""

@@ -1,0 +1,126 @@
+"""Applications: what their owners decide, and what pages, commands and other rooms see."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+
+from domain.oauth.clients.redirect_uris import is_insecure
+from domain.types.base import Body, Option, Resource, Time, split
+
+
+def _addresses(value: Any) -> Any:
+    """Return URIs without doubles; in a text they are separated by spaces or lines."""
+    uris = value.split() if isinstance(value, str) else value
+    return tuple(dict.fromkeys(uris)) if isinstance(uris, (list, tuple)) else uris
+
+
+def _words(value: Any) -> Any:
+    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        # Options of a command, of which each may have several words.
+        return split(" ".join(value))
+    return value.split() if isinstance(value, str) else value
+
+
+_Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+
+
+class ApplicationDetails(Body):
+    """The settings of an application."""
+
+    name: str
+    redirect_uris: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_addresses),
+        Option("--redirect-uri"),
+        Field(description="Omit for device codes and passwords only."),
+    ] = ()
+    scopes: _Words = Field(description="Separated by spaces.")
+    confidential: Annotated[
+        bool,
+        Option("--confidential/--public"),
+        Field(description="A public client has no secret; PKCE is required."),
+    ] = True
+    require_pkce: bool = Field(
+        default=False, description="Whether a confidential client has to use PKCE as well."
+    )
+    refresh_for_devices: bool = Field(
+        default=False,
+        description="Whether device codes and passwords get a refresh token as well.",
+    )
+    #: RFC 9449.
+    require_dpop: bool = Field(
+        default=False, description="Whether its tokens have to be bound to a key."
+    )
+    omit_iss: bool = Field(
+        default=False,
+        description="Written for GitLab: no `iss` (RFC 9207) with codes and errors.",
+    )
+    #: This and what follows is for administrators alone to choose; None leaves it as it is.
+    trusted: Annotated[
+        bool | None,
+        Option("--trusted/--not-trusted"),
+        Field(description="Whether users are not asked for consent; for the instance's own."),
+    ] = None
+    #: It belongs to the instance and not to the user who registers it; this cannot be undone.
+    is_instance_wide: Annotated[
+        bool,
+        Option("--instance-wide/--no-instance-wide"),
+        Field(description="Whether any administrator can manage it."),
+    ] = False
+    #: Grant types, of those that only some applications may use.
+    allowed_grants: _Words | None = None
+
+
+class ApplicationView(Resource):
+    """An application."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    id: int
+    application_id: str = Field(validation_alias="uid", description="Its client_id.")
+    name: str
+    owner_id: int
+    redirect_uris: tuple[str, ...]
+    scopes: _Words
+    confidential: bool
+    require_pkce: bool
+    refresh_for_devices: bool
+    require_dpop: bool
+    omit_iss: bool
+    instance_wide: bool = Field(validation_alias="is_instance_wide")
+    trusted: bool = Field(description="Whether users are not asked for consent.")
+    allowed_grants: _Words = Field(description="Grant types.")
+    created_at: Time
+    last_used_at: Time | None
+    client_metadata: Mapping[str, Any] | None = Field(exclude=True)
+
+    @field_validator("trusted")
+    @classmethod
+    def _is_of_the_instance(cls, value: bool, others: ValidationInfo) -> bool:  # noqa: FBT001
+        # An owner could change where codes go.
+        return value and bool(others.data.get("instance_wide"))
+
+    @property
+    def registered_itself(self) -> bool:
+        """Whether its name and addresses come from the client alone (RFC 7591)."""
+        return self.client_metadata is not None
+
+    @property
+    def insecure_redirect_uris(self) -> tuple[str, ...]:
+        """Those of the URIs that carry a code in the clear."""
+        return tuple(uri for uri in self.redirect_uris if is_insecure(uri))
+
+    def is_owned_by(self, user_id: int) -> bool:
+        """Return whether a user owns it; applications of the instance have no owner."""
+        return self.owner_id == user_id and not self.instance_wide
+
+
+class ApplicationPage(ApplicationView):
+    """An application with its owner and the number of its users."""
+
+    owner_username: str
+    owner_name: str
+    #: How many people let it in and did not revoke that.
+    people_count: int
+    token_count: int
