@@ -1,14 +1,14 @@
 """Forms to add a member and change a role."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from wtforms import SelectField, StringField
 from wtforms.validators import DataRequired, Length
 
 from domain.access.roles import Role
 from domain.errors import InvalidError
-from domain.projects.member_types import MemberRole
+from domain.projects.member_types import MemberRole, NewMembers
 from domain.projects.views import MemberView
 from forms.base import Form, without_edges
 
@@ -77,3 +77,19 @@ class MemberForm(RoleForm):
             Length(max=320, message="A user name or e-mail address has at most 320 characters."),
         ],
     )
+    #: By the names of the domain.
+    fields_of: ClassVar[Mapping[str, str]] = {
+        "username": "user",
+        "access_level": "role",
+        "member_role_id": "role",
+    }
+
+    def new(self) -> NewMembers:
+        """Return the member from the form."""
+        custom = self.chosen_custom_role
+        return NewMembers(
+            # Not split: a user name has no spaces.
+            username=(self.user.data or "",),
+            access_level=self.chosen_role,
+            member_role_id=custom.id if custom else None,
+        )

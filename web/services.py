@@ -9,11 +9,12 @@ from time import monotonic
 from typing import Any, TypeVar, cast
 
 from flask import current_app
+from itsdangerous import URLSafeTimedSerializer
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Actor, Work
+from domain.access.actor import Actor, Seal, Work
 from domain.accounts.email_addresses import Letterhead
 from domain.accounts.passwords import PasswordRules
 from domain.accounts.signing_in.attempts import SignInLimits
@@ -184,7 +185,17 @@ def registry_policy() -> RegistryPolicy:
     return services().live_settings.derived(policies.registry_policy)
 
 
-#: What actions can ask their unit of work for, by its type.
+def signing_keys(settings: Settings) -> list[str]:
+    """Return the keys in the order of itsdangerous, which signs with the last."""
+    return [*reversed(settings.secret_key_fallbacks), settings.secret_key]
+
+
+def sealer(purpose: str) -> URLSafeTimedSerializer:
+    """Return what signs values for a purpose (`web/sealing/sealer.py`)."""
+    keys = signing_keys(services().live_settings.environment)
+    return URLSafeTimedSerializer(keys, salt=purpose)
+
+
 def _send(url: str, message: Message, secrets: Sequence[str]) -> Attempt:
     """Send a signed message to a URL that somebody has entered."""
     client = OutgoingClient.of(settings())
@@ -203,6 +214,7 @@ def _contact_means() -> ContactMeans:
     )
 
 
+#: What actions can ask their unit of work for, by its type.
 _POLICIES: Mapping[type[Any], Callable[[], Any]] = {
     ContactMeans: _contact_means,
     Git: git,
@@ -212,6 +224,7 @@ _POLICIES: Mapping[type[Any], Callable[[], Any]] = {
     PasswordRules: lambda: password_rules(settings()),
     Reading: reading,
     RegistryPolicy: registry_policy,
+    Seal: lambda: Seal(lambda value, purpose: str(sealer(purpose).dumps(value))),
     Sending: lambda: Sending(_send),
     SignInLimits: sign_in_limits,
     TokenLifetimes: token_lifetimes,

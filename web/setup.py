@@ -22,8 +22,7 @@ from web.http.routes import EncodedReferenceMiddleware
 from web.pages.sessions import PageSessions
 from web.releases.flushing import CallFlusher
 from web.releases.requested import refuse_unknown_releases
-from web.sealing.sealer import signing_keys
-from web.services import LiveSettings, Services
+from web.services import LiveSettings, Services, signing_keys
 from web.settings.reader import Settings
 
 

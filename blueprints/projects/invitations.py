@@ -3,17 +3,13 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.audit.events import EventKind
 from domain.errors import NotFoundError
-from domain.projects import invitations as domain
-from domain.projects.changes import invitation_event, joined
-from domain.projects.invitations import InvitationView
-from web.access.marks import get_current_user, signed_in
-from web.extensions import db
-from web.http.audit_events import record_event
+from domain.projects import invitation_actions as actions
+from domain.projects.member_types import INVITATION_LIFETIME
+from web.access.marks import signed_in
 from web.http.endpoints import PageBlueprint
-from web.sealing.invitation_links import read_link
-from web.services import now
+from web.http.work import work
+from web.sealing.sealer import BrokenSealError, unseal
 
 invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations")
 
@@ -22,26 +18,24 @@ invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations"
 @signed_in
 def show(sealed: str) -> ResponseReturnValue:
     """Show what an invitation offers."""
-    return render_template("members/invitation.html", invitation=_opened(sealed), sealed=sealed)
+    invitation = actions.show_offer(work(), *_opened(sealed))
+    return render_template("members/invitation.html", invitation=invitation, sealed=sealed)
 
 
 @invitations.post("/<sealed>")
 @signed_in
 def accept(sealed: str) -> ResponseReturnValue:
     """Accept an invitation."""
-    invitation = _opened(sealed)
-    namespace, role = invitation.namespace, invitation.role
-    user = domain.accept(invitation, get_current_user().id, session=db.session(), now=now())
-    record_event(invitation_event(EventKind.INVITATION_ACCEPTED, namespace, invitation.email, role))
-    if user is not None:
-        record_event(joined(namespace, user, role, expires_at=invitation.expires_at))
-    flash(f"You are a member of {namespace.path}.")
-    return redirect(url_for("projects.show_namespace", full_path=namespace.path))
+    path = actions.accept(work(), *_opened(sealed)).path
+    flash(f"You are a member of {path}.")
+    return redirect(url_for("projects.show_namespace", full_path=path))
 
 
-def _opened(sealed: str) -> InvitationView:
-    found = read_link(sealed)
-    if found is None:
+def _opened(sealed: str) -> tuple[int, str]:
+    """Return the id and the address in a link, or raise NotFoundError."""
+    try:
+        number, email = unseal(sealed, purpose=actions.SEALED_FOR, lifetime=INVITATION_LIFETIME)
+    except BrokenSealError as error:
         message = "This invitation has expired, or its link is incomplete."
-        raise NotFoundError(message)
-    return domain.get_invitation(*found, session=db.session(), now=now())
+        raise NotFoundError(message) from error
+    return int(number), str(email)

@@ -8,19 +8,18 @@ from flask.typing import ResponseReturnValue
 from domain.access.roles import Role
 from domain.database.list_queries import words
 from domain.database.paging import Listed, ListPart
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
-from domain.projects import members as domain
-from domain.projects.changes import changed, given, joined, left
-from domain.projects.invitations import InvitationView, list_invitations
+from domain.errors import InvalidError, NotFoundError
+from domain.projects import member_actions as actions
+from domain.projects.invitation_actions import list_invitations
 from domain.projects.member_lists import MemberFilter, get_direct_member, list_members
 from domain.projects.member_roles import list_member_roles
-from domain.projects.member_types import MemberRole
-from domain.projects.members import leave
-from domain.projects.views import GroupView, MemberView, ProjectView
+from domain.projects.member_types import Invitation, InvitationQuery, Member, MemberChange
+from domain.projects.views import Holder, MemberView
+from domain.types.base import Found
 from forms.member import MemberForm, RoleForm
-from web.access.marks import get_current_user, viewer
+from web.access.marks import get_current_user
 from web.extensions import db
-from web.http.audit_events import record_event
+from web.http.work import work
 from web.pages.links import numbered_links
 from web.pages.list_query import asked_part, list_query
 from web.services import now
@@ -33,7 +32,7 @@ _OF_LIST = ("search", "page")
 class MemberPages:
     """The steps that the pages of groups and of projects share."""
 
-    def __init__(self, holder: GroupView | ProjectView) -> None:
+    def __init__(self, holder: Holder) -> None:
         """Store the group or project as the user sees it."""
         self.holder = holder
         self.namespace = holder.namespace
@@ -44,75 +43,45 @@ class MemberPages:
 
     def members(self) -> ResponseReturnValue:
         """Show the members, and add one."""
-        if request.method == "POST":
-            self._check_may_manage()
         form = self._form()
-        if not form.validate_on_submit():
+        if request.method == "GET":
             return self._page(form)
-        namespace, login, role = self.namespace, form.user.data or "", form.chosen_role
-        session = db.session()
         try:
-            user = domain.add_member(
-                namespace, login, role, by=viewer(), session=session, now=now()
-            )
-        except (InvalidError, NotFoundError) as error:
-            form.object_to(getattr(error, "field", "user"), str(error))
+            added = form.carry_out(lambda: actions.add_members(work(), self.holder, form.new()))
+        except NotFoundError as error:
+            form.object_to("user", str(error))
+            added = None
+        if added is None:
             return self._page(form)
-        record_event(joined(namespace, user, role))
-        if form.chosen_custom_role is not None:
-            number = domain.find_member(namespace, user.username, session=session)
-            self._give(number, form.chosen_custom_role)
-        flash(f"{user.username} is now {_named(form)} of {namespace.path}.")
+        name = added.username if isinstance(added, Member) else form.user.data
+        flash(f"{name} is now {_named(form)} of {self.namespace.path}.")
         return self._back()
 
     def change(self, member_id: int) -> ResponseReturnValue:
         """Give a member another role, or a custom one."""
-        self._check_may_manage()
-        namespace, session = self.namespace, db.session()
-        form = RoleForm(giver=Role.OWNER, custom_roles=list_member_roles(session=session))
+        form = RoleForm(giver=Role.OWNER, custom_roles=list_member_roles(session=db.session()))
         role, custom = form.get_role(), form.chosen_custom_role
-        before = self._member(member_id)
+        wanted = MemberChange(access_level=role, member_role_id=custom.id if custom else None)
+        user_id = self._member(member_id).user_id
         try:
-            change = domain.change_role(namespace, member_id, role, by=viewer(), session=session)
-            if change.after is not change.before:
-                record_event(changed(namespace, change))
-            if custom is not None or (before.own_custom_role and change.after is change.before):
-                self._give(member_id, custom)
+            changed = actions.change_member(work(), self.holder, user_id, wanted)
         except InvalidError as error:
             return self._refused(error)
-        flash(f"{change.user.username} is now {_named(form)} of {namespace.path}.")
+        flash(f"{changed.username} is now {_named(form)} of {self.namespace.path}.")
         return self._back(_anchor=f"member-{member_id}")
 
     def remove(self, member_id: int) -> ResponseReturnValue:
         """Remove a member, or let the user leave."""
-        namespace, session = self.namespace, db.session()
-        is_own = self._member(member_id).is_you
+        member = self._member(member_id)
         try:
-            user = (
-                leave(namespace, by=viewer(), session=session)
-                if is_own
-                else domain.remove_member(namespace, member_id, by=viewer(), session=session)
-            )
+            actions.remove_member(work(), self.holder, member.user_id)
         except InvalidError as error:
             return self._refused(error)
-        record_event(left(namespace, user))
-        if is_own:
-            flash(f"You left {namespace.path}.")
+        if member.is_you:
+            flash(f"You left {self.namespace.path}.")
             return redirect(url_for("home.groups_and_projects"))
-        flash(f"{user.username} was removed from {namespace.path}.")
+        flash(f"{member.username} was removed from {self.namespace.path}.")
         return self._back()
-
-    def _check_may_manage(self) -> None:
-        if not self.holder.can_maintain:
-            message = f"You need the Maintainer role in {self.namespace.path}."
-            raise ForbiddenError(message)
-
-    def _give(self, member_id: int, custom: MemberRole | None) -> None:
-        session = db.session()
-        user = domain.give_member_role(
-            self.namespace, member_id, custom, by=viewer(), session=session
-        )
-        record_event(given(self.namespace, user, custom))
 
     def _member(self, member_id: int) -> MemberView:
         return get_direct_member(
@@ -129,7 +98,6 @@ class MemberPages:
 
     def _refused(self, error: InvalidError) -> ResponseReturnValue:
         """Show why a change in the list is refused, above the list."""
-        db.session.rollback()  # a part of it may be done
         return self._page(self._form(formdata=None), problem=str(error))
 
     def _page(self, form: MemberForm, *, problem: str = "") -> ResponseReturnValue:
@@ -164,12 +132,12 @@ class MemberPages:
             today=now().date(),
         )
 
-    def _invitations(self) -> Listed[InvitationView]:
+    def _invitations(self) -> Found[Invitation]:
         """Return the first pending invitations, for those who may change them."""
         if not self.holder.can_maintain:
-            return Listed(items=())
-        first = ListPart(size=_MOST_INVITATIONS)
-        return list_invitations(self.namespace, first, session=db.session(), now=now())
+            return Found(items=(), total=0)
+        first = InvitationQuery(per_page=_MOST_INVITATIONS)
+        return list_invitations(work(), self.holder, first)
 
     def _back(self, **more: str) -> ResponseReturnValue:
         """Return to the same part of the list, and to a row of it."""

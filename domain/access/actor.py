@@ -1,11 +1,11 @@
 """Who acts, by what and from where, and in which transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -72,6 +72,14 @@ class Settings(Protocol):
     @property
     def longest_silence_days(self) -> int:
         """How many days a silence can last."""
+
+
+@dataclass(frozen=True)
+class Seal:
+    """Signs values that leave the service and come back, such as those of links."""
+
+    #: Takes a JSON value and what it is for.
+    sign: Callable[[Any, str], str]
 
 
 class Policies(Protocol):

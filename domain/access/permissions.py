@@ -415,6 +415,8 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     "applications.rotate": _instance(_WRITE),
     "applications.end_secret": _instance(_WRITE),
     "applications.remove": _instance(_WRITE),
+    # The invited person, by the link of the message.
+    "invitations.accept": _instance(_WRITE),
 }
 
 

@@ -4,17 +4,19 @@ Changes of members of one group or project are serialized by a lock. Permissions
 owners are read under the lock, so that they cannot change before the commit.
 """
 
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.users import ACTIVE, BOT, ERASED, UserView, get_user, view_of
+from domain.audit.events import EventKind
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import namespace_of, role_in_namespace
-from domain.projects.changes import RoleChange
 from domain.projects.former_paths import find_moved_group, find_moved_project
 from domain.projects.member_roles import assign_member_role
 from domain.projects.member_types import MemberRole
@@ -25,6 +27,15 @@ from models.folding import fold
 
 #: The command line has the permissions of an owner.
 OPERATOR = Viewer(user_id=None, is_admin=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleChange:
+    """A changed role of a member."""
+
+    user: UserView
+    before: Role
+    after: Role
 
 
 def get_namespace(path: str, *, session: Session) -> Namespace:
@@ -99,6 +110,33 @@ def store_member(
     if added is None:
         message = f"{user.username} is already a member: change the role in the list."
         raise ConflictError(message, field="user")
+
+
+def record_joined(
+    work: Work, namespace: Namespace, user: UserView, role: Role, expires_at: date | None = None
+) -> None:
+    """Record that a user became a member."""
+    until = {} if expires_at is None else {"expires_at": expires_at.isoformat()}
+    details = {"role": role.label, **until}
+    record_member(work, EventKind.MEMBER_ADDED, namespace, (user.id, user.username), **details)
+
+
+def record_member(
+    work: Work,
+    kind: EventKind,
+    namespace: Namespace,
+    user: tuple[int, str],
+    **details: object,
+) -> None:
+    """Record what was done to a member, who has an id and a user name."""
+    user_id, username = user
+    work.record(
+        kind,
+        subject=namespace.path,
+        user_id=user_id,
+        place=namespace,
+        details={"username": username, **details},
+    )
 
 
 def check_day(expires_at: date | None, today: date) -> None:

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from domain.access.abilities import LEAST_ROLES, Ability
+from domain.access.actor import Work
 from domain.access.features import AccessLevel, Feature
 from domain.access.roles import Role
 
@@ -19,6 +20,11 @@ class Viewer:
     #: The day of the request: memberships that end by then count for nothing. A viewer without it
     #: has no membership that ends at all.
     today: date = date.max
+
+
+def viewer_of(work: Work) -> Viewer:
+    """Return who acts as one who sees groups and projects."""
+    return Viewer(user_id=work.actor.id, is_admin=work.actor.is_admin, today=work.now.date())
 
 
 @dataclass(frozen=True, kw_only=True)

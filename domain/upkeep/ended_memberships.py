@@ -6,8 +6,7 @@ from datetime import datetime
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.audit.events import EventSource, store_event
-from domain.projects.changes import expired
+from domain.audit.events import Event, EventKind, EventSource, store_event
 from models import Group, Member, Project, User
 
 _SLICE = 200
@@ -28,7 +27,12 @@ def remove_ended(*, session: Session, now: datetime, between: Callable[[], None]
     removed = 0
     while rows := session.execute(ended).all():
         for row in rows:
-            event = expired(row.path, row.user_id, row.username)
+            event = Event(
+                kind=EventKind.MEMBER_EXPIRED,
+                user_id=row.user_id,
+                subject=row.path,
+                details={"username": row.username},
+            )
             store_event(event, EventSource(), session=session, now=now)
         session.execute(
             delete(Member)

@@ -12,7 +12,7 @@ from domain.accounts.email_addresses import WAITS_FOR
 from domain.idempotency import KEPT_FOR
 from domain.oauth.setting_up.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
 from domain.on_call.schedules import PAST_KEPT_FOR
-from domain.projects.invitations import INVITATION_LIFETIME
+from domain.projects.member_types import INVITATION_LIFETIME
 from domain.registry.forgetting import (
     is_forgotten_manifest,
     is_forgotten_repository,

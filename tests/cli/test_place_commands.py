@@ -29,7 +29,8 @@ def test_groups_and_projects_are_moved_and_deleted(app: Flask) -> None:
     (project,) = operate(app, "projects", "list", "--group", "corp")["projects"]
     assert (project["path"], project["archived"]) == ("corp/store", False)
     (member,) = operate(app, "members", "list", "corp/store")["members"]
-    assert (member["username"], member["inherited_from"]) == ("alice", "corp")
+    assert (member["username"], member["access_level"]) == ("alice", 50)
+    assert operate(app, "members", "list-direct", "corp/store")["total"] == 0
     changed = operate(app, "users", "change", "alice", "--time-zone", "europe/berlin")
     assert changed["time_zone"] == "Europe/Berlin"
     assert operate(app, "users", "show", "alice")["time_zone"] == "Europe/Berlin"

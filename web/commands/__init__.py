@@ -53,7 +53,7 @@ _COMMANDS = {
         "Times at which alerts page nobody.",
     ),
     "member-roles": ("member_roles:member_roles", "Custom member roles."),
-    "members": ("projects:members", "Members of groups and projects."),
+    "members": ("domain.projects.member_actions", "Members of groups and projects."),
     "projects": ("projects:projects", "Projects."),
     "prune": ("prune:prune_command", "Remove expired and deleted data now."),
     "registry": ("registry:registry", "The container registry."),

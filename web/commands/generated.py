@@ -109,6 +109,14 @@ def _params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
         for name, field in act.takes.model_fields.items():
             if not (act.is_list and name in _OF_PAGES):
                 yield from _params_of(name, field)
+        if issubclass(act.takes, OffsetQuery):
+            yield click.Option(
+                ["--page"],
+                type=click.IntRange(1),
+                default=1,
+                show_default=True,
+                help=f"Number of the page; a page has {_MOST_LISTED:,} entries.",
+            )
 
 
 def _variable(name: str, kind: type) -> click.Argument:
@@ -267,19 +275,21 @@ def _whole_list(
     """Return a list from its first part to its last; at most 1,000 items, with their total."""
     items: list[Any] = []
     query = cast("type[Query]", act.takes)
-    total, part = None, _first_part(query)
+    sent = dict(sent)
+    total, part = None, _first_part(query, sent.pop("page", 1))
     while part is not None:
         found: Found[Any] = act(unit, *arguments, read_body(query, {**sent, **part}))
         items += [each.model_dump(mode="json") for each in found.items]
         total = found.total
         part = _next_part(part, found, len(items))
-    name = act.room if act.verb == "index" else act.verb
+    name = act.room if act.command == "list" else act.verb
     return {name: items, "total": len(items) if total is None else total}
 
 
-def _first_part(query: type[Query]) -> dict[str, Any] | None:
-    is_numbered = issubclass(query, OffsetQuery)
-    return {"per_page": _PER_PAGE, **({"page": 1} if is_numbered else {})}
+def _first_part(query: type[Query], page: int) -> dict[str, Any] | None:
+    """Return the first part of a page of commands, which has 1,000 entries."""
+    first = (page - 1) * _MOST_LISTED // _PER_PAGE + 1
+    return {"per_page": _PER_PAGE, **({"page": first} if issubclass(query, OffsetQuery) else {})}
 
 
 def _next_part(part: dict[str, Any], found: Found[Any], read: int) -> dict[str, Any] | None:
@@ -287,7 +297,7 @@ def _next_part(part: dict[str, Any], found: Found[Any], read: int) -> dict[str, 
         return None
     if found.next_cursor:
         return {**part, "cursor": found.next_cursor}
-    if "page" in part and found.total is not None and read < found.total and found.items:
+    if found.total is not None and part["page"] * _PER_PAGE < found.total:
         return {**part, "page": part["page"] + 1}
     return None
 

@@ -1,22 +1,18 @@
-"""Commands that list and show groups, projects and members."""
+"""Commands that list and show groups and projects."""
 
 from typing import Any
 
 import click
 
-from domain.accounts.users import get_user
 from domain.clock import written
 from domain.database.paging import ListPart
-from domain.errors import NotFoundError
 from domain.projects.access import follow_to_project, get_group
 from domain.projects.former_paths import list_former_paths
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups, list_projects
-from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
 from domain.projects.members import OPERATOR, get_namespace
-from domain.projects.views import GroupView, MemberView, ProjectView
+from domain.projects.views import GroupView, ProjectView
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.services import now
 
 #: The largest part of a list, and of former paths.
 _MOST, _MOST_FORMER = 1_000, 100
@@ -90,40 +86,6 @@ def show_project_command(*, path: str) -> dict[str, Any]:
     }
 
 
-@click.command("list")
-@click.argument("namespace", metavar="PROJECT-OR-GROUP")
-@click.option("--search", default="", help="Search user names and names.")
-@_PAGE
-@one_transaction
-def list_members_command(*, namespace: str, search: str, page: int) -> dict[str, Any]:
-    """List members, direct and inherited, highest roles first."""
-    session = db.session()
-    found = list_members(
-        get_namespace(namespace, session=session),
-        MemberFilter(search=search),
-        _part(page, "role"),
-        viewer_id=None,
-        session=session,
-        today=now().date(),
-    )
-    return {"members": [_member(each) for each in found.items], "total": found.total}
-
-
-@click.command("show")
-@click.argument("namespace", metavar="PROJECT-OR-GROUP")
-@click.argument("user")
-@one_transaction
-def show_member_command(*, namespace: str, user: str) -> dict[str, Any]:
-    """Show the member USER, direct or inherited, with the highest role."""
-    session = db.session()
-    place, account = get_namespace(namespace, session=session), get_user(user, session=session)
-    found = find_member_of_all(place, account.id, session=session, today=now().date())
-    if found is None:
-        message = f"{account.username} is not a member of {place.path}."
-        raise NotFoundError(message)
-    return _member(found)
-
-
 def _group(group: GroupView) -> dict[str, Any]:
     return {
         "id": group.id,
@@ -144,18 +106,6 @@ def _project(project: ProjectView) -> dict[str, Any]:
     }
 
 
-def _member(member: MemberView) -> dict[str, Any]:
-    return {
-        "username": member.username,
-        "role": member.role_name,
-        "inherited_from": member.inherited_from,
-        "expires_at": member.expires_at.isoformat() if member.expires_at else None,
-        "state": member.state,
-        "bot": member.is_bot,
-    }
-
-
-#: Of `gatebell groups`, `gatebell projects` and `gatebell members`.
+#: Of `gatebell groups` and `gatebell projects`.
 GROUP_LISTS = (list_groups_command, show_group_command)
 PROJECT_LISTS = (list_projects_command, show_project_command)
-MEMBER_LISTS = (list_members_command, show_member_command)

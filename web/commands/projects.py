@@ -1,26 +1,15 @@
-"""Commands for groups, projects and their members."""
+"""Commands for groups and projects."""
 
 from typing import Any
 
 import click
 from flask.cli import AppGroup
 
-from domain.access.roles import role_named
 from domain.accounts.users import get_user
 from domain.projects import creation
 from domain.projects.access import VISIBILITIES
-from domain.projects.changes import changed, created, given, joined, left
-from domain.projects.member_roles import get_member_role
-from domain.projects.members import (
-    OPERATOR,
-    add_member,
-    change_role,
-    find_member,
-    get_namespace,
-    give_member_role,
-    remove_member,
-)
-from web.commands.place_lists import GROUP_LISTS, MEMBER_LISTS, PROJECT_LISTS
+from domain.projects.changes import created
+from web.commands.place_lists import GROUP_LISTS, PROJECT_LISTS
 from web.commands.places import GROUP_COMMANDS, PROJECT_COMMANDS
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -73,73 +62,9 @@ def create_project_command(*, path: str, visibility: str, owner: str | None) -> 
     return {"id": project.project_id, "path": project.path, "visibility": visibility}
 
 
-members = AppGroup("members", help="Members of groups and projects.")
-
 for _holder, _commands in (
     (groups, (*GROUP_LISTS, *GROUP_COMMANDS)),
     (projects, (*PROJECT_LISTS, *PROJECT_COMMANDS)),
-    (members, MEMBER_LISTS),
 ):
     for _command in _commands:
         _holder.add_command(_command)
-
-
-@members.command("add")
-@click.argument("namespace", metavar="PROJECT-OR-GROUP")
-@click.argument("user")
-@click.argument("role")
-@one_transaction
-def add_member_command(*, namespace: str, user: str, role: str) -> dict[str, Any]:
-    """Add USER as a member with ROLE: Guest, Planner … Maintainer or Owner."""
-    wanted = role_named(role)
-    found = get_namespace(namespace, session=db.session())
-    member = add_member(found, user, wanted, by=OPERATOR, session=db.session(), now=now())
-    record_event(joined(found, member, wanted))
-    return {"place": found.path, "username": member.username, "role": wanted.label}
-
-
-@members.command("change")
-@click.argument("namespace", metavar="PROJECT-OR-GROUP")
-@click.argument("user")
-@click.argument("role")
-@one_transaction
-def change_member_command(*, namespace: str, user: str, role: str) -> dict[str, Any]:
-    """Change the role of the member USER to ROLE."""
-    session, wanted = db.session(), role_named(role)
-    found = get_namespace(namespace, session=session)
-    number = find_member(found, user, session=session)
-    change = change_role(found, number, wanted, by=OPERATOR, session=session)
-    record_event(changed(found, change))
-    answer = {"place": found.path, "username": change.user.username}
-    return {**answer, "role": wanted.label, "before": change.before.label}
-
-
-@members.command("give-member-role")
-@click.argument("namespace", metavar="PROJECT-OR-GROUP")
-@click.argument("user")
-@click.argument("role_id", metavar="MEMBER-ROLE-ID", type=click.IntRange(min=0))
-@one_transaction
-def give_member_role_command(*, namespace: str, user: str, role_id: int) -> dict[str, Any]:
-    """Give the member USER a custom role by its id; 0 removes it."""
-    session = db.session()
-    custom = get_member_role(role_id, session=session) if role_id else None
-    found = get_namespace(namespace, session=session)
-    number = find_member(found, user, session=session)
-    member = give_member_role(found, number, custom, by=OPERATOR, session=session)
-    record_event(given(found, member, custom))
-    name = custom.name if custom else None
-    return {"place": found.path, "username": member.username, "member_role": name}
-
-
-@members.command("remove")
-@click.argument("namespace", metavar="PROJECT-OR-GROUP")
-@click.argument("user")
-@one_transaction
-def remove_member_command(*, namespace: str, user: str) -> dict[str, Any]:
-    """Remove the member USER. Inherited roles are kept."""
-    session = db.session()
-    found = get_namespace(namespace, session=session)
-    number = find_member(found, user, session=session)
-    member = remove_member(found, number, by=OPERATOR, session=session)
-    record_event(left(found, member))
-    return {"place": found.path, "username": member.username}

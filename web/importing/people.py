@@ -12,11 +12,9 @@ from domain.database.locks import release_locks
 from domain.errors import DomainError
 from domain.escalations.targets import who_may_be_paged
 from domain.importing.plan import ImportedUser
-from domain.projects.changes import joined
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.members import OPERATOR, add_member, record_joined
 from domain.projects.views import ProjectView
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.work import work
 from web.importing.report import Entry, Outcome
 from web.services import now, settings
@@ -134,6 +132,6 @@ class People:
         except DomainError as error:
             self._entries[key].notes.append(str(error))
             return False
-        record_event(joined(place, member, Role.DEVELOPER))
+        record_joined(work(), place, member, Role.DEVELOPER)
         self._entries[key].notes.append(f"Added to {project.path} as a Developer.")
         return self._can_be_paged(account, project)

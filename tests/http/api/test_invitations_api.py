@@ -9,7 +9,7 @@ import requests
 from sqlalchemy import select, update
 
 from domain.access.roles import Role
-from domain.projects.invitations import INVITATION_LIFETIME
+from domain.projects.member_types import INVITATION_LIFETIME
 from models import Invitation, Mail
 from tests.http.api.test_members_api import in_days, user_id
 from tests.http.api.test_projects_api import made, path_of, script_of

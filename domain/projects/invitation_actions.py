@@ -1,0 +1,293 @@
+"""Invitations by e-mail to become a member of a group or project.
+
+Nobody learns by them who has an account here, and nobody joins by saying that they have an address:
+some of those were never confirmed. So an invitation waits for the link in its message, whether or
+not the address belongs to an account.
+"""
+
+from datetime import date
+
+from sqlalchemy import ColumnElement, Select, delete, func, select
+
+from domain.access.actions import action, question
+from domain.access.actor import Seal, Work
+from domain.access.roles import Role
+from domain.accounts.email_addresses import Letterhead
+from domain.accounts.users import ACTIVE, checked_email, view_of
+from domain.audit.events import EventKind
+from domain.database.paging import ListPart, fetch_part
+from domain.database.upsert import insert_into
+from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.mail.outbox import NewMessage, queue_messages
+from domain.projects.access import role_in_namespace
+from domain.projects.member_types import (
+    INVITATION_LIFETIME,
+    Invitation,
+    InvitationChange,
+    InvitationQuery,
+    InvitationResult,
+    NewInvitations,
+)
+from domain.projects.members import (
+    add_member,
+    check_day,
+    check_gift,
+    is_here,
+    lock_members,
+    record_joined,
+    store_member,
+)
+from domain.projects.views import Holder, Namespace, Viewer, viewer_of
+from domain.types.base import Found
+from models import Group, Member, Project, User
+from models import Invitation as Row
+from models.folding import fold
+
+#: What the links of invitations are signed for.
+SEALED_FOR = "invitation"
+_NO_MAIL = (
+    "This instance sends no e-mail (MAIL_URL is not set), so nobody can be invited. Add members by "
+    "their user names."
+)
+
+
+@question("invitations.index")
+def list_invitations(work: Work, holder: Holder, query: InvitationQuery) -> Found[Invitation]:
+    """List the pending invitations."""
+    search = func.lower(Row.email).contains(query.query.lower(), autoescape=True)
+    wanted = _pending(work).where(_is_of(holder.namespace), search)
+    part = ListPart(size=query.size, offset=query.offset)
+    found = fetch_part(wanted, {"id": Row.id}, part, session=work.session)
+    return Found.of(found, Invitation.model_validate)
+
+
+@action("invitations.create")
+def invite(work: Work, holder: Holder, new: NewInvitations) -> InvitationResult:
+    """Invite e-mail addresses; each gets an e-mail with a link."""
+    problems = {each: _invite(work, holder.namespace, each, new) for each in new.email}
+    refused = {email: reason for email, reason in problems.items() if reason}
+    return InvitationResult(status="error" if refused else "success", message=refused)
+
+
+@action("invitations.change")
+def change_invitation(
+    work: Work, holder: Holder, email: str, change: InvitationChange
+) -> Invitation:
+    """Change the role or the expiry date of an invitation.
+
+    Raises NotFoundError, ForbiddenError or InvalidError.
+    """
+    giver = lock_members(holder.namespace, viewer_of(work), session=work.session)
+    found = _get(work, _is_to(holder.namespace, email))
+    role = change.access_level or found.role
+    day = change.expires_at if "expires_at" in change.given else found.expires_at
+    check_gift(max(role, found.role), giver)
+    if (role, day) == (found.role, found.expires_at):
+        return found
+    if day != found.expires_at:
+        check_day(day, work.now.date())
+    row = work.session.get_one(Row, found.id)
+    row.role, row.expires_at = int(role), day
+    work.session.flush()  # the new values are read
+    return _recorded(work, EventKind.INVITATION_CHANGED, _get(work, Row.id == found.id))
+
+
+@action("invitations.revoke")
+def revoke_invitation(work: Work, holder: Holder, email: str) -> Invitation:
+    """Revoke an invitation.
+
+    Raises NotFoundError or ForbiddenError.
+    """
+    giver = lock_members(holder.namespace, viewer_of(work), session=work.session)
+    found = _get(work, _is_to(holder.namespace, email))
+    check_gift(found.role, giver)
+    _delete(work, Row.id == found.id)
+    return _recorded(work, EventKind.INVITATION_REVOKED, found)
+
+
+@question("invitations.accept")
+def show_offer(work: Work, invitation_id: int, email: str) -> Invitation:
+    """Return the invitation of a link, or raise NotFoundError if it is not pending any more."""
+    return _get(work, (Row.id == invitation_id) & (Row.email_key == fold(email)))
+
+
+@action("invitations.accept")
+def accept(work: Work, invitation_id: int, email: str) -> Invitation:
+    """Make the user with the invited address a member; a member already keeps the role.
+
+    Raises NotFoundError, and ForbiddenError for another address or an archived project, or if its
+    author could not send the invitation any more.
+    """
+    found = show_offer(work, invitation_id, email)
+    user = work.session.get_one(User, work.actor.id)
+    if user.email_key != fold(found.invite_email):
+        message = f"This invitation is for {found.invite_email}, which is not your e-mail address."
+        raise ForbiddenError(message)
+    today = work.now.date()
+    _check_author(work, found, today)
+    _check_not_archived(work, found.namespace)
+    is_theirs = (Member.user_id == user.id) & is_here(found.namespace)
+    is_live = Member.expires_at.is_(None) | (Member.expires_at > today)
+    _delete(work, Row.id == found.id)
+    _recorded(work, EventKind.INVITATION_ACCEPTED, found)
+    if work.session.scalar(select(Member.id).where(is_theirs, is_live)) is None:
+        store_member(
+            found.namespace,
+            view_of(user),
+            found.role,
+            expires_at=found.expires_at,
+            session=work.session,
+            now=work.now,
+        )
+        record_joined(work, found.namespace, view_of(user), found.role, found.expires_at)
+    return found
+
+
+def _invite(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> str:
+    """Invite an address; return why it was not, or an empty text."""
+    if work.actor.is_admin and _was_added(work, namespace, email, new):
+        return ""
+    if not work.policy(Letterhead).has_mail_server:
+        return _NO_MAIL
+    try:
+        made = _store(work, namespace, email, new)
+    except ConflictError as error:
+        return str(error)
+    except InvalidError as error:
+        if error.field != "email":
+            raise
+        return str(error)
+    queue_messages([_message(work, made)], session=work.session, now=work.now)
+    _recorded(work, EventKind.INVITATION_SENT, made)
+    return ""
+
+
+def _was_added(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> bool:
+    """Add the account with an address, which administrators see anyway; False if none has it."""
+    if new.expires_at is not None:
+        return False
+    by, role = viewer_of(work), new.access_level
+    try:
+        user = add_member(namespace, email, role, by=by, session=work.session, now=work.now)
+    except (NotFoundError, ConflictError):
+        return False
+    record_joined(work, namespace, user, role)
+    return True
+
+
+def _store(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> Invitation:
+    """Store an invitation; raises InvalidError, ForbiddenError, or ConflictError for a second."""
+    giver = lock_members(namespace, viewer_of(work), session=work.session)
+    check_gift(new.access_level, giver)
+    check_day(new.expires_at, work.now.date())
+    address = checked_email(email)
+    _delete(work, _is_to(namespace, address) & ~_is_pending(work))
+    insert = insert_into(Row, session=work.session).values(
+        group_id=namespace.group_id,
+        project_id=namespace.project_id,
+        email=address,
+        email_key=fold(address),
+        invited_by=work.actor.id,
+        role=int(new.access_level),
+        created_at=work.now,
+        expires_at=new.expires_at,
+    )
+    stored = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
+    if stored is None:
+        message = f"{address} has already been invited."
+        raise ConflictError(message, field="email")
+    return _get(work, Row.id == stored[0])
+
+
+def _message(work: Work, invitation: Invitation) -> NewMessage:
+    """Return the message with the link that accepts an invitation."""
+    by, path, head = invitation.created_by_name, invitation.path, work.policy(Letterhead)
+    sealed = work.policy(Seal).sign([invitation.id, invitation.invite_email], SEALED_FOR)
+    return NewMessage(
+        key=f"invitation {invitation.id} of {invitation.created_at.isoformat()}",
+        recipient=invitation.invite_email,
+        subject=f"{by} invites you to {path}",
+        text=(
+            f"Hello,\n\n{by} invites you to join {path} as {invitation.role.label}.\n\n"
+            "Sign in with this e-mail address and accept, within "
+            f"{INVITATION_LIFETIME.days} days:\n"
+            f"{head.base_url}/-/invitations/{sealed}\n\n"
+            "If you do not want to join, you can ignore this message.\n\n"
+            f"-- \n{head.instance_name}, {head.base_url}\n"
+        ),
+    )
+
+
+def _check_author(work: Work, invitation: Invitation, today: date) -> None:
+    """Raise ForbiddenError unless the author could give the role today."""
+    author = work.session.scalar(
+        select(User).join(Row, Row.invited_by == User.id).where(Row.id == invitation.id)
+    )
+    if author is not None and author.state == ACTIVE:
+        viewer = Viewer(user_id=author.id, is_admin=author.is_admin, today=today)
+        role = role_in_namespace(
+            invitation.path, invitation.project_id, viewer, session=work.session
+        )
+        if role is not None and role >= max(Role.MAINTAINER, invitation.role):
+            return
+    message = "This invitation is no longer valid: its sender can no longer give that role."
+    raise ForbiddenError(message)
+
+
+def _check_not_archived(work: Work, namespace: Namespace) -> None:
+    is_archived = select(Project.id).where(
+        Project.id == namespace.project_id, Project.archived_at.is_not(None)
+    )
+    if namespace.project_id is not None and work.session.scalar(is_archived) is not None:
+        message = f"{namespace.path} is archived: members cannot be added."
+        raise ForbiddenError(message)
+
+
+def _is_of(namespace: Namespace) -> ColumnElement[bool]:
+    if namespace.group_id is not None:
+        return Row.group_id == namespace.group_id
+    return Row.project_id == namespace.project_id
+
+
+def _is_to(namespace: Namespace, email: str) -> ColumnElement[bool]:
+    return _is_of(namespace) & (Row.email_key == fold(email.replace("\x00", "\ufffd")))
+
+
+def _is_pending(work: Work) -> ColumnElement[bool]:
+    return Row.created_at > work.now - INVITATION_LIFETIME
+
+
+def _pending(work: Work) -> Select[tuple[object, ...]]:
+    """Return the pending invitations with the fields of `Invitation`."""
+    return (
+        select(
+            *Row.__table__.columns,
+            Row.email.label("invite_email"),
+            Row.role.label("access_level"),
+            User.username.label("created_by_name"),
+            func.coalesce(Group.path, Project.path).label("path"),
+        )
+        .join(User, User.id == Row.invited_by)
+        .outerjoin(Group, Group.id == Row.group_id)
+        .outerjoin(Project, Project.id == Row.project_id)
+        .where(_is_pending(work))
+    )
+
+
+def _get(work: Work, condition: ColumnElement[bool]) -> Invitation:
+    row = work.session.execute(_pending(work).where(condition)).first()
+    if row is None:
+        message = "This invitation is no longer valid."
+        raise NotFoundError(message)
+    return Invitation.model_validate(row)
+
+
+def _recorded(work: Work, kind: EventKind, invitation: Invitation) -> Invitation:
+    """Record what was done to an invitation, and return it."""
+    details = {"email": invitation.invite_email, "role": invitation.role.label}
+    work.record(kind, subject=invitation.path, place=invitation.namespace, details=details)
+    return invitation
+
+
+def _delete(work: Work, condition: ColumnElement[bool]) -> None:
+    work.session.execute(delete(Row).where(condition).execution_options(synchronize_session=False))
