@@ -1,12 +1,9 @@
 """The form to change a password."""
 
-from typing import Any
-
 from wtforms import BooleanField, PasswordField
 from wtforms.validators import EqualTo, InputRequired
 
-from domain.accounts.passwords import check_password_strength
-from forms.base import Form, objections_beside_the_field
+from forms.base import Form
 
 
 class PasswordForm(Form):
@@ -28,17 +25,3 @@ class PasswordForm(Form):
 
     end_applications = BooleanField("Revoke all authorized applications")
     revoke_tokens = BooleanField("Revoke all my personal access tokens")
-
-    def __init__(self, *args: Any, username: str, email: str, minimum: int, **kwargs: Any) -> None:
-        """Take the user and the least length."""
-        super().__init__(*args, **kwargs)
-        self.username = username
-        self.email = email
-        self.minimum = minimum
-
-    def validate_new_password(self, field: PasswordField) -> None:
-        """Check the strength of the password."""
-        with objections_beside_the_field():
-            check_password_strength(
-                field.data or "", username=self.username, email=self.email, minimum=self.minimum
-            )

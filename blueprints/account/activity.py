@@ -3,18 +3,14 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.signing_in.sessions import (
-    close_other_sign_ins,
-    close_sign_in_of,
-    list_sign_ins,
-)
-from domain.audit.events import Event, EventKind
+from domain.accounts.signing_in.sessions import list_sign_ins
 from domain.audit.log import EventFilter, page_of_events
 from domain.oauth.clients.user_agents import device_in_words
+from domain.users import own_account
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now
@@ -39,9 +35,7 @@ def index() -> ResponseReturnValue:
 @signed_in
 def end(sign_in_id: int) -> ResponseReturnValue:
     """Sign one browser out."""
-    closed = close_sign_in_of(get_current_user().id, sign_in_id, session=db.session())
-    words = device_in_words(closed.user_agent)
-    _record({"browser": words, "browser_address": closed.address})
+    words = own_account.end_sign_in(work(), sign_in_id)
     flash(f"You are signed out of {words}.")
     return redirect(url_for("activity.index"))
 
@@ -50,16 +44,6 @@ def end(sign_in_id: int) -> ResponseReturnValue:
 @signed_in
 def end_others() -> ResponseReturnValue:
     """Sign all browsers out but this one."""
-    me = get_current_user()
-    closed = close_other_sign_ins(me.id, but=me.sign_in_id, session=db.session())
-    if closed:
-        _record({"browsers": closed})
+    own_account.end_other_sign_ins(work(), get_current_user().sign_in_id)
     flash("You are signed out everywhere else.")
     return redirect(url_for("activity.index"))
-
-
-def _record(details: dict[str, str | int | None]) -> None:
-    me = get_current_user()
-    record_event(
-        Event(kind=EventKind.SIGNED_OUT, user_id=me.id, subject="another browser", details=details)
-    )

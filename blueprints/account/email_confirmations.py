@@ -7,14 +7,14 @@ in as the user of the link: somebody who gets a stranger's link cannot lend them
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts import email_addresses as domain
-from domain.audit.events import Event, EventKind
+from domain.accounts.email_addresses import get_waiting
 from domain.errors import TooManyAttemptsError
+from domain.users import own_account
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
-from web.services import letterhead, now, services, sign_in_limits
+from web.http.work import work
+from web.services import now, services
 
 email_confirmations = PageBlueprint("email_confirmations", __name__)
 #: Neither the browser nor anything in between keeps the page.
@@ -26,7 +26,7 @@ _WAITING = "/-/user_settings/profile/email"
 @signed_in
 def show(token: str) -> ResponseReturnValue:
     """Show the address of a link, and ask."""
-    waiting = domain.get_waiting(
+    waiting = get_waiting(
         token,
         get_current_user().id,
         session=db.session(),
@@ -41,10 +41,7 @@ def show(token: str) -> ResponseReturnValue:
 @signed_in
 def confirm(token: str) -> ResponseReturnValue:
     """Confirm the address of a link."""
-    user = get_current_user()
-    done = domain.confirm(token, user.id, letterhead(), session=db.session(), now=now())
-    _record(EventKind.EMAIL_CONFIRMED, {"changed": "e-mail address"} if done.is_new else None)
-    flash(f"{done.email} is confirmed.")
+    flash(f"{own_account.confirm_address(work(), token).email} is confirmed.")
     return redirect(url_for("account.profile"))
 
 
@@ -52,15 +49,8 @@ def confirm(token: str) -> ResponseReturnValue:
 @signed_in
 def send_link() -> ResponseReturnValue:
     """Send a new link to the address that waits, or to that of the account."""
-    user = get_current_user()
     try:
-        domain.send_link(
-            user.id,
-            letterhead(),
-            requests=sign_in_limits().email_limit(user.id),
-            session=db.session(),
-            now=now(),
-        )
+        own_account.send_link(work())
     except TooManyAttemptsError as error:
         flash(str(error), "error")
     else:
@@ -72,11 +62,6 @@ def send_link() -> ResponseReturnValue:
 @signed_in
 def cancel() -> ResponseReturnValue:
     """Keep the present address: the new one does not wait any more."""
-    if domain.forget_waiting(get_current_user().id, session=db.session()):
+    if own_account.keep_address(work()):
         flash("Your e-mail address stays as it is.")
     return redirect(url_for("account.profile"))
-
-
-def _record(kind: EventKind, details: dict[str, object] | None) -> None:
-    user = get_current_user()
-    record_event(Event(kind=kind, user_id=user.id, subject=user.username, details=details))

@@ -6,8 +6,7 @@ from flask.typing import ResponseReturnValue
 from blueprints.account.password_confirmation import WRONG_PASSWORD, is_confirmed
 from domain.accounts.factors import passkeys as domain
 from domain.accounts.factors.passkey_ceremonies import PasskeyRefusedError
-from domain.accounts.factors.second_factors import forget_useless_recovery_codes, has_second_factor
-from domain.audit.events import Event, EventKind
+from domain.users import own_account
 from forms.second_factors import (
     MadePasskeyForm,
     NewPasskeyForm,
@@ -16,15 +15,15 @@ from forms.second_factors import (
 )
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.sealing.passkey_challenges import (
     find_relying_party,
     get_relying_party,
     remember_challenge,
     take_response,
 )
-from web.services import now, services
+from web.services import services
 from web.signing_in.completion import renew_this_sign_in
 from web.signing_in.factor_changes import finish_adding_factor
 from web.signing_in.password_confirmation import is_current_password
@@ -68,13 +67,14 @@ def add() -> ResponseReturnValue:
     form = MadePasskeyForm()
     if not form.validate_on_submit():
         return _new_page(form), 422
-    had_any = has_second_factor(get_current_user().id, session=db.session())
+    name = form.name.data or ""
     try:
-        name = _add(form)
+        reply = take_response(form.credential.data or "", purpose=_purpose())
+        codes = own_account.add_passkey(work(), get_current_user().sign_in_id, reply, name)
     except PasskeyRefusedError as error:
         form.object_to("", str(error))
         return _new_page(form), 422
-    return finish_adding_factor(f"passkey {name}", is_first=not had_any)
+    return finish_adding_factor(f"passkey {name}", codes)
 
 
 @passkeys.route("/<int:passkey_id>", methods=["GET", "POST"])
@@ -87,7 +87,7 @@ def rename(passkey_id: int) -> ResponseReturnValue:
     if not form.validate_on_submit():
         page = render_template("passkeys/rename.html", form=form, passkey=passkey)
         return page, 422 if form.errors else 200
-    domain.rename_passkey(passkey_id, form.name.data or "", owner_id=mine, session=db.session())
+    own_account.rename_passkey(work(), passkey_id, form.name.data or "")
     flash("Passkey renamed.")
     return redirect(url_for("account.security"))
 
@@ -99,7 +99,10 @@ def remove(passkey_id: int) -> ResponseReturnValue:
     passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
     form = PasswordConfirmationForm()
     if is_confirmed(form):
-        return _remove(passkey_id, passkey.name)
+        own_account.remove_passkey(work(), passkey_id)
+        renew_this_sign_in()
+        flash("Passkey removed. You can delete it from your device, too.")
+        return redirect(url_for("account.security"))
     page = render_template("passkeys/remove.html", form=form, passkey=passkey)
     return page, 422 if form.errors else 200
 
@@ -113,28 +116,6 @@ def _said(form: NewPasskeyForm) -> dict[str, str]:
     return {
         "message": " ".join(str(each) for messages in form.errors.values() for each in messages)
     }
-
-
-def _add(form: MadePasskeyForm) -> str:
-    return domain.add_passkey(
-        get_current_user().id,
-        take_response(form.credential.data or "", purpose=_purpose()),
-        form.name.data or "",
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
-    )
-
-
-def _remove(passkey_id: int, name: str) -> ResponseReturnValue:
-    database, user_id = db.session(), get_current_user().id
-    domain.remove_passkey(passkey_id, owner_id=user_id, session=database)
-    forget_useless_recovery_codes(user_id, session=database)
-    renew_this_sign_in()
-    event = Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject=f"passkey {name}")
-    record_event(event)
-    flash("Passkey removed. You can delete it from your device, too.")
-    return redirect(url_for("account.security"))
 
 
 def _new_page(form: NewPasskeyForm | MadePasskeyForm) -> str:

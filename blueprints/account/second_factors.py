@@ -5,29 +5,27 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.account.password_confirmation import is_confirmed
 from domain.accounts.factors import recovery_codes, totp
-from domain.accounts.factors.second_factors import (
-    factors_of,
-    forget_useless_recovery_codes,
-    has_second_factor,
-)
-from domain.audit.events import Event, EventKind
+from domain.accounts.factors.second_factors import factors_of, has_second_factor
 from domain.database.locks import release_locks
 from domain.errors import InvalidError
+from domain.users import own_account
 from forms.second_factors import AuthenticatorForm, PasswordConfirmationForm
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.qr_codes import qr_code
 from web.sealing.session_secrets import find_secret, keep_secret, take_secret
-from web.services import now, services, settings
+from web.services import settings
 from web.signing_in.completion import renew_this_sign_in
-from web.signing_in.factor_changes import finish_adding_factor
-from web.signing_in.issued_recovery_codes import issue_recovery_codes, take_recovery_codes
+from web.signing_in.factor_changes import (
+    finish_adding_factor,
+    take_recovery_codes,
+    to_recovery_codes,
+)
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
-APP = "authenticator app"
 #: The key of a new app is in the session until a code proves that the app has it.
 _SEED = "authenticator_seed"
 
@@ -41,14 +39,15 @@ def authenticator() -> ResponseReturnValue:
     form, seed = AuthenticatorForm(), _seed()
     if not is_confirmed(form):
         return _authenticator_page(form, seed)
-    had_any = has_second_factor(get_current_user().id, session=db.session())
     try:
-        _set_up(seed, form.code.data or "")
+        codes = own_account.add_app(
+            work(), get_current_user().sign_in_id, seed, form.code.data or ""
+        )
     except InvalidError as error:
         form.object_to(error.field, str(error))
         return _authenticator_page(form, seed)
     take_secret(_SEED)
-    return finish_adding_factor(APP, is_first=not had_any)
+    return finish_adding_factor(own_account.APP, codes)
 
 
 @second_factors.route("/authenticator/remove", methods=["GET", "POST"])
@@ -59,12 +58,8 @@ def remove_authenticator() -> ResponseReturnValue:
     if not is_confirmed(form):
         page = render_template("second_factors/remove_authenticator.html", form=form)
         return page, 422 if form.errors else 200
-    if totp.remove_app(get_current_user().id, session=db.session()):
+    if own_account.remove_app(work()):
         renew_this_sign_in()
-        forget_useless_recovery_codes(get_current_user().id, session=db.session())
-        record_event(
-            Event(kind=EventKind.SECOND_FACTOR_REMOVED, user_id=get_current_user().id, subject=APP)
-        )
         flash("Authenticator app removed.")
     return redirect(url_for("account.security"))
 
@@ -80,8 +75,7 @@ def renew_recovery_codes() -> ResponseReturnValue:
         page = render_template("second_factors/renew_recovery_codes.html", form=form)
         return page, 422 if form.errors else 200
     renew_this_sign_in()
-    issue_recovery_codes()
-    return redirect(url_for("second_factors.show_recovery_codes"))
+    return to_recovery_codes(own_account.renew_recovery_codes(work()))
 
 
 @second_factors.get("/recovery_codes")
@@ -120,17 +114,6 @@ def _seed() -> str:
         seed = totp.new_seed()
         keep_secret(_SEED, seed)
     return seed
-
-
-def _set_up(seed: str, typed: str) -> None:
-    totp.set_up_app(
-        get_current_user().id,
-        seed,
-        totp.read_code(typed) or "",
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
-    )
 
 
 def _authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnValue:

@@ -406,6 +406,8 @@ PERMISSIONS: Mapping[str, Permission] = {
 
 #: What pages and commands alone do, by the name of the action: the API has no such operation.
 BESIDE_THE_API: Mapping[str, Permission] = {
+    # Of who is signed in.
+    "own_account.change": _instance(_WRITE),
     "keys.index": _administrator(_READ),
     "keys.rotate": _administrator(_WRITE, is_for_people=True),
     # Their own; administrators those of all.

@@ -214,6 +214,21 @@ class NameBody(Body):
     name: RequiredText
 
 
+class ProfileBody(NameBody):
+    """What people change of their own account."""
+
+    email: RequiredText
+    time_zone: RequiredText
+
+
+class PasswordBody(Body):
+    """A new password, and what ends with the former one."""
+
+    new_password: RequiredText
+    end_applications: bool = False
+    revoke_tokens: bool = False
+
+
 class CurrentUser(Resource):
     """The user of a token. `Profile.as_json` in `domain/accounts/profiles.py` writes it."""
 

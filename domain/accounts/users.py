@@ -351,21 +351,14 @@ def change_password(
     user.must_change_password = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Profile:
-    """The display name and the time zone of a user."""
-
-    name: str
-    #: None leaves it as it is.
-    time_zone: str | None = None
-
-
-def change_profile(user_id: int, wanted: Profile, *, session: Session) -> None:
-    """Change the profile; raise InvalidError."""
-    check_name(wanted.name)
+def change_profile(
+    user_id: int, name: str, *, time_zone: str | None = None, session: Session
+) -> None:
+    """Change the display name, and the time zone if one is given; raise InvalidError."""
+    check_name(name)
     user = session.get_one(User, user_id)
-    place = user.time_zone if wanted.time_zone is None else check_zone(wanted.time_zone)
-    user.name, user.time_zone = wanted.name, place
+    place = user.time_zone if time_zone is None else check_zone(time_zone)
+    user.name, user.time_zone = name, place
 
 
 def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:

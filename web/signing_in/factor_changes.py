@@ -1,28 +1,31 @@
-"""Completes the addition of a second factor."""
+"""Completes changes of second factors; the session holds new recovery codes for their page."""
+
+from collections.abc import Sequence
 
 from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.signing_in.sessions import close_other_sign_ins
-from domain.audit.events import Event, EventKind
-from web.access.marks import get_current_user
-from web.extensions import db
-from web.http.audit_events import record_event
+from web.sealing.session_secrets import keep_secret, take_secret
 from web.signing_in.completion import renew_this_sign_in
-from web.signing_in.issued_recovery_codes import issue_recovery_codes
+
+_SESSION_KEY = "recovery_codes"
 
 
-def finish_adding_factor(name: str, *, is_first: bool) -> ResponseReturnValue:
-    """Record a new second factor, confirm it, and issue recovery codes with the first one.
-
-    The first one also signs out all other browsers, which had used the password alone.
-    """
-    user_id = get_current_user().id
+def finish_adding_factor(name: str, codes: Sequence[str]) -> ResponseReturnValue:
+    """Confirm a new second factor; the first one has recovery codes."""
     renew_this_sign_in()
-    record_event(Event(kind=EventKind.SECOND_FACTOR_ADDED, user_id=user_id, subject=name))
-    if not is_first:
-        flash(f"The {name} is ready: use it when you sign in.")
-        return redirect(url_for("account.security"))
-    close_other_sign_ins(user_id, but=get_current_user().sign_in_id, session=db.session())
-    issue_recovery_codes()
+    if codes:
+        return to_recovery_codes(codes)
+    flash(f"The {name} is ready: use it when you sign in.")
+    return redirect(url_for("account.security"))
+
+
+def to_recovery_codes(codes: Sequence[str]) -> ResponseReturnValue:
+    """Redirect to the page that shows new codes once."""
+    keep_secret(_SESSION_KEY, " ".join(codes))
     return redirect(url_for("second_factors.show_recovery_codes"))
+
+
+def take_recovery_codes() -> list[str]:
+    """Return the codes that were just issued, once."""
+    return (take_secret(_SESSION_KEY) or "").split()

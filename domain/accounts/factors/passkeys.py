@@ -83,8 +83,8 @@ def add_passkey(
     session: Session,
     keyring: Keyring,
     now: datetime,
-) -> str:
-    """Verify and store a new passkey and return its name, or raise PasskeyRefusedError."""
+) -> None:
+    """Verify and store a new passkey, or raise PasskeyRefusedError."""
     _consume_challenge(reply, session=session, keyring=keyring, now=now)
     made = verify_registration(reply)
     _check_room(user_id, session)
@@ -92,7 +92,7 @@ def add_passkey(
         raise PasskeyRefusedError
     passkey = Passkey(
         user_id=user_id,
-        name=name or "Passkey",
+        name=name,
         credential_id=made.credential_id,
         public_key=made.public_key,
         sign_count=made.sign_count,
@@ -101,7 +101,6 @@ def add_passkey(
         last_used_at=None,
     )
     session.add(passkey)
-    return passkey.name
 
 
 def _check_room(user_id: int, session: Session) -> None:
