@@ -14,13 +14,8 @@ from wtforms.validators import InputRequired, Length, NumberRange, Optional, Val
 
 from domain.accounts.names import LONGEST_NAME
 from domain.alerts.formats.registry import FORMATS, INTEGRATION_TYPES
-from domain.alerts.integrations.integrations import (
-    LONGEST_SILENCE,
-    LONGEST_URL,
-    SHORTEST_SILENCE,
-    IntegrationDetails,
-    IntegrationEdit,
-)
+from domain.alerts.integrations.integrations import LONGEST_URL
+from domain.alerts.integrations.types import LONGEST_SILENCE, SHORTEST_SILENCE
 from domain.grace_period import GracePeriod
 from domain.text_links import is_web_url
 from forms.base import Form, without_edges
@@ -62,26 +57,6 @@ class IntegrationForm(Form):
         if field.data and not is_web_url(field.data):
             message = "A URL starts with https:// or http:// and names a host."
             raise ValidationError(message)
-
-    @property
-    def details(self) -> IntegrationDetails:
-        """The posted settings."""
-        return IntegrationDetails(
-            name=self.name.data or "",
-            active=self.active.data,
-            api_url=self.api_url.data or None,
-            resolve_after_minutes=self.resolve_after_minutes.data,
-        )
-
-    @property
-    def edit(self) -> IntegrationEdit:
-        """The posted settings as a change of all of them."""
-        return IntegrationEdit(
-            name=self.name.data or "",
-            active=self.active.data,
-            api_url=self.api_url.data or "",
-            resolve_after_minutes=self.resolve_after_minutes.data or 0,
-        )
 
 
 class NewIntegrationForm(IntegrationForm):

@@ -28,7 +28,6 @@ from domain.silences.muting import muted_rows
 from forms.alert_query import PARAMETERS, read_query
 from web.access.marks import get_current_user, project_member
 from web.alerts.files import alert_file, payload_file
-from web.alerts.integration_context import integration_context
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
@@ -61,7 +60,7 @@ def _around(project: ProjectView) -> dict[str, Any]:
         "environments": names_of(project.id, most=_MOST_CHOICES, session=session),
         "services": services_of(project.id, most=_MOST_CHOICES, session=session),
         "people": _people(project),
-        "integrations": list_integrations(integration_context(project), session=session),
+        "integrations": list_integrations(work(), project),
     }
 
 

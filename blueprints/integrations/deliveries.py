@@ -5,23 +5,22 @@ from collections.abc import Iterable
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
 from domain.alerts.deliveries import log as domain
 from domain.alerts.deliveries.log import DeliverySelection
 from domain.alerts.deliveries.warnings import warnings_of
 from domain.alerts.handling.occurrences import MOST_TOUCHED, only_alerts, touched_alerts
-from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.replays import Period, Replays
+from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.severity import proposed_severity, unknown_words
 from domain.projects.views import ProjectView
 from forms.replay import ReplayForm
-from web.access.marks import get_current_user, project_member
-from web.alerts.integration_context import receiver_of
+from web.access.marks import get_current_user, permitted
 from web.alerts.user_deliveries import replay_period
 from web.alerts.user_deliveries import send_again as receive_again
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.filters import pluralize
 from web.pages.links import page_links
 from web.pages.list_query import asked_slice, list_query
@@ -35,10 +34,10 @@ deliveries = PageBlueprint(
 
 
 @deliveries.get("")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_deliveries.index")
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List the deliveries with their outcomes."""
-    integration = receiver_of(project, integration_id)
+    integration = get_receiver(work(), project, integration_id)
     wanted = _wanted(integration_id)
     page = domain.list_deliveries(wanted, asked_slice(), session=db.session())
     with_one = [each.id for each in page.items if each.changed == 1]
@@ -69,10 +68,10 @@ def _wanted(integration_id: int) -> domain.DeliveryFilter:
 
 
 @deliveries.get("/<int:delivery_id>")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_deliveries.show")
 def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show one delivery with its payload."""
-    integration = receiver_of(project, integration_id)
+    integration = get_receiver(work(), project, integration_id)
     delivery = domain.get_delivery(integration_id, delivery_id, session=db.session())
     return render_template(
         "integrations/delivery.html",
@@ -92,10 +91,10 @@ def _proposals(words: Iterable[str], integration: IntegrationView) -> tuple[tupl
 
 
 @deliveries.post("/replay")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
+@permitted("alert_deliveries.replay").but(writes=False)
 def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Store the refused deliveries of the chosen period after all."""
-    integration, form = receiver_of(project, integration_id), ReplayForm()
+    integration, form = get_receiver(work(), project, integration_id), ReplayForm()
     if form.validate_on_submit():
         period = Period(since=now() - form.length, until=now(), after=form.after.data or 0)
         result = replay_period(integration, period, sender=get_current_user().username)
@@ -124,10 +123,10 @@ def _flash_replays(result: Replays) -> None:
 
 
 @deliveries.post("/<int:delivery_id>/send_again")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
+@permitted("alert_deliveries.resend").but(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Store the body of a delivery as a new one, read with the current mapping."""
-    integration = receiver_of(project, integration_id)
+    integration = get_receiver(work(), project, integration_id)
     resent = receive_again(integration, delivery_id, sender=get_current_user().username)
     if resent.is_accepted:
         flash(f"Delivery {delivery_id} was sent again as this delivery.")

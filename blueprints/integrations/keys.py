@@ -5,22 +5,19 @@ from typing import Any
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
-from domain.alerts.integrations import keys as domain
-from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.integrations import actions
+from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.set_up import set_up_of
-from domain.errors import ConflictError
+from domain.alerts.integrations.types import KeyRotation
 from domain.escalations.routing import pages_nobody
 from domain.grace_period import GracePeriod
 from domain.projects.views import ProjectView
 from forms.integration import EndKeyForm, ResetKeyForm
-from web.access.marks import project_member
-from web.alerts.integration_audit import record_change
-from web.alerts.integration_context import receiver_of
+from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.services import now, services, settings
+from web.http.work import work
+from web.services import now, settings
 
 integration_keys = PageBlueprint(
     "integration_keys",
@@ -30,18 +27,17 @@ integration_keys = PageBlueprint(
 
 
 @integration_keys.get("/credentials")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_integration_keys.credentials")
 def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show the URL, the keys, and snippets for senders."""
-    integration = receiver_of(project, integration_id)
-    return _page(project, integration, ResetKeyForm(seen=_keys(integration).key_id))
+    return _page(project, integration_id, ResetKeyForm())
 
 
 @integration_keys.get("/setup")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_integration_keys.credentials")
 def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show only whether the integration receives, for a page that waits for it."""
-    integration = receiver_of(project, integration_id)
+    integration = get_receiver(work(), project, integration_id)
     page = render_template(
         "integrations/_setup.html",
         project=project,
@@ -52,44 +48,35 @@ def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 
 
 @integration_keys.post("/reset_key")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_integration_keys.rotate")
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the key; the old one is accepted for the chosen grace period."""
-    integration, form = receiver_of(project, integration_id), ResetKeyForm()
-    if not form.validate_on_submit():
-        return _page(project, integration, form)
-    try:
-        _reset(integration, form)
-    except ConflictError as error:
-        form.object_to("", str(error))
-        return _page(project, integration, form)
-    record_change(f"key replaced; the old one: {form.chosen.words}", project, integration)
-    flash(_SAID.get(form.chosen, "Key reset. The old key stays valid for the chosen time."))
+    form, unit = ResetKeyForm(), work()
+    made = form.carry_out(
+        lambda: actions.rotate_key(
+            unit,
+            project,
+            integration_id,
+            KeyRotation(
+                key_id=form.seen.data or "", previous_key_expires_at=form.chosen.until(unit.now)
+            ),
+        )
+    )
+    if made is None:
+        return _page(project, integration_id, form)
+    is_over = form.chosen is GracePeriod.NOW
+    kept = "no longer works" if is_over else "stays valid for the chosen time"
+    flash(f"Key reset. The old key {kept}.")
     return _back(project, integration_id)
 
 
-_SAID = {GracePeriod.NOW: "Key reset. The old key no longer works."}
-
-
-def _reset(integration: IntegrationView, form: ResetKeyForm) -> None:
-    domain.reset_key(
-        integration.id,
-        seen=form.seen.data or "",
-        previous_until=form.chosen.until(now()),
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
-    )
-
-
 @integration_keys.post("/end_previous_key")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_integration_keys.delete")
 def end_previous_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Refuse the previous key before its grace period ends."""
-    integration, form = receiver_of(project, integration_id), EndKeyForm()
+    form = EndKeyForm()
     if form.validate_on_submit():
-        domain.end_previous_key(integration.id, seen=form.seen.data or "", session=db.session())
-        record_change("previous key ended", project, integration)
+        actions.end_previous_key(work(), project, integration_id, form.seen.data or "")
         flash("The previous key no longer works.")
     return _back(project, integration_id)
 
@@ -103,31 +90,24 @@ def _stage(project: ProjectView, integration_id: int) -> dict[str, Any]:
     }
 
 
-def _keys(integration: IntegrationView) -> domain.IntegrationKeys:
-    return domain.keys_of(
-        integration.id, session=db.session(), keyring=services().keyring, now=now()
-    )
-
-
 def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     path = project.path
     url = url_for("integration_keys.credentials", project_path=path, integration_id=integration_id)
     return redirect(url)
 
 
-def _page(
-    project: ProjectView, integration: IntegrationView, form: ResetKeyForm
-) -> ResponseReturnValue:
-    keys = _keys(integration)
+def _page(project: ProjectView, integration_id: int, form: ResetKeyForm) -> ResponseReturnValue:
+    integration = get_receiver(work(), project, integration_id)
+    shown = actions.show_credentials(work(), project, integration_id)
     page = render_template(
         "integrations/credentials.html",
         project=project,
         integration=integration,
-        keys=keys,
+        keys=shown,
         reset=form,
-        **_stage(project, integration.id),
+        **_stage(project, integration_id),
         snippets=integration.format.snippets(
-            integration.url, keys.clear, base_url=settings().base_url, now=now()
+            shown.url, shown.key, base_url=settings().base_url, now=now()
         ),
     )
     return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}

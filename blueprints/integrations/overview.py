@@ -6,21 +6,20 @@ The settings, keys, test alerts and deliveries of an integration have a blueprin
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
-from domain.alerts.formats.registry import FORMATS, type_named
+from domain.alerts.formats.registry import FORMATS
+from domain.alerts.integrations import actions
 from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations import recognition as domain_recognition
-from domain.alerts.integrations.samples import save_mapping, save_severity_words
+from domain.alerts.integrations.mapping_actions import create_recognized
+from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integration import NewIntegrationForm, SampleForm
-from web.access.marks import project_member
-from web.alerts.integration_audit import record_change
-from web.alerts.integration_context import integration_context, integration_of
+from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.services import now, reading, services
+from web.http.work import work
+from web.services import now, reading
 
 integrations = PageBlueprint(
     "integrations", __name__, url_prefix="/<names:project_path>/-/settings/integrations"
@@ -28,33 +27,33 @@ integrations = PageBlueprint(
 
 
 @integrations.get("")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_integrations.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """List name, type and status; developers may send test alerts from here."""
-    found = domain.list_integrations(integration_context(project), session=db.session())
+    found = domain.list_integrations(work(), project)
     return render_template("integrations/index.html", project=project, integrations=found)
 
 
 @integrations.route("/new", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_integrations.create")
 def new(project: ProjectView) -> ResponseReturnValue:
     """Add an integration and show its credentials."""
     form = NewIntegrationForm(type=request.args.get("type", FORMATS[0].name), active=True)
-    if not form.validate_on_submit():
+    if not form.is_submitted():
         return _new_page(form, project)
-    try:
-        created = _create(form, project)
-        _apply_proposal(form, created, project)
-    except InvalidError as error:
-        form.object_to(error.field, str(error))
+    created = form.carry_out(
+        lambda: create_recognized(
+            work(), project, form.read(NewIntegration), form.sample.data or ""
+        )
+    )
+    if created is None:
         return _new_page(form, project)
-    record_change("created", project, created)
     flash("Integration added.")
     return redirect(_first_page(created, project))
 
 
 @integrations.post("/new/recognize")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
+@permitted("alert_recognition.recognize").but(writes=False)
 def recognize(project: ProjectView) -> ResponseReturnValue:
     """Say which tool sent a payload, and propose type, mapping and severities for it."""
     pasted = SampleForm()
@@ -73,55 +72,25 @@ def recognize(project: ProjectView) -> ResponseReturnValue:
     return _new_page(form, project, pasted, found)
 
 
-def _apply_proposal(
-    form: NewIntegrationForm, created: domain.IntegrationView, project: ProjectView
-) -> None:
-    """Save the mapping that is proposed for the sample, if it is one for this type."""
-    if not form.sample.data or not created.type.has_mapping:
-        return
-    found = domain_recognition.recognize(form.sample.data, now=now(), reading=reading())
-    mapping, session = found.proposal.mapping, db.session()
-    if mapping.reads_fields and integration_context(project).allows_several:
-        save_mapping(created.id, found.sample, mapping, session=session)
-    elif mapping.rules.severity_words:
-        save_severity_words(created.id, mapping.rules.severity_words, session=session)
-
-
-def _create(form: NewIntegrationForm, project: ProjectView) -> domain.IntegrationView:
-    created, _ = domain.create_integration(
-        integration_context(project),
-        type_named(form.type.data),
-        form.details,
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
-    )
-    return created
-
-
-def _first_page(created: domain.IntegrationView, project: ProjectView) -> str:
-    endpoint = (
-        "integration_keys.credentials" if created.receives else "integration_settings.configure"
-    )
+def _first_page(created: IntegrationWithKey, project: ProjectView) -> str:
+    endpoint = "integration_keys.credentials" if created.url else "integration_settings.configure"
     return url_for(endpoint, project_path=project.path, integration_id=created.id)
 
 
 @integrations.get("/<int:integration_id>/delete")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_integrations.delete")
 def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Ask for confirmation before the integration is deleted."""
-    integration = integration_of(project, integration_id)
+    integration = domain.get_integration(work(), project, integration_id)
     return render_template("integrations/delete.html", project=project, integration=integration)
 
 
 @integrations.post("/<int:integration_id>/delete")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_integrations.delete")
 def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the integration; its alerts stay."""
-    integration = integration_of(project, integration_id)
-    domain.remove_integration(integration.id, session=db.session())
-    record_change("deleted", project, integration)
-    flash(f"{integration.name} was deleted. Its alerts are kept.")
+    gone = actions.delete_integration(work(), project, integration_id)
+    flash(f"{gone.name} was deleted. Its alerts are kept.")
     return redirect(url_for("integrations.index", project_path=project.path))
 
 
@@ -139,7 +108,7 @@ def _new_page(
         form=form,
         pasted=pasted,
         recognition=recognition,
-        may_map=integration_context(project).allows_several,
+        may_map=domain.allows_several(work()),
         types=domain.types_of(project.id, session=db.session()),
     )
     return page, 422 if form.errors or pasted.errors else 200

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
 from domain.alerts.deliveries.log import get_delivery
+from domain.alerts.integrations import actions, mapping_actions, samples
 from domain.alerts.integrations import integrations as domain
-from domain.alerts.integrations import samples
-from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.integrations.mapping_actions import get_mappable
 from domain.alerts.integrations.mapping_preview import (
     MappingPreview,
     SamplePreview,
@@ -18,17 +16,17 @@ from domain.alerts.integrations.mapping_preview import (
     preview_on_sample,
 )
 from domain.alerts.integrations.samples import MappingDraft
+from domain.alerts.integrations.types import IntegrationChange, IntegrationView
 from domain.alerts.reading.mapping_rules import Operator
 from domain.database.list_queries import row_id
-from domain.errors import InvalidError, NotFoundError
+from domain.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integration import IntegrationForm
 from forms.mapping import MappingForm, words_form
-from web.access.marks import project_member
-from web.alerts.integration_audit import record_change
-from web.alerts.integration_context import integration_context, integration_of
+from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.services import now, reading
 
 integration_settings = PageBlueprint(
@@ -57,73 +55,59 @@ class _Editor:
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_integrations.change")
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show all settings; change name, API URL and whether it is active."""
-    integration = integration_of(project, integration_id)
+    integration = domain.get_integration(work(), project, integration_id)
     form = _form_of(integration, is_posted=True)
-    if not form.validate_on_submit():
-        return _page(project, integration, form, _editor_of(integration))
-    try:
-        domain.change_integration(
-            integration_id, form.edit, project_id=project.id, session=db.session()
+    if form.is_submitted() and form.carry_out(
+        lambda: actions.change_integration(
+            work(), project, integration_id, form.read(IntegrationChange)
         )
-    except InvalidError as error:
-        form.object_to(error.field, str(error))
-        return _page(project, integration, form, _editor_of(integration))
-    record_change("changed", project, integration_of(project, integration_id))
-    flash("Integration saved.")
-    return _back(project, integration_id)
+    ):
+        flash("Integration saved.")
+        return _back(project, integration_id)
+    return _page(project, integration, form, _editor_of(integration))
 
 
 @integration_settings.post("/mapping")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_mappings.change")
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Parse a sample, preview a mapping, or save it; a new sample has to be mapped first."""
-    integration, form = _mappable(project, integration_id), MappingForm()
+    integration, form = get_mappable(work(), project, integration_id), MappingForm()
     draft, action = _posted_draft(form, integration), request.form.get("do")
     if draft is None or draft.is_new_sample or action != "save":
         preview = _mapping_preview(integration, draft) if draft and action == "try" else None
         editor = _Editor(form=form, integration=integration, draft=draft, mapping_preview=preview)
         return _page(project, integration, _form_of(integration, is_posted=False), editor)
-    samples.save_mapping(integration_id, draft.sample, draft.mapping, session=db.session())
-    record_change("mapping saved", project, integration)
+    mapping_actions.save_draft(work(), project, integration_id, draft)
     flash("Mapping saved. It applies to new deliveries.")
     return _back(project, integration_id)
 
 
 @integration_settings.post("/mapping/preview")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
+@permitted("alert_mappings.preview").but(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Return the part of the page that shows the alert which the sample would open."""
-    integration, form = _mappable(project, integration_id), MappingForm()
+    integration, form = get_mappable(work(), project, integration_id), MappingForm()
     editor = _Editor(form=form, integration=integration, draft=_posted_draft(form, integration))
     page = render_template("integrations/_sample_preview.html", editor=editor)
     return page, 422 if form.errors else 200
 
 
 @integration_settings.post("/mapping/remove")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_INTEGRATIONS)
+@permitted("alert_mappings.delete")
 def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete sample and mapping."""
-    integration = integration_of(project, integration_id)
-    samples.remove_mapping(integration_id, session=db.session())
-    record_change("mapping removed", project, integration)
+    mapping_actions.delete_mapping(work(), project, integration_id)
     flash("Mapping removed. New deliveries are read with the default field names.")
     return _back(project, integration_id)
-
-
-def _mappable(project: ProjectView, integration_id: int) -> IntegrationView:
-    integration = integration_of(project, integration_id)
-    if not (integration.type.has_mapping and integration_context(project).allows_several):
-        raise NotFoundError("This type of integration has no mapping.")
-    return integration
 
 
 def _form_of(integration: IntegrationView, *, is_posted: bool) -> IntegrationForm:
     declared = integration.type.api_url
     usual = declared.usual if declared else None
-    values = {**vars(integration.details), "api_url": integration.api_url or usual}
+    values = {**vars(integration), "api_url": integration.api_url or usual}
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
     form.api_url.flags.required = bool(declared and declared.refusal)
     form.name.flags.required = domain.needs_name(integration, session=db.session())
@@ -197,6 +181,6 @@ def _page(
         editor=editor,
         words=words_form(integration.mapping.rules.severity_words),
         operators=tuple(Operator),
-        may_map=integration_context(project).allows_several,
+        may_map=domain.allows_several(work()),
     )
     return page, 422 if form.errors or editor.form.errors else 200

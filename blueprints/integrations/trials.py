@@ -3,20 +3,19 @@
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
-from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.trials import TestAlertResult
+from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.errors import DomainError
 from domain.escalations.routing import pages_nobody
 from domain.projects.views import ProjectView
 from forms.trial_alert import TestAlertForm
-from web.access.marks import get_current_user, project_member
-from web.alerts.integration_context import receiver_of
+from web.access.marks import get_current_user, permitted
 from web.alerts.user_deliveries import dry_run, send_test
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.services import now
 
 test_alerts = PageBlueprint(
@@ -30,10 +29,10 @@ _MOST_REASONS = 5
 
 
 @test_alerts.route("/test", methods=["GET", "POST"])
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_INTEGRATIONS).but(writes=False)
+@permitted("alert_integrations.test").but(writes=False)
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert and explain its result; a dry run stores nothing."""
-    integration = receiver_of(project, integration_id)
+    integration = get_receiver(work(), project, integration_id)
     form = TestAlertForm(payload=_example(integration))
     if not form.validate_on_submit():
         return _page(project, integration, form)

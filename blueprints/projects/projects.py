@@ -31,12 +31,12 @@ from domain.silences.in_force import in_force
 from domain.silences.muting import muted_rows
 from forms.project import ProjectForm, ProjectSettingsForm
 from web.access.marks import get_current_user, open_to_anyone, project_member, signed_in, viewer
-from web.alerts.integration_context import integration_context
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path
 from web.http.routes import reserved_names
+from web.http.work import work
 from web.pages.links import numbered_links
 from web.pages.list_query import asked_part, list_query
 from web.releases.legacy_urls import lead_on
@@ -122,11 +122,10 @@ def _show_project(project: ProjectView) -> ResponseReturnValue:
     sees_integrations = project.has(Feature.MONITOR) and (
         project.can_develop or project.can_integrate
     )
-    context = integration_context(project)
     return render_template(
         "projects/show.html",
         project=project,
-        integrations=list_integrations(context, session=db.session()) if sees_integrations else (),
+        integrations=list_integrations(work(), project) if sees_integrations else (),
         sees_integrations=sees_integrations,
         **_alerts_of(project),
         # Last: it lets go of the database's connection.

@@ -49,6 +49,7 @@ class Action(Generic[Parameters, Result]):
         changes: bool,
         command: str = "",
         alias: str = "",
+        plural: str = "",
     ) -> None:
         """Store a function under its name in the table of permissions."""
         self.name = name
@@ -59,6 +60,8 @@ class Action(Generic[Parameters, Result]):
         self.command = command or _COMMANDS.get(self.verb, self.verb.replace("_", "-"))
         #: Another name of the command, which it had before.
         self.alias = alias
+        #: What the command line calls what a list has.
+        self.plural = plural or (self.room if self.command == "list" else self.verb)
         self._perform = perform
         update_wrapper(self, perform)
 
@@ -164,18 +167,18 @@ class Decorator(Protocol):
 
 def action(name: str, *, command: str = "", alias: str = "") -> Decorator:
     """Make a function an action that changes something."""
-    return _decorator(name, command, alias, changes=True)
+    return _decorator(name, changes=True, command=command, alias=alias)
 
 
-def question(name: str, *, command: str = "") -> Decorator:
+def question(name: str, *, command: str = "", plural: str = "") -> Decorator:
     """Make a function an action that changes nothing."""
-    return _decorator(name, command, "", changes=False)
+    return _decorator(name, changes=False, command=command, plural=plural)
 
 
-def _decorator(name: str, command: str, alias: str, *, changes: bool) -> Decorator:
+def _decorator(name: str, *, changes: bool, **words: str) -> Decorator:
     def made(
         perform: Callable[Concatenate[Work, Parameters], Result], /
     ) -> Action[Parameters, Result]:
-        return Action(name, perform, changes=changes, command=command, alias=alias)
+        return Action(name, perform, changes=changes, **words)
 
     return made

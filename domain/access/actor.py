@@ -70,6 +70,10 @@ class Settings(Protocol):
         """The folder of the installation's own files."""
 
     @property
+    def tier(self) -> str:
+        """The feature tier."""
+
+    @property
     def longest_silence_days(self) -> int:
         """How many days a silence can last."""
 

@@ -10,16 +10,16 @@ from typing import TypeVar
 
 import pytest
 
-from domain.alerts.integrations.integrations import IntegrationEdit, change_integration
-from domain.alerts.integrations.keys import keys_of, reset_key
+from domain.alerts.integrations.actions import change_integration, rotate_key, show_credentials
+from domain.alerts.integrations.types import IntegrationChange, KeyRotation
 from domain.errors import ConflictError, InvalidError
 from domain.grace_period import GracePeriod
-from domain.keyring import Keyring
 from models import Integration
-from tests.support.accounts.people import alice, database_of, make_project, now, settings_of
+from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import connect
 from tests.support.database.stored import integrations_of
+from tests.support.database.work import project_in, work_in
 from tests.support.service.live import LiveGatebell
 
 CROWD = 8
@@ -40,22 +40,20 @@ def at_once(works: Sequence[Callable[[], Returned]]) -> list[Returned]:
 @pytest.mark.spec("H5")
 def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
-    keyring = Keyring(settings_of(gatebell).secret_key)
     with database_of(gatebell) as session:
-        seen = keys_of(endpoint.id, session=session, keyring=keyring, now=now()).key_id
+        work, project = (
+            work_in(session, service=gatebell),
+            project_in(session, session.get_one(Integration, endpoint.id).project_id),
+        )
+        seen = show_credentials(work, project, endpoint.id).current.id
 
     def reset() -> str:
         try:
             with database_of(gatebell) as session:
-                reset_key(
-                    endpoint.id,
-                    seen=seen,
-                    previous_until=GracePeriod.DAY.until(now()),
-                    session=session,
-                    keyring=keyring,
-                    now=now(),
-                )
-                return keys_of(endpoint.id, session=session, keyring=keyring, now=now()).clear
+                work = work_in(session, service=gatebell)
+                until = GracePeriod.DAY.until(work.now)
+                rotation = KeyRotation(key_id=seen, previous_key_expires_at=until)
+                return rotate_key(work, project, endpoint.id, rotation).key
         except ConflictError:
             return ""
 
@@ -69,13 +67,14 @@ def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: Liv
 
 @pytest.mark.spec("H11")
 def test_a_link_and_an_endpoint_are_never_turned_on_together(gatebell: LiveGatebell) -> None:
-    details = IntegrationEdit(name="On", active=True, api_url="https://pager.example")
+    change = IntegrationChange(name="On", active=True, api_url="https://pager.example")
 
     def turn_on(integration_id: int) -> str:
         try:
             with database_of(gatebell) as session:
                 project_id = session.get_one(Integration, integration_id).project_id
-                change_integration(integration_id, details, project_id=project_id, session=session)
+                project = project_in(session, project_id)
+                change_integration(work_in(session), project, integration_id, change)
         except InvalidError:
             return ""
         return "on"

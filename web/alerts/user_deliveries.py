@@ -9,7 +9,6 @@ from functools import partial
 
 from domain.alerts.deliveries.log import get_body
 from domain.alerts.integrations import trials
-from domain.alerts.integrations.integrations import IntegrationView
 from domain.alerts.integrations.replays import (
     Period,
     Refused,
@@ -21,6 +20,7 @@ from domain.alerts.integrations.replays import (
     store_second_refusal,
 )
 from domain.alerts.integrations.trials import TestAlertResult
+from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
 from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery

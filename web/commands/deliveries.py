@@ -9,13 +9,13 @@ from flask.cli import AppGroup
 from domain.alerts.deliveries import log
 from domain.alerts.deliveries.log import DeliveryFilter
 from domain.alerts.handling.occurrences import touched_alerts
-from domain.alerts.integrations.integrations import IntegrationView
+from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.replays import Period
+from domain.alerts.integrations.types import IntegrationView
 from domain.database.paging import LARGEST_ID, Slice
 from domain.durations import parse_duration
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
-from web.alerts.integration_context import receiver_of
 from web.alerts.user_deliveries import replay_period, send_again
 from web.api.schemas.alerts.alert_deliveries import (
     SELECTIONS,
@@ -27,6 +27,7 @@ from web.commands.alerts import alert_url
 from web.commands.operator import project_at
 from web.commands.transaction import one_transaction
 from web.extensions import db
+from web.http.work import work
 from web.services import now
 
 _MOST_LISTED = 100
@@ -49,7 +50,7 @@ def list_deliveries_command(
     *, project: str, integration_id: int, show: str, before: int | None
 ) -> dict[str, Any]:
     """List up to 100 deliveries to INTEGRATION of PROJECT, the newest first."""
-    integration = receiver_of(project_at(project), integration_id)
+    integration = get_receiver(work(), project_at(project), integration_id)
     wanted = DeliveryFilter(integration_id=integration.id, show=SELECTIONS[show])
     part = Slice(size=_MOST_LISTED, before=before)
     page = log.list_deliveries(wanted, part, session=db.session())
@@ -67,7 +68,7 @@ def list_deliveries_command(
 def show_delivery_command(*, project: str, integration_id: int, delivery_id: int) -> dict[str, Any]:
     """Show the delivery ID to INTEGRATION of PROJECT, with its body."""
     found = project_at(project)
-    return _shown(found, receiver_of(found, integration_id), delivery_id)
+    return _shown(found, get_receiver(work(), found, integration_id), delivery_id)
 
 
 @deliveries.command("resend")
@@ -80,7 +81,7 @@ def resend_delivery_command(
 ) -> dict[str, Any]:
     """Store the body of the delivery ID as a new one, read with the current mapping."""
     found = project_at(project)
-    integration = receiver_of(found, integration_id)
+    integration = get_receiver(work(), found, integration_id)
     resent = send_again(integration, delivery_id, sender=_SENDER)
     return _shown(found, integration, resent.delivery_id)
 
@@ -96,7 +97,7 @@ def replay_deliveries_command(
     *, project: str, integration_id: int, last: str | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
     """Store the refused deliveries of a period, read with the current mapping: each once."""
-    integration = receiver_of(project_at(project), integration_id)
+    integration = get_receiver(work(), project_at(project), integration_id)
     end = _moment(until, "until") if until else now()
     period = Period(since=_begin(last, since, end), until=end)
     replayed: list[int] = []

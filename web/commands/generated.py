@@ -282,8 +282,7 @@ def _whole_list(
         items += [each.model_dump(mode="json") for each in found.items]
         total = found.total
         part = _next_part(part, found, len(items))
-    name = act.room if act.command == "list" else act.verb
-    return {name: items, "total": len(items) if total is None else total}
+    return {act.plural: items, "total": len(items) if total is None else total}
 
 
 def _first_part(query: type[Query], page: int) -> dict[str, Any] | None:

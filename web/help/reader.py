@@ -8,16 +8,17 @@ from flask import url_for
 
 from domain.access.abilities import Ability
 from domain.access.roles import Role
+from domain.alerts.integrations.integrations import get_receiver
 from domain.database.list_queries import row_id
 from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.clients.applications import get_any, get_own, newest_own
 from domain.oauth.clients.types import ApplicationView
 from domain.projects.access import get_project, get_project_for
 from web.access.marks import viewer
-from web.alerts.integration_context import receiver_of
 from web.extensions import db
 from web.help.documents import Document
 from web.help.values import CLIENT_ID, Values
+from web.http.work import work
 from web.pages.list_query import list_query
 from web.services import settings
 
@@ -111,7 +112,7 @@ def _of_integration(project_path: str, integration_id: int, values: Values) -> R
         ability=Ability.ADMIN_INTEGRATIONS,
         session=db.session(),
     )
-    integration = receiver_of(project, integration_id)
+    integration = get_receiver(work(), project, integration_id)
     return Reader(
         values=replace(values, integration_url=integration.url, project_path=project.path),
         name=integration.name,

@@ -2,21 +2,17 @@
 
 from collections.abc import Iterable
 
-from domain.alerts.integrations.integrations import (
-    IntegrationDetails,
-    create_integration,
-    list_integrations,
-)
+from domain.alerts.integrations.actions import create_integration
+from domain.alerts.integrations.integrations import list_integrations
+from domain.alerts.integrations.types import NewIntegration
 from domain.errors import DomainError
 from domain.importing.plan import ImportedIntegration
 from domain.projects.views import ProjectView
+from domain.types.reading import read_body
 from models.folding import fold
-from web.alerts.integration_audit import record_change
-from web.alerts.integration_context import integration_context
-from web.extensions import db
+from web.http.work import work
 from web.importing.report import Entry, Outcome
 from web.importing.target_projects import Places
-from web.services import now, services
 
 
 def import_integrations(found: Iterable[ImportedIntegration], places: Places) -> list[Entry]:
@@ -37,30 +33,26 @@ def import_integrations(found: Iterable[ImportedIntegration], places: Places) ->
             project=project.path,
         )
         entries.append(entry)
-        present = list_integrations(integration_context(project), session=db.session())
+        present = list_integrations(work(), project)
         if fold(integration.name.strip()) not in {fold(each.name) for each in present}:
             _create(integration, project, entry)
     return entries
 
 
 def _create(integration: ImportedIntegration, project: ProjectView, entry: Entry) -> None:
-    session, kind = db.session(), integration.type
-    details = IntegrationDetails(name=integration.name.strip(), active=integration.is_active)
+    unit, kind = work(), integration.type
+    given = {
+        "type": kind.name,
+        "name": integration.name.strip(),
+        "active": integration.is_active,
+    }
     try:
-        with session.begin_nested():
-            made, key = create_integration(
-                integration_context(project),
-                kind,
-                details,
-                session=session,
-                keyring=services().keyring,
-                now=now(),
-            )
+        with unit.session.begin_nested():
+            made = create_integration(unit, project, read_body(NewIntegration, given))
     except DomainError as error:
         entry.outcome = Outcome.LEFT_OUT
         entry.notes.append(str(error))
         return
-    record_change("created", project, made)
     entry.outcome = Outcome.CREATED
     entry.notes += integration.notes
-    entry.details = {"type": kind.name, "url": made.url, "key": key}
+    entry.details = {"type": kind.name, "url": made.url, "key": made.key}

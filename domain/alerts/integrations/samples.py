@@ -4,9 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from sqlalchemy.orm import Session
-
-from domain.alerts.integrations.integrations import IntegrationView, get_integration_row
 from domain.alerts.integrations.proposals import propose
 from domain.alerts.integrations.rule_choices import (
     NO_CHOICES,
@@ -15,6 +12,7 @@ from domain.alerts.integrations.rule_choices import (
     read_rule_choices,
 )
 from domain.alerts.integrations.sample_tree import SampleNode, tree_of
+from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import Severity, UnreadableBody
 from domain.alerts.reading.mapping import (
@@ -23,11 +21,9 @@ from domain.alerts.reading.mapping import (
     FieldMapping,
     SampleValue,
     json_type_of,
-    stored_mapping,
-    stored_value,
     values_of,
 )
-from domain.alerts.reading.mapping_rules import NO_RULES, MappingRules, checked_words
+from domain.alerts.reading.mapping_rules import NO_RULES, MappingRules
 from domain.alerts.reading.paths import Path, read_path, resolve, shown, written
 from domain.alerts.reading.text import canonical_json, excerpt
 from domain.errors import InvalidError, InvalidParametersError, InvalidValue
@@ -171,38 +167,6 @@ def map_sample(
     if problems:
         raise InvalidParametersError(problems)
     return FieldMapping({field: tuple(dict.fromkeys(given[field])) for field in given}, rules)
-
-
-def save_mapping(
-    integration_id: int, sample: Sample, mapping: FieldMapping, *, session: Session
-) -> None:
-    """Read the deliveries of the integration with this mapping from now on."""
-    integration = get_integration_row(integration_id, session=session)
-    integration.sample = sample.text
-    integration.mapping = stored_value(mapping) or None
-
-
-def remove_mapping(integration_id: int, *, session: Session) -> None:
-    """Delete the sample and the mapping; fields are read from the keys with their names again.
-
-    The words for severities stay.
-    """
-    integration = get_integration_row(integration_id, session=session)
-    words = stored_mapping(integration.mapping).rules.severity_words
-    rest = FieldMapping(rules=MappingRules(severity_words=words))
-    integration.sample = None
-    integration.mapping = stored_value(rest) or None
-
-
-def save_severity_words(
-    integration_id: int, words: Mapping[str, object], *, session: Session
-) -> None:
-    """Replace the integration's table of severity words; raise InvalidError."""
-    integration = get_integration_row(integration_id, session=session)
-    checked = checked_words(words, field="severity_words")
-    mapping = stored_mapping(integration.mapping)
-    changed = FieldMapping(mapping.paths, replace(mapping.rules, severity_words=checked))
-    integration.mapping = stored_value(changed) or None
 
 
 @dataclass(frozen=True, kw_only=True)

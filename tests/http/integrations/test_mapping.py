@@ -309,6 +309,6 @@ def test_the_free_tier_has_one_endpoint_of_a_type_and_no_mapping(free: LiveGateb
     assert "Mappings need the Premium or Ultimate tier" in page.text
     token = form_with(page, "name").value("csrf_token")
     answer = browser.post(page.url.replace("configure", "mapping"), data={"csrf_token": token})
-    assert answer.status_code == 404
+    assert answer.status_code == 403
     # What was mapped under another tier stays in force, for the sake of the alerts.
     assert endpoint.accepted(event="Disk full")["title"] == "Disk full"

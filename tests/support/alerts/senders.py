@@ -13,16 +13,15 @@ from urllib.parse import urlsplit
 import apprise
 import requests
 
-from domain.alerts.formats.registry import type_named
-from domain.alerts.integrations.integrations import (
-    IntegrationContext,
-    IntegrationDetails,
-    create_integration,
-)
+from domain.alerts.integrations.actions import create_integration
+from domain.alerts.integrations.integrations import get_integration
+from domain.alerts.integrations.types import NewIntegration
 from domain.keyring import Keyring
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
-from tests.support.accounts.people import alice, database_of, make_project, now, settings_of
+from models import Integration
+from tests.support.accounts.people import alice, database_of, make_project
+from tests.support.database.work import work_in
 from tests.support.service.live import LiveGatebell
 
 PAYLOADS = Path(__file__).parents[2] / "payloads"
@@ -92,19 +91,16 @@ def connect(
 ) -> Endpoint:
     """Create an integration, by default in a new project of Alice's."""
     path = project or make_project(gatebell, alice(gatebell))
-    details = IntegrationDetails(name=name, active=active, api_url="https://pager.example")
+    new = NewIntegration(type=kind, name=name, active=active, api_url="https://pager.example")
     with database_of(gatebell) as session:
         found = get_project(path, Viewer(user_id=None, is_admin=True), session=session)
-        context = IntegrationContext(project_id=found.id, project_path=path, base_url=gatebell.url)
-        made, key = create_integration(
-            context,
-            type_named(kind),
-            details,
-            session=session,
-            keyring=Keyring(settings_of(gatebell).secret_key),
-            now=now(),
-        )
-        return Endpoint(id=made.id, project=path, url=made.url, key=key, service=gatebell.url)
+        work = work_in(session, service=gatebell)
+        made = create_integration(work, found, new)
+        url = get_integration(work, found, made.id).url
+        # That of a link is stored, and shown nowhere.
+        row = session.get_one(Integration, made.id)
+        key = work.policy(Keyring).decrypt(row.key_ciphertext)
+        return Endpoint(id=made.id, project=path, url=url, key=key, service=gatebell.url)
 
 
 def captured(name: str) -> bytes:

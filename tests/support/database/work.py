@@ -10,10 +10,13 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import OPERATOR, Actor, Means, Work
 from domain.alerts.formats.base import Reading
+from domain.keyring import Keyring
 from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
 from models import Project
 from tests.support.accounts.people import now as present
+from tests.support.accounts.people import settings_of
+from tests.support.service.live import LiveGatebell
 
 Policy = TypeVar("Policy")
 
@@ -27,6 +30,7 @@ class UsualSettings:
     base_url: str = "http://gatebell.example"
     instance_path: Path = Path("/nowhere")
     longest_silence_days: int = 365
+    tier: str = "ultimate"
 
 
 def work_in(
@@ -35,9 +39,14 @@ def work_in(
     actor: Actor = OPERATOR,
     now: datetime | None = None,
     policies: Collection[object] = (),
+    service: LiveGatebell | None = None,
 ) -> Work:
-    """Return the unit of work of somebody, by default of the operator."""
-    known = {**_POLICIES, **{type(each): each for each in policies}}
+    """Return the unit of work of somebody, by default of the operator.
+
+    Beside a service it has its URL and its key.
+    """
+    own = [Keyring(settings_of(service).secret_key)] if service else []
+    known = {**_POLICIES, **{type(each): each for each in (*own, *policies)}}
 
     def policy(kind: type[Policy]) -> Policy:
         found: Policy = known[kind]
@@ -47,7 +56,7 @@ def work_in(
         actor=actor,
         session=session,
         now=now or present(),
-        settings=UsualSettings(),
+        settings=UsualSettings(base_url=service.url) if service else UsualSettings(),
         policy=policy,
     )
 

@@ -7,15 +7,14 @@ from pydantic import Field
 
 from domain.alerts.deliveries.log import DeliveryFilter, DeliverySelection, DeliveryView
 from domain.alerts.handling.occurrences import TouchedAlert
+from domain.alerts.integrations.mapping_types import JsonText, ReadAlert
 from domain.alerts.integrations.replays import Replays
 from domain.alerts.integrations.trials import TestAlert as AlertOfTest
 from domain.alerts.integrations.trials import TestAlertResult as ResultOfTest
+from domain.alerts.integrations.types import Outcome
 from domain.alerts.storing.lifecycle import Action
 from domain.database.paging import LARGEST_ID
 from domain.types.base import Body, GivenTime, KeysetQuery, Resource, Time, one_of
-from web.api.schemas.alerts.alert_integrations import Outcome
-from web.api.schemas.alerts.alert_mappings import ReadAlert
-from web.api.schemas.alerts.json_texts import JsonText
 
 SELECTIONS = {
     "all": DeliverySelection.ALL,
@@ -164,7 +163,7 @@ class TestedAlert(Resource):
             iid=alert.iid,
             title=alert.title,
             action=alert.action,
-            read=ReadAlert.of(alert.read),
+            read=ReadAlert.model_validate(alert.read),
         )
 
 

@@ -1,20 +1,14 @@
-"""The mapping of an integration: its sample, its paths, and what it would read."""
+"""The mapping of an integration as all faces see it: sample, paths, rules, and what it reads."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from domain.alerts.integrations.integrations import IntegrationView
-from domain.alerts.integrations.mapping_preview import (
-    Comparison,
-    DeliveryReading,
-    MappingPreview,
-    SamplePreview,
-)
-from domain.alerts.integrations.samples import Sample
-from domain.alerts.integrations.trials import ExplainedAlert
+from domain.alerts.integrations.types import IntegrationTypeName
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.mapping import AlertField, SampleValue
+from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import (
     MOST_JOINED,
     MappingRules,
@@ -23,15 +17,37 @@ from domain.alerts.reading.mapping_rules import (
     rules_value,
 )
 from domain.types.base import Body, Resource, Text, Time, one_of
-from web.api.schemas.alerts.json_texts import JsonText
 
 _DEEPEST = 100
+_NEVER_RESOLVES = "Why alerts that are read like this never resolve; null if they can."
+_VALUES = "What the sample offers."
+_ALERT = "The alert that the sample would open; null if a rule drops it."
 
 #: The keys, and positions in arrays, that lead from the top of a payload to a value.
 Path = Annotated[
     tuple[str | Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=_DEEPEST)
 ]
 _Paths = Annotated[tuple[Path, ...], Field(min_length=1, max_length=2)]
+
+
+def _as_text(value: Any) -> Any:
+    """Return an object or an array as its JSON text, and everything else as it is."""
+    if not isinstance(value, dict | list):
+        return value
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONEncodeError as error:
+        message = "is nested too deep for JSON in JSON: give it as a text"
+        raise ValueError(message) from error
+
+
+#: JSON as a text, or written into the body itself. A text is kept as it is; otherwise numbers
+#: beyond 64 bits are rounded, and of a name that occurs twice the last value counts.
+JsonText = Annotated[
+    str,
+    BeforeValidator(_as_text),
+    WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string"}]}),
+]
 
 
 class MappingCondition(BaseModel):
@@ -78,10 +94,8 @@ class MappingRulesBody(BaseModel):
         """The rules; raise InvalidError with what is wrong."""
         return read_rules(self.model_dump(mode="json"))
 
-    @classmethod
-    def of(cls, rules: MappingRules) -> "MappingRulesBody":
-        """Present the rules of a mapping."""
-        return cls.model_validate(rules_value(rules))
+
+_Rules = Annotated[MappingRulesBody, BeforeValidator(rules_value)]
 
 
 class AlertMappingBody(Body):
@@ -103,13 +117,10 @@ class SampleField(Resource):
 
     path: Path
     label: str = Field(description="The path as pages show it.")
-    type: Annotated[str, one_of("string", "number", "boolean", "null", "array")]
+    type: Annotated[str, one_of("string", "number", "boolean", "null", "array")] = Field(
+        validation_alias="json_type"
+    )
     example: str = Field(description="The beginning of the value.")
-
-    @classmethod
-    def of(cls, value: SampleValue) -> "SampleField":
-        """Present a value."""
-        return cls(path=value.path, label=value.label, type=value.json_type, example=value.example)
 
 
 class AlertMapping(Resource):
@@ -117,24 +128,13 @@ class AlertMapping(Resource):
 
     sample: str | None = Field(description="JSON as it was given; null without a mapping.")
     mapping: dict[AlertField, tuple[Path, ...]]
-    rules: MappingRulesBody
-    never_resolves: str | None = Field(
-        description="Why alerts that are read like this never resolve; null if they can."
-    )
-    values: tuple[SampleField, ...] = Field(description="What the sample offers.")
+    rules: _Rules
+    never_resolves: str | None = Field(description=_NEVER_RESOLVES)
+    values: tuple[SampleField, ...] = Field(description=_VALUES)
 
-    @classmethod
-    def of(
-        cls, view: IntegrationView, sample: Sample | None, never_resolves: str | None
-    ) -> "AlertMapping":
-        """Present the saved mapping."""
-        return cls(
-            sample=view.sample,
-            mapping=dict(view.mapping.paths),
-            rules=MappingRulesBody.of(view.mapping.rules),
-            never_resolves=never_resolves,
-            values=tuple(map(SampleField.of, sample.values)) if sample else (),
-        )
+
+def _with_names(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {name.replace(" ", "_"): value for name, value in fields}
 
 
 class ReadAlert(Resource):
@@ -144,22 +144,9 @@ class ReadAlert(Resource):
     severity: Annotated[str, one_of(*Severity)]
     severity_reason: str
     is_over: bool = Field(description="Whether it resolves the alert.")
-    fields: dict[str, str]
+    fields: Annotated[dict[str, str], BeforeValidator(_with_names)]
     fingerprint: str | None
     fingerprint_source: str
-
-    @classmethod
-    def of(cls, alert: ExplainedAlert) -> "ReadAlert":
-        """Present an alert."""
-        return cls(
-            title=alert.title,
-            severity=alert.severity,
-            severity_reason=alert.severity_reason,
-            is_over=alert.is_over,
-            fields={name.replace(" ", "_"): value for name, value in alert.fields},
-            fingerprint=alert.fingerprint,
-            fingerprint_source=alert.fingerprint_source,
-        )
 
 
 class AlertReading(Resource):
@@ -171,11 +158,6 @@ class AlertReading(Resource):
     is_dropped: bool = Field(description="Whether a rule drops it: then it is no alert.")
     group: int = Field(description="Deliveries with the same number are reports of one alert.")
 
-    @classmethod
-    def of(cls, reading: DeliveryReading) -> "AlertReading":
-        """Present what was read."""
-        return cls.model_validate(reading)
-
 
 class ComparedDelivery(Resource):
     """A recent delivery, read with the current mapping and with the proposed one."""
@@ -185,41 +167,39 @@ class ComparedDelivery(Resource):
     present: AlertReading
     proposed: AlertReading
 
-    @classmethod
-    def of(cls, compared: Comparison) -> "ComparedDelivery":
-        """Present a comparison."""
-        return cls(
-            delivery_id=compared.delivery_id,
-            received_at=compared.received_at,
-            present=AlertReading.of(compared.present),
-            proposed=AlertReading.of(compared.proposed),
-        )
-
 
 class AlertMappingPreview(Resource):
     """What a mapping would read; nothing is saved."""
 
-    values: tuple[SampleField, ...] = Field(description="What the sample offers.")
-    alert: ReadAlert | None = Field(
-        description="The alert that the sample would open; null if a rule drops it."
-    )
-    never_resolves: str | None = Field(
-        description="Why alerts that are read like this never resolve; null if they can."
-    )
+    values: tuple[SampleField, ...] = Field(description=_VALUES)
+    alert: ReadAlert | None = Field(description=_ALERT)
+    never_resolves: str | None = Field(description=_NEVER_RESOLVES)
     parse_warnings: tuple[str, ...]
     deliveries: tuple[ComparedDelivery, ...] = Field(description="The latest ones.")
     changed: int = Field(description="The number of deliveries that would be read differently.")
 
-    @classmethod
-    def of(
-        cls, sample: Sample, read: SamplePreview, compared: MappingPreview
-    ) -> "AlertMappingPreview":
-        """Present both previews of a mapping."""
-        return cls(
-            values=tuple(map(SampleField.of, sample.values)),
-            alert=ReadAlert.of(read.alert) if read.alert else None,
-            never_resolves=read.never_resolves,
-            parse_warnings=read.parse_warnings,
-            deliveries=tuple(map(ComparedDelivery.of, compared.comparisons)),
-            changed=compared.changed,
-        )
+
+class RecognitionBody(Body):
+    """What a monitoring tool posts."""
+
+    sample: JsonText = Field(description="One body, or an array of them; at most 64 KiB.")
+
+
+class AlertRecognition(Resource):
+    """The tool that sent a payload, and the integration that would read it."""
+
+    tool: str | None = Field(description="Null if no known tool posts this.")
+    type: IntegrationTypeName = Field(description="Of the integration to create.")
+    hint: str = Field(description="What to set in the tool; may be empty.")
+    sample: str = Field(description="Of an array the first object; to be saved with the mapping,")
+    mapping: dict[AlertField, tuple[Path, ...]] = Field(
+        description="which for an unknown tool is guessed by the names of the keys,"
+    )
+    rules: _Rules = Field(description="and with its rules.")
+    values: tuple[SampleField, ...] = Field(description=_VALUES)
+    alert: ReadAlert | None = Field(description=_ALERT)
+    never_resolves: str | None = Field(description=_NEVER_RESOLVES)
+    resolves_seldom: str | None = Field(
+        description="What a recovery has to repeat to find its alert, if that is a lot."
+    )
+    parse_warnings: tuple[str, ...]

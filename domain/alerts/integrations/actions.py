@@ -1,0 +1,274 @@
+"""What can be done with integrations and their keys."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeVar
+
+from sqlalchemy import delete, update
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.alerts.formats.registry import type_named
+from domain.alerts.integrations.integrations import (
+    allows_several,
+    get_integration,
+    get_integration_row,
+    get_receiver,
+    lock_integrations,
+    numbered_integrations,
+    set_settings,
+)
+from domain.alerts.integrations.types import (
+    LONGEST_GRACE,
+    Integration,
+    IntegrationBody,
+    IntegrationChange,
+    IntegrationCredentials,
+    IntegrationKey,
+    IntegrationQuery,
+    IntegrationSummary,
+    IntegrationView,
+    IntegrationWithKey,
+    KeyQuery,
+    KeyRotation,
+    NewIntegration,
+)
+from domain.audit.events import EventKind
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.keyring import CredentialType, Keyring
+from domain.projects.views import ProjectView
+from domain.randomness import random_hex
+from domain.types.base import Found, Resource
+from models import Integration as IntegrationRow
+
+Shown = TypeVar("Shown", bound=Resource)
+
+
+@question("alert_integrations.index", plural="integrations")
+def list_summaries(
+    work: Work, project: ProjectView, query: IntegrationQuery
+) -> Found[IntegrationSummary]:
+    """List the alert integrations of a project."""
+    found = numbered_integrations(work, project, query.part)
+    hidden = {} if project.can_integrate else {"url": None}
+    return Found.of(found, lambda view: _shown(IntegrationSummary, view, **hidden))
+
+
+@question("alert_integrations.show")
+def show_integration(work: Work, project: ProjectView, integration_id: int) -> Integration:
+    """Show an alert integration."""
+    return _shown(Integration, get_integration(work, project, integration_id))
+
+
+@action("alert_integrations.create")
+def create_integration(work: Work, project: ProjectView, new: NewIntegration) -> IntegrationWithKey:
+    """Create an alert integration.
+
+    Raises InvalidError naming the field.
+    """
+    others, kind = lock_integrations(project.id, session=work.session), type_named(new.type)
+    if not allows_several(work) and any(other.type == kind.name for other in others):
+        message = f"This instance's tier allows one {kind.label} in a project."
+        raise InvalidError(message, field="type")
+    keyring = work.policy(Keyring)
+    key = keyring.issue(CredentialType.INTEGRATION_KEY)
+    row = IntegrationRow(
+        project_id=project.id,
+        type=kind.name,
+        endpoint_identifier=random_hex(8),
+        key_digest=key.digest,
+        key_ciphertext=keyring.encrypt(key.clear),
+        created_at=work.now,
+    )
+    set_settings(row, new, others)
+    work.session.add(row)
+    work.session.flush()  # to get the id
+    made = get_integration(work, project, row.id)
+    record(work, project, made, "created")
+    return _shown(IntegrationWithKey, made, key=key.clear if made.receives else None)
+
+
+@action("alert_integrations.change")
+def change_integration(
+    work: Work, project: ProjectView, integration_id: int, change: IntegrationChange
+) -> Integration:
+    """Change the name or the API URL of an alert integration, or turn it on or off.
+
+    Raises InvalidError naming the field, or NotFoundError.
+    """
+    by_id = {each.id: each for each in lock_integrations(project.id, session=work.session)}
+    row = by_id.pop(get_integration(work, project, integration_id).id)
+    present = {name: getattr(row, name) for name in IntegrationBody.model_fields}
+    wanted = IntegrationBody.model_construct(**{**present, **change.given})
+    set_settings(row, wanted, [*by_id.values()])
+    is_changed = work.session.is_modified(row)
+    work.session.flush()
+    after = get_integration(work, project, integration_id)
+    if is_changed:
+        record(work, project, after, "changed")
+    return _shown(Integration, after)
+
+
+@action("alert_integrations.delete")
+def delete_integration(work: Work, project: ProjectView, integration_id: int) -> Integration:
+    """Delete an alert integration; its alerts and their payloads stay."""
+    gone = get_integration(work, project, integration_id)
+    work.session.execute(delete(IntegrationRow).where(IntegrationRow.id == gone.id))
+    record(work, project, gone, "deleted")
+    return _shown(Integration, gone)
+
+
+@question("alert_integration_keys.credentials")
+def read_credentials(
+    work: Work, project: ProjectView, integration_id: int
+) -> IntegrationCredentials:
+    """Show the URL and the key of an alert integration; the audit log records this."""
+    integration = get_receiver(work, project, integration_id)
+    details = {"project": project.path, "type": integration.type.name}
+    work.record(EventKind.INTEGRATION_KEY_READ, subject=integration.name, details=details)
+    return _credentials(work, integration)
+
+
+@question("alert_integration_keys.credentials")
+def show_credentials(
+    work: Work, project: ProjectView, integration_id: int
+) -> IntegrationCredentials:
+    """Show the credentials for their page, which unlike the API shows them all the time."""
+    return _credentials(work, get_receiver(work, project, integration_id))
+
+
+@question("alert_integration_keys.index")
+def list_keys(
+    work: Work, project: ProjectView, integration_id: int, query: KeyQuery
+) -> Found[IntegrationKey]:
+    """List the keys that an alert integration accepts, with their last use."""
+    del query
+    return Found(items=_keys(work, get_receiver(work, project, integration_id).id))
+
+
+@action("alert_integration_keys.rotate")
+def rotate_key(
+    work: Work, project: ProjectView, integration_id: int, rotation: KeyRotation
+) -> IntegrationCredentials:
+    """Replace the key of an alert integration; the old one can stay valid for some time.
+
+    Raises ConflictError if the key to replace is no longer the current one: a second reset at the
+    same time would end the grace period of the first. Raises InvalidError for a time that has
+    passed or is too far away.
+    """
+    integration, until = (
+        get_receiver(work, project, integration_id),
+        rotation.previous_key_expires_at,
+    )
+    if until is not None and not work.now < until <= work.now + LONGEST_GRACE:
+        message = f"The old key can stay valid for at most {LONGEST_GRACE.days} days from now."
+        raise InvalidError(message, field="previous_key_expires_at")
+    keyring = work.policy(Keyring)
+    key = keyring.issue(CredentialType.INTEGRATION_KEY)
+    values = {
+        "key_digest": key.digest,
+        "key_ciphertext": keyring.encrypt(key.clear),
+        "key_last_used_at": None,
+        "previous_key_digest": IntegrationRow.key_digest if until else None,
+        "previous_key_expires_at": until,
+        "previous_key_last_used_at": IntegrationRow.key_last_used_at if until else None,
+    }
+    _set_keys(work, integration.id, rotation.key_id, values)
+    old = f"valid until {until:%Y-%m-%d %H:%M} UTC" if until else "no longer valid"
+    record(work, project, integration, f"key replaced; the old one: {old}")
+    return _credentials(work, integration)
+
+
+@action("alert_integration_keys.delete")
+def delete_key(work: Work, project: ProjectView, integration_id: int, key_id: str) -> None:
+    """Revoke the previous key of an alert integration.
+
+    Raises ConflictError for the current one, which a reset replaces, or NotFoundError.
+    """
+    current, *previous = _keys(work, get_receiver(work, project, integration_id).id)
+    if key_id == current.id:
+        raise ConflictError("This is the current key: replace it, or turn the integration off.")
+    if key_id not in {each.id for each in previous}:
+        raise NotFoundError("Key not found in this integration.")
+    end_previous_key(work, project, integration_id, current.id)
+
+
+@action("alert_integration_keys.delete")
+def end_previous_key(work: Work, project: ProjectView, integration_id: int, seen: str) -> None:
+    """Refuse the previous key from now on; `seen` is the id of the current key.
+
+    Raises ConflictError if it is no longer the current one.
+    """
+    integration = get_receiver(work, project, integration_id)
+    values = dict.fromkeys(
+        ("previous_key_digest", "previous_key_expires_at", "previous_key_last_used_at")
+    )
+    _set_keys(work, integration.id, seen, values)
+    record(work, project, integration, "previous key ended")
+
+
+def record(work: Work, project: ProjectView, integration: IntegrationView, change: str) -> None:
+    """Record an audit event; `change` describes it in a few words."""
+    details = {
+        "change": change,
+        "project": project.path,
+        "type": integration.type.name,
+        "active": integration.active,
+    }
+    work.record(EventKind.INTEGRATION_CHANGED, subject=integration.name, details=details)
+
+
+def _shown(kind: type[Shown], view: IntegrationView, **more: object) -> Shown:
+    hidden = {} if view.receives else {"url": None, "endpoint_identifier": None}
+    return kind.model_validate({**vars(view), "type": view.type.name, **hidden, **more})
+
+
+def _credentials(work: Work, integration: IntegrationView) -> IntegrationCredentials:
+    row = get_integration_row(integration.id, session=work.session)
+    return IntegrationCredentials(
+        url=integration.url,
+        key=work.policy(Keyring).decrypt(row.key_ciphertext),
+        keys=_keys(work, integration.id),
+    )
+
+
+def _keys(work: Work, integration_id: int) -> tuple[IntegrationKey, ...]:
+    """Return the keys that an integration accepts, the current one first."""
+    row = get_integration_row(integration_id, session=work.session)
+    expires_at: datetime | None = row.previous_key_expires_at
+    current = IntegrationKey(
+        id=_key_id(row.key_digest),
+        state="current",
+        last_used_at=row.key_last_used_at,
+        expires_at=None,
+    )
+    if not (row.previous_key_digest and expires_at and expires_at > work.now):
+        return (current,)
+    previous = IntegrationKey(
+        id=_key_id(row.previous_key_digest),
+        state="previous",
+        last_used_at=row.previous_key_last_used_at,
+        expires_at=expires_at,
+    )
+    return (current, previous)
+
+
+def _key_id(digest: bytes) -> str:
+    # A part of the keyed hash of a random key: neither key nor hash can be derived from it.
+    return digest.hex()[:16]
+
+
+def _set_keys(work: Work, integration_id: int, seen: str, values: Mapping[str, object]) -> None:
+    """Change keys unless the current one is no longer what was seen; an empty `seen` is any."""
+    row = get_integration_row(integration_id, session=work.session)
+    statement = (
+        update(IntegrationRow)
+        .where(IntegrationRow.id == row.id, IntegrationRow.key_digest == row.key_digest)
+        .values(values)
+        .returning(IntegrationRow.id)
+        .execution_options(synchronize_session=False)
+    )
+    is_seen = seen in {"", _key_id(row.key_digest)}
+    if not is_seen or work.session.scalar(statement) is None:
+        raise ConflictError("The key was already replaced; nothing was changed.")
+    work.session.refresh(row)

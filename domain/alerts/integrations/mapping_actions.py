@@ -1,0 +1,220 @@
+"""What can be done with the mappings of integrations, and with payloads that are not mapped yet."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.alerts.formats.base import Reading
+from domain.alerts.formats.registry import FORMATS, type_named
+from domain.alerts.integrations.actions import create_integration, record
+from domain.alerts.integrations.integrations import (
+    allows_several,
+    get_integration,
+    get_integration_row,
+    get_receiver,
+)
+from domain.alerts.integrations.mapping_preview import preview_on_deliveries, preview_on_sample
+from domain.alerts.integrations.mapping_types import (
+    AlertMapping,
+    AlertMappingBody,
+    AlertMappingPreview,
+    AlertRecognition,
+    RecognitionBody,
+)
+from domain.alerts.integrations.recognition import Recognition, recognize
+from domain.alerts.integrations.resolving import never_resolves
+from domain.alerts.integrations.samples import (
+    MappingDraft,
+    Sample,
+    map_sample,
+    read_sample,
+    saved_draft,
+)
+from domain.alerts.integrations.types import IntegrationView, IntegrationWithKey, NewIntegration
+from domain.alerts.reading.mapping import FieldMapping, stored_mapping, stored_value
+from domain.alerts.reading.mapping_rules import MappingRules, checked_words
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.projects.views import ProjectView
+
+
+@question("alert_mappings.show")
+def show_mapping(work: Work, project: ProjectView, integration_id: int) -> AlertMapping:
+    """Show the sample and the mapping of an alert integration."""
+    integration = get_integration(work, project, integration_id)
+    sample = _sample_of(work, integration)
+    return AlertMapping.model_validate(
+        {
+            "sample": integration.sample,
+            "mapping": integration.mapping.paths,
+            "rules": integration.mapping.rules,
+            "never_resolves": _never_resolves(work, integration, sample),
+            "values": sample.values if sample else (),
+        }
+    )
+
+
+@action("alert_mappings.change")
+def change_mapping(
+    work: Work, project: ProjectView, integration_id: int, body: AlertMappingBody
+) -> AlertMapping:
+    """Save a sample and a mapping for new deliveries."""
+    draft = _draft(work, get_mappable(work, project, integration_id), body)
+    save_draft(work, project, integration_id, draft)
+    return show_mapping(work, project, integration_id)
+
+
+@action("alert_mappings.change")
+def save_draft(work: Work, project: ProjectView, integration_id: int, draft: MappingDraft) -> None:
+    """Read the deliveries of an integration as a draft does from now on."""
+    integration = get_mappable(work, project, integration_id)
+    _store(work, integration, draft.mapping, draft.sample.text)
+    record(work, project, integration, "mapping saved")
+
+
+@action("alert_mappings.delete")
+def delete_mapping(work: Work, project: ProjectView, integration_id: int) -> None:
+    """Delete the sample and the mapping; fields are read from the keys with their names again.
+
+    The words for severities stay.
+    """
+    integration = get_integration(work, project, integration_id)
+    _store(work, integration, FieldMapping(rules=_words_of(integration)), None)
+    record(work, project, integration, "mapping removed")
+
+
+@question("alert_mappings.preview")
+def preview_mapping(
+    work: Work, project: ProjectView, integration_id: int, body: AlertMappingBody
+) -> AlertMappingPreview:
+    """Show what a mapping would read from its sample and from the latest deliveries."""
+    integration, reading = get_mappable(work, project, integration_id), work.policy(Reading)
+    draft = _draft(work, integration, body)
+    mappings = (integration.mapping, draft.mapping)
+    read = preview_on_sample(draft, integration.format, now=work.now, reading=reading)
+    compared = preview_on_deliveries(
+        integration.id, mappings, session=work.session, reading=reading
+    )
+    found = {
+        "values": draft.sample.values,
+        "deliveries": compared.comparisons,
+        "changed": compared.changed,
+    }
+    return AlertMappingPreview.model_validate({**vars(read), **found})
+
+
+@action("alert_mappings.change")
+def save_severity_words(
+    work: Work, project: ProjectView, integration_id: int, words: Mapping[str, object]
+) -> None:
+    """Replace an integration's table of severity words; raise InvalidError."""
+    integration = get_receiver(work, project, integration_id)
+    _store_words(work, integration, words)
+    record(work, project, integration, "severity words saved")
+
+
+@action("alert_mappings.change")
+def add_severity_word(
+    work: Work, project: ProjectView, integration_id: int, word: str, severity: str
+) -> None:
+    """Add a word to the table, or change what one stands for; raise InvalidError."""
+    integration = get_receiver(work, project, integration_id)
+    known = integration.mapping.rules.severity_words
+    _store_words(work, integration, {**known, word: severity})
+    record(work, project, integration, "severity word added")
+
+
+@question("alert_recognition.recognize")
+def recognize_payload(work: Work, project: ProjectView, body: RecognitionBody) -> AlertRecognition:
+    """Recognize the tool that posts a payload, and propose type, mapping and severities."""
+    del project  # it decides who may ask
+    return shown_recognition(recognize(body.sample, now=work.now, reading=work.policy(Reading)))
+
+
+def shown_recognition(found: Recognition) -> AlertRecognition:
+    """Return what was recognized as all faces see it."""
+    proposal = found.proposal
+    return AlertRecognition.model_validate(
+        {
+            **vars(found.preview),
+            "tool": proposal.tool,
+            "type": proposal.format.name,
+            "hint": proposal.hint,
+            "sample": found.sample.text,
+            "mapping": proposal.mapping.paths,
+            "rules": proposal.mapping.rules,
+            "values": found.sample.values,
+        }
+    )
+
+
+@action("alert_integrations.create")
+def create_recognized(
+    work: Work, project: ProjectView, new: NewIntegration, sample: str
+) -> IntegrationWithKey:
+    """Create an integration with the mapping that is proposed for a sample, if there is one."""
+    made = create_integration(work, project, new)
+    if not sample or not type_named(made.type).has_mapping:
+        return made
+    found = recognize(sample, now=work.now, reading=work.policy(Reading))
+    mapping, integration = found.proposal.mapping, get_integration(work, project, made.id)
+    if mapping.reads_fields and allows_several(work):
+        _store(work, integration, mapping, found.sample.text)
+    elif mapping.rules.severity_words:
+        _store_words(work, integration, mapping.rules.severity_words)
+    return made
+
+
+def get_mappable(work: Work, project: ProjectView, integration_id: int) -> IntegrationView:
+    """Return an integration that can have a mapping; raise NotFoundError or ForbiddenError."""
+    integration = get_integration(work, project, integration_id)
+    if not integration.type.has_mapping:
+        names = " or ".join(each.name for each in FORMATS if each.has_mapping)
+        raise NotFoundError(f"Only integrations of the type {names} have a mapping.")
+    if not allows_several(work):
+        message = "This instance's tier has no custom mappings."
+        raise ForbiddenError(message)
+    return integration
+
+
+def _draft(work: Work, integration: IntegrationView, body: AlertMappingBody) -> MappingDraft:
+    sample = read_sample(body.sample, nesting_limit=work.policy(Reading).nesting_limit)
+    rules = _words_of(integration) if body.rules is None else body.rules.rules
+    return MappingDraft(sample=sample, mapping=map_sample(body.mapping, sample, rules))
+
+
+def _words_of(integration: IntegrationView) -> MappingRules:
+    return MappingRules(severity_words=integration.mapping.rules.severity_words)
+
+
+def _store(
+    work: Work, integration: IntegrationView, mapping: FieldMapping, sample: str | None
+) -> None:
+    row = get_integration_row(integration.id, session=work.session)
+    row.sample, row.mapping = sample, stored_value(mapping) or None
+    work.session.flush()
+
+
+def _store_words(work: Work, integration: IntegrationView, words: Mapping[str, object]) -> None:
+    checked = checked_words(words, field="severity_words")
+    row = get_integration_row(integration.id, session=work.session)
+    mapping = stored_mapping(row.mapping)
+    rules = replace(mapping.rules, severity_words=checked)
+    row.mapping = stored_value(FieldMapping(mapping.paths, rules)) or None
+    work.session.flush()
+
+
+def _never_resolves(work: Work, integration: IntegrationView, sample: Sample | None) -> str | None:
+    if sample is None or not integration.has_mapping:
+        return None
+    flag = work.policy(Reading).automatic_fingerprint
+    return never_resolves(integration.mapping, sample.payload, automatic_fingerprint=flag)
+
+
+def _sample_of(work: Work, integration: IntegrationView) -> Sample | None:
+    """Return the saved sample, or None without one and for one above a limit lowered since."""
+    try:
+        draft = saved_draft(integration, nesting_limit=work.policy(Reading).nesting_limit)
+    except InvalidError:
+        return None
+    return draft.sample if draft else None

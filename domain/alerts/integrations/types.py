@@ -1,0 +1,205 @@
+"""Integrations and their keys as all faces see them, and what may be asked of them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from domain.alerts.formats.base import Format, IntegrationType
+from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
+from domain.alerts.reading.mapping import FieldMapping
+from domain.errors import NotFoundError
+from domain.grace_period import GracePeriod
+from domain.types.base import (
+    Body,
+    GivenTime,
+    KeysetQuery,
+    Option,
+    PagedQuery,
+    Resource,
+    SecretResource,
+    Text,
+    Time,
+    one_of,
+    partial,
+)
+
+#: In minutes, after which open alerts without a report are resolved. Senders repeat every few
+#: minutes to hours.
+SHORTEST_SILENCE, LONGEST_SILENCE = 5, 90 * 24 * 60
+#: The longest time that a replaced key stays valid.
+LONGEST_GRACE = max(each.length for each in GracePeriod)
+
+
+def _silence(minutes: int | None) -> int | None:
+    if minutes and minutes < SHORTEST_SILENCE:
+        message = f"must be at least {SHORTEST_SILENCE}"
+        raise ValueError(message)
+    return minutes or None
+
+
+_Silence = Annotated[
+    Annotated[int, Field(ge=0, le=LONGEST_SILENCE)] | None, AfterValidator(_silence)
+]
+_SILENCE = "So long after their last report open alerts are resolved; null for never."
+IntegrationTypeName = Annotated[str, one_of(*INTEGRATION_TYPE_NAMES)]
+#: What became of a delivery.
+Outcome = Annotated[str, one_of("accepted", "refused")]
+
+
+class IntegrationQuery(PagedQuery):
+    """The integrations of a project, the oldest first."""
+
+    sort: Literal["asc", "desc"] = "asc"
+
+
+class IntegrationBody(Body):
+    """The settings of an integration that can change."""
+
+    name: Text = Field(
+        default="", description="The first one of a type may leave it out: it is named by its type."
+    )
+    active: Annotated[bool, Option("--active/--inactive")] = True
+    api_url: Text | None = Field(
+        default=None,
+        description="Of `external`, the URL of the on-call tool. Of `prometheus`, the base URL of "
+        "its API; deprecated, since it is stored and never called.",
+    )
+    resolve_after_minutes: _Silence = Field(default=None, description=f"{_SILENCE[:-1]}, as 0 is.")
+
+
+class _Typed(Body):
+    type: Literal[*INTEGRATION_TYPE_NAMES] = Field(  # type: ignore[valid-type]
+        description=" ".join(each.help for each in INTEGRATION_TYPES)
+    )
+
+
+class NewIntegration(IntegrationBody, _Typed):
+    """A new integration."""
+
+
+@partial
+class IntegrationChange(IntegrationBody):
+    """Changes to an integration; omitted fields are kept."""
+
+
+class IntegrationSummary(Resource):
+    """An integration in a list."""
+
+    id: int
+    name: str
+    type: IntegrationTypeName
+    active: bool
+    url: str | None = Field(
+        description="Where senders post. Null for a link to an on-call tool, and for those who "
+        "may not change it."
+    )
+    last_delivery_at: Time | None
+    last_outcome: Outcome | None = Field(description="Of the last delivery.")
+
+
+class Integration(Resource):
+    """An integration with its settings."""
+
+    id: int
+    name: str
+    type: IntegrationTypeName
+    active: bool
+    url: str | None = Field(description="Where senders post. Null for a link to an on-call tool.")
+    endpoint_identifier: str | None = Field(description="The last part of the URL.")
+    api_url: str | None
+    has_mapping: bool
+    resolve_after_minutes: int | None = Field(description=_SILENCE)
+    created_at: Time
+    last_delivery_at: Time | None
+    last_outcome: Outcome | None = Field(description="Of the last delivery.")
+
+
+class IntegrationWithKey(Integration, SecretResource):
+    """A new integration with its key."""
+
+    key: str | None = Field(description="Null for a link to an on-call tool.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegrationView:
+    """An integration with its URL and its latest delivery."""
+
+    id: int
+    project_id: int
+    name: str
+    type: IntegrationType
+    active: bool
+    endpoint_identifier: str
+    url: str
+    created_at: datetime
+    last_delivery_at: datetime | None
+    #: `accepted` or `refused`.
+    last_outcome: str | None
+    api_url: str | None
+    #: The payload that the mapping was made from, as JSON text.
+    sample: str | None = field(repr=False)
+    mapping: FieldMapping
+    #: Whether a mapping is stored. One that a later release wrote may be unreadable here: then
+    #: `mapping` maps nothing.
+    has_mapping: bool
+    #: After so long without a report its open alerts are resolved; None: never.
+    resolve_after_minutes: int | None
+
+    @property
+    def receives(self) -> bool:
+        """Whether senders can post to it, so that it has a URL, keys and deliveries."""
+        return self.type.receives
+
+    @property
+    def format(self) -> Format:
+        """The format of what it receives; raise NotFoundError if that is nothing."""
+        if isinstance(self.type, Format):
+            return self.type
+        raise NotFoundError("A link to an on-call tool does not receive alerts.")
+
+
+class KeyRotation(Body):
+    """A new key that replaces the current one."""
+
+    previous_key_expires_at: GivenTime | None = Field(
+        default=None,
+        description=f"Until then, at most {LONGEST_GRACE.days} days from now, the old key is "
+        "accepted as well; without it not at all.",
+    )
+    key_id: Text = Field(
+        default="",
+        description="The id of the key to replace: 409 if somebody else has replaced it already.",
+    )
+
+
+class KeyQuery(KeysetQuery):
+    """The keys that an integration accepts: at most two."""
+
+
+class IntegrationKey(Resource):
+    """A key that an integration accepts."""
+
+    id: str = Field(description="Identifies the key without revealing it.")
+    state: Annotated[str, one_of("current", "previous")]
+    last_used_at: Time | None
+    expires_at: Time | None = Field(description="Null for the current one.")
+
+
+class IntegrationCredentials(SecretResource):
+    """The settings to configure a sender with."""
+
+    url: str
+    key: str = Field(description="The current key.")
+    keys: tuple[IntegrationKey, ...] = Field(description="All keys that are accepted.")
+
+    @property
+    def current(self) -> IntegrationKey:
+        """The key that senders are given."""
+        return self.keys[0]
+
+    @property
+    def previous(self) -> IntegrationKey | None:
+        """A replaced key that is still accepted."""
+        return self.keys[1] if len(self.keys) > 1 else None
