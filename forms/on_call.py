@@ -1,8 +1,7 @@
 """Forms for on-call schedules and their rotations."""
 
-from collections.abc import Sequence
 from datetime import time
-from typing import Any
+from typing import Any, ClassVar
 
 from wtforms import (
     DateField,
@@ -23,16 +22,15 @@ from wtforms.validators import (
     ValidationError,
 )
 
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.plans import RotationPlan
-from domain.on_call.restrictions import Restriction
+from domain.on_call.handovers import Unit
 from domain.on_call.rotation_syntax import WEEKDAYS, parse_restriction, written_time
-from domain.on_call.rotations import HIGHEST_LAYER, NewRotation
-from domain.on_call.schedules import (
+from domain.on_call.types import (
+    HIGHEST_LAYER,
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
-    NewSchedule,
-    ScheduleEdit,
+    NewRotation,
+    OnCallRestriction,
+    OnCallRotation,
 )
 from domain.time_zones import zone_names
 from forms.base import Form, without_edges
@@ -40,6 +38,7 @@ from forms.base import Form, without_edges
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _LONGEST_TEXT = 2000
 _NINE = time(9)
+_FIRST_WEEKDAY = ("mon",)
 
 
 class ScheduleForm(Form):
@@ -70,28 +69,12 @@ class ScheduleForm(Form):
         super().__init__(*args, **kwargs)
         self.time_zone.choices = [(name, name.replace("_", " ")) for name in zone_names()]
 
-    @property
-    def schedule(self) -> NewSchedule:
-        """The posted schedule."""
-        return NewSchedule(
-            name=self.name.data or "",
-            time_zone=self.time_zone.data or "",
-            description=self.description.data or "",
-        )
-
-    @property
-    def edit(self) -> ScheduleEdit:
-        """The posted values as a change of all of them."""
-        return ScheduleEdit(
-            name=self.name.data or "",
-            time_zone=self.time_zone.data or "",
-            description=self.description.data or "",
-        )
-
 
 class RotationForm(Form):
     """A rotation of a schedule."""
 
+    #: Errors name the whole list of rotations: beside the users is where most of them belong.
+    fields_of: ClassVar = {"rotations": "users"}
     name = StringField(
         "Name",
         filters=[without_edges],
@@ -120,7 +103,7 @@ class RotationForm(Form):
     )
     unit = SelectField("Unit of a custom turn", choices=[(unit, unit) for unit in Unit])
     weekdays = SelectMultipleField(
-        "Hand-over on", choices=list(zip(WEEKDAYS, _DAYS, strict=True)), default=["mon"]
+        "Hand-over on", choices=list(zip(WEEKDAYS, _DAYS, strict=True)), default=_FIRST_WEEKDAY
     )
     handover_time = TimeField(
         "Hand-over at",
@@ -142,21 +125,19 @@ class RotationForm(Form):
     )
 
     @classmethod
-    def of(cls, plan: RotationPlan, usernames: Sequence[str]) -> "RotationForm":
+    def of(cls, rotation: OnCallRotation) -> "RotationForm":
         """Return the form with a present rotation."""
-        cadence = plan.cadence
-        kinds = {(Unit.DAYS, 1): "daily", (Unit.WEEKS, 1): "weekly"}
         return cls(
-            name=plan.name,
-            users=", ".join(usernames),
-            kind=kinds.get((cadence.unit, cadence.every), "custom"),
-            every=cadence.every,
-            unit=cadence.unit.value,
-            weekdays=[WEEKDAYS[day] for day in cadence.weekdays],
-            handover_time=cadence.at,
-            starts_on=plan.starts_on,
-            layer=plan.layer,
-            restrictions="\n".join(map(_line, plan.restrictions)),
+            name=rotation.name,
+            users=", ".join(each.username for each in rotation.users),
+            kind=rotation.type,
+            every=rotation.every,
+            unit=rotation.unit,
+            weekdays=rotation.weekdays or _FIRST_WEEKDAY,
+            handover_time=rotation.handover_time,
+            starts_on=rotation.starts_on,
+            layer=rotation.layer,
+            restrictions="\n".join(map(_line, rotation.restrictions)),
         )
 
     def validate_restrictions(self, field: TextAreaField) -> None:
@@ -169,35 +150,21 @@ class RotationForm(Form):
 
     def validate_weekdays(self, field: SelectMultipleField) -> None:
         """Refuse weekly turns without a day of hand-over."""
-        if self.cadence_unit is Unit.WEEKS and not field.data:
+        is_of_weeks = self.kind.data == "weekly" or (
+            self.kind.data == "custom" and self.unit.data == Unit.WEEKS
+        )
+        if is_of_weeks and not field.data:
             message = "Choose at least one day of hand-over."
             raise ValidationError(message)
 
     @property
-    def cadence_unit(self) -> Unit:
-        """The unit of a turn."""
-        kinds = {"daily": Unit.DAYS, "weekly": Unit.WEEKS}
-        return kinds.get(self.kind.data) or Unit(self.unit.data)
-
-    def rotation(self, *, replaces: int | None) -> NewRotation:
-        """Return the posted rotation."""
-        is_custom = self.kind.data == "custom"
-        days = tuple(sorted(WEEKDAYS.index(each) for each in self.weekdays.data or ()))
-        return NewRotation(
-            name=self.name.data or "",
-            usernames=[
-                name for each in (self.users.data or "").split(",") if (name := each.strip())
-            ],
-            cadence=Cadence(
-                unit=self.cadence_unit,
-                every=(self.every.data or 1) if is_custom else 1,
-                at=(self.handover_time.data or _NINE).replace(second=0, microsecond=0),
-                weekdays=days or (0,),
-            ),
-            layer=self.layer.data,
-            starts_on=self.starts_on.data,
-            restrictions=tuple(map(parse_restriction, _lines(self.restrictions.data))),
-            replaces=replaces,
+    def rotation(self) -> NewRotation:
+        """The posted rotation; raises InvalidParametersError."""
+        return self.read(
+            NewRotation,
+            type=self.kind.data,
+            users=[name for each in (self.users.data or "").split(",") if (name := each.strip())],
+            restrictions=_lines(self.restrictions.data),
         )
 
 
@@ -205,6 +172,6 @@ def _lines(text: str | None) -> list[str]:
     return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
-def _line(each: Restriction) -> str:
-    days = ",".join(WEEKDAYS[day] for day in each.weekdays)
-    return f"{days} {written_time(each.start)}-{written_time(each.end)}"
+def _line(each: OnCallRestriction) -> str:
+    times = f"{written_time(each.start_time)}-{written_time(each.end_time)}"
+    return f"{','.join(each.weekdays)} {times}"

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, ClassVar, cast
+from zoneinfo import ZoneInfo
 
 from wtforms import DateTimeLocalField, SelectField
 from wtforms.validators import InputRequired
 
-from domain.on_call.overrides import NewOverride
-from domain.on_call.schedules import ScheduleView
-from domain.on_call.shifts import Shift
-from domain.on_call.swaps import NewSwap
+from domain.on_call.types import NewOverride, NewSwap, OnCallSchedule, OnCallShift
 from domain.time_zones import instant, zone
 from forms.base import Form
 
@@ -35,7 +33,7 @@ class OverrideForm(Form):
     def __init__(
         self,
         *args: Any,
-        schedule: ScheduleView,
+        schedule: OnCallSchedule,
         names: Sequence[str],
         now: datetime,
         **kw: Any,
@@ -51,7 +49,7 @@ class OverrideForm(Form):
     def override(self) -> NewOverride:
         """The posted override; its times are those of the schedule's wall clock."""
         return NewOverride(
-            username=self.user.data,
+            user=self.user.data,
             starts_at=self._moment(self.starts_at),
             ends_at=self._moment(self.ends_at),
         )
@@ -63,27 +61,31 @@ class OverrideForm(Form):
 class SwapForm(Form):
     """Two shifts of two users."""
 
+    fields_of: ClassVar = {
+        **dict.fromkeys(("user", "starts_at", "ends_at"), "shift"),
+        **dict.fromkeys(("other_user", "other_starts_at", "other_ends_at"), "other_shift"),
+    }
     shift = SelectField("Shift", validators=[InputRequired("Choose a shift.")])
     other_shift = SelectField("For this shift", validators=[InputRequired("Choose a shift.")])
 
     def __init__(
         self,
         *args: Any,
-        schedule: ScheduleView,
-        shifts: Sequence[Shift],
+        schedule: OnCallSchedule,
+        shifts: Sequence[OnCallShift],
         own: str | None,
         **kw: Any,
     ) -> None:
         """Offer shifts: first one of `own`, unless that is None, and one of somebody else."""
         super().__init__(*args, **kw)
         self._shifts = {
-            f"{duty.person.username}@{shift.start:%Y%m%dT%H%M%S}": (shift, duty.person.username)
+            f"{user.username}@{shift.starts_at:%Y%m%dT%H%M%S}": (shift, user.username)
             for shift in shifts
-            for duty in shift.duties
+            for user in shift.users
         }
         place = zone(schedule.time_zone)
         choices = [
-            (key, f"{name}: {_from_to(shift.start.astimezone(place), shift.end.astimezone(place))}")
+            (key, f"{name}: {_from_to(shift, place)}")
             for key, (shift, name) in self._shifts.items()
         ]
         mine = [each for each in choices if own is None or self._shifts[each[0]][1] == own]
@@ -99,17 +101,18 @@ class SwapForm(Form):
         shift, username = self._shifts[self.shift.data]
         other, other_username = self._shifts[self.other_shift.data]
         return NewSwap(
-            username=username,
-            starts_at=shift.start,
-            ends_at=shift.end,
-            other_username=other_username,
-            other_starts_at=other.start,
-            other_ends_at=other.end,
+            user=username,
+            starts_at=shift.starts_at,
+            ends_at=shift.ends_at,
+            other_user=other_username,
+            other_starts_at=other.starts_at,
+            other_ends_at=other.ends_at,
         )
 
 
-def _from_to(start: datetime, end: datetime) -> str:
+def _from_to(shift: OnCallShift, place: ZoneInfo) -> str:
     """Write a shift so that a select box on a telephone has room for it."""
+    start, end = shift.starts_at.astimezone(place), shift.ends_at.astimezone(place)
     if start.date() == end.date():
         return f"{_written(start)} to {end:%H:%M}"
     same_month = (start.year, start.month) == (end.year, end.month)

@@ -30,8 +30,11 @@ from blueprints.api_v4.instance.instance_settings import instance_settings
 from blueprints.api_v4.instance.notification_channels import notification_channels
 from blueprints.api_v4.instance.place_audit_events import place_audit_events
 from blueprints.api_v4.on_call.escalation_policies import escalation_policies
-from blueprints.api_v4.on_call.on_call_changes import on_call_overrides, on_call_swaps
-from blueprints.api_v4.on_call.on_call_schedules import on_call_schedules
+from blueprints.api_v4.on_call.on_call_schedules import (
+    on_call_overrides,
+    on_call_schedules,
+    on_call_swaps,
+)
 from blueprints.api_v4.projects.groups import groups
 from blueprints.api_v4.projects.invitations import invitations
 from blueprints.api_v4.projects.job_token_scope import job_token_scope

@@ -4,23 +4,18 @@ from hashlib import blake2b
 
 from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
-from flask_login import current_user
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
 from domain.on_call import feeds
-from domain.on_call.schedules import get_schedule
+from domain.on_call.actions import show_schedule
+from domain.on_call.types import CalendarQuery
 from domain.projects.views import ProjectView
 from domain.types.reading import read_query
-from web.access.marks import open_to_anyone, project_member
+from web.access.marks import open_to_anyone, permitted
 from web.api.description.described import METADATA, Description, described
-from web.api.schemas.on_call.on_call_schedules import OnCallCalendarQuery
-from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.public_urls import public_url
-from web.on_call.audit import record_calendar_change
+from web.http.work import work
 from web.on_call.icalendar_feed import calendar_of
-from web.services import now, services
 
 on_call_calendars = PageBlueprint(
     "on_call_calendars",
@@ -32,18 +27,11 @@ _ETAG_BYTES = 16
 
 
 @on_call_calendars.post("")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+@permitted("on_call_calendars.renew")
 def renew(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     """Show a new secret address of the calendar, once; the former one ends."""
-    schedule = get_schedule(project.id, schedule_id, session=db.session())
-    token = feeds.renew_feed(
-        schedule.id,
-        current_user.id,
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
-    )
-    record_calendar_change("address created", project, schedule)
+    schedule = show_schedule(work(), project, schedule_id)
+    token = feeds.renew_feed(work(), project, schedule_id)
     url = public_url(url_for("on_call_feeds.show", token=token))
     page = render_template(
         "on_call/calendar_address.html", project=project, schedule=schedule, url=url
@@ -52,12 +40,10 @@ def renew(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
 
 
 @on_call_calendars.post("/end")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+@permitted("on_call_calendars.end")
 def end(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     """End the secret address of the user's calendar."""
-    schedule = get_schedule(project.id, schedule_id, session=db.session())
-    if feeds.end_feed(schedule.id, current_user.id, session=db.session()):
-        record_calendar_change("address ended", project, schedule)
+    feeds.end_feed(work(), project, schedule_id)
     flash("The calendar address was revoked.")
     return redirect(
         url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)
@@ -69,7 +55,7 @@ def end(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     Description(
         name="on_call_feeds.show",
         tag=METADATA,
-        query=OnCallCalendarQuery,
+        query=CalendarQuery,
         content_type="text/calendar",
         errors=(400, 404),
         is_conditional=True,
@@ -78,8 +64,8 @@ def end(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
 @open_to_anyone.but(writes=True)
 def show(token: str) -> Response:
     """Return the calendar of a secret URL, with all shifts, or with your own by `?shifts=mine`."""
-    query = read_query(OnCallCalendarQuery, dict(request.args.lists()))
-    opened = feeds.open_feed(token, session=db.session(), keyring=services().keyring, now=now())
+    query = read_query(CalendarQuery, dict(request.args.lists()))
+    opened = feeds.open_feed(work(), token)
     content = calendar_of(opened, only_own=query.shifts == "mine")
     response = Response(content, content_type="text/calendar; charset=utf-8")
     response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())

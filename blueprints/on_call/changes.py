@@ -1,22 +1,23 @@
 """Pages that make and end overrides and swaps of an on-call schedule."""
 
+from collections.abc import Callable
+from typing import Any
+
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
-from domain.errors import DomainError, ForbiddenError, InvalidError
-from domain.on_call import notices, overrides, swaps
-from domain.on_call.schedules import ScheduleView, get_schedule
+from domain.errors import DomainError, ForbiddenError
+from domain.on_call.actions import show_schedule
+from domain.on_call.override_actions import create_override, end_override
+from domain.on_call.swap_actions import create_swap, undo_swap
 from domain.projects.views import ProjectView
+from forms.base import Form
 from forms.on_call_change import OverrideForm, SwapForm
-from web.access.marks import project_member
-from web.extensions import db
+from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
-from web.on_call.audit import record_override_change, record_swap_change
-from web.on_call.notices import tell_users
-from web.on_call.schedule_page import changer, names_to_choose, shifts_to_swap
+from web.http.work import work
+from web.on_call.schedule_page import names_to_choose, shifts_to_swap
 from web.services import now
 
 on_call_changes = PageBlueprint(
@@ -27,13 +28,13 @@ on_call_changes = PageBlueprint(
 
 
 @on_call_changes.route("/overrides/new", methods=["GET", "POST"])
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("on_call_overrides.create")
 def new_override(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     """Put one user on call for a time, instead of everybody else."""
-    schedule = get_schedule(project.id, schedule_id, session=db.session())
+    schedule = show_schedule(work(), project, schedule_id)
     names = names_to_choose(project)
     form = OverrideForm(schedule=schedule, names=names, user=current_user.username, now=now())
-    if form.validate_on_submit() and _override(project, schedule, form):
+    if _is_done(form, lambda: create_override(work(), project, schedule_id, form.override)):
         flash("Override saved.")
         return _to_schedule(project, schedule_id)
     page = render_template(
@@ -42,52 +43,29 @@ def new_override(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     return page, 422 if form.errors else 200
 
 
-def _override(project: ProjectView, schedule: ScheduleView, form: OverrideForm) -> bool:
-    try:
-        made = overrides.create_override(
-            project.namespace,
-            schedule.id,
-            form.override,
-            by=changer(project),
-            session=db.session(),
-            now=now(),
-        )
-    except (InvalidError, ForbiddenError) as error:
-        form.object_to(getattr(error, "field", ""), str(error))
-        return False
-    record_override_change("created", project, schedule, made)
-    tell_users(notices.tell_of_override, made, project, schedule, by_id=current_user.id)
-    return True
-
-
 @on_call_changes.post("/overrides/<int:override_id>/delete")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("on_call_overrides.delete")
 def delete_override(
     project: ProjectView, schedule_id: int, override_id: int
 ) -> ResponseReturnValue:
     """Delete an override; one that has begun ends now."""
-    schedule = get_schedule(project.id, schedule_id, session=db.session())
     try:
-        ended = overrides.end_override(
-            schedule.id, override_id, by=changer(project), session=db.session(), now=now()
-        )
+        end_override(work(), project, schedule_id, override_id)
     except DomainError as error:
         flash(str(error), "error")
-        return _to_schedule(project, schedule_id)
-    record_override_change("deleted", project, schedule, ended)
-    tell_users(notices.tell_of_ended_override, ended, project, schedule, by_id=current_user.id)
-    flash("Override removed.")
+    else:
+        flash("Override removed.")
     return _to_schedule(project, schedule_id)
 
 
 @on_call_changes.route("/swaps/new", methods=["GET", "POST"])
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("on_call_swaps.create")
 def new_swap(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     """Swap two shifts of two users."""
-    schedule = get_schedule(project.id, schedule_id, session=db.session())
+    schedule = show_schedule(work(), project, schedule_id)
     own = None if project.can_maintain else current_user.username
     form = SwapForm(schedule=schedule, shifts=shifts_to_swap(schedule), own=own)
-    if form.validate_on_submit() and _swap(project, schedule, form):
+    if _is_done(form, lambda: create_swap(work(), project, schedule_id, form.swap)):
         flash("Shifts swapped.")
         return _to_schedule(project, schedule_id)
     page = render_template(
@@ -96,42 +74,26 @@ def new_swap(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     return page, 422 if form.errors else 200
 
 
-def _swap(project: ProjectView, schedule: ScheduleView, form: SwapForm) -> bool:
-    fields = {"starts_at": "shift", "ends_at": "shift", "user": "shift"}
-    try:
-        made = swaps.create_swap(
-            project.namespace,
-            schedule.id,
-            form.swap,
-            by=changer(project),
-            session=db.session(),
-            now=now(),
-        )
-    except (InvalidError, ForbiddenError) as error:
-        field = getattr(error, "field", "")
-        form.object_to(fields.get(field, "other_shift" if field else ""), str(error))
-        return False
-    record_swap_change("created", project, schedule, made)
-    tell_users(notices.tell_of_swap, made, project, schedule, by_id=current_user.id)
-    return True
-
-
 @on_call_changes.post("/swaps/<int:swap_id>/delete")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("on_call_swaps.delete")
 def delete_swap(project: ProjectView, schedule_id: int, swap_id: int) -> ResponseReturnValue:
     """Undo the remaining part of a swap."""
-    schedule = get_schedule(project.id, schedule_id, session=db.session())
     try:
-        undone = swaps.undo_swap(
-            schedule.id, swap_id, by=changer(project), session=db.session(), now=now()
-        )
+        undo_swap(work(), project, schedule_id, swap_id)
     except DomainError as error:
         flash(str(error), "error")
-        return _to_schedule(project, schedule_id)
-    record_swap_change("deleted", project, schedule, undone)
-    tell_users(notices.tell_of_undone_swap, undone, project, schedule, by_id=current_user.id)
-    flash("Swap undone.")
+    else:
+        flash("Swap undone.")
     return _to_schedule(project, schedule_id)
+
+
+def _is_done(form: Form, act: Callable[[], Any]) -> bool:
+    """Carry out what was posted; the page also shows why somebody may not change these shifts."""
+    try:
+        return form.is_submitted() and form.carry_out(act) is not None
+    except ForbiddenError as error:
+        form.object_to("", str(error))
+        return False
 
 
 def _to_schedule(project: ProjectView, schedule_id: int) -> ResponseReturnValue:

@@ -145,7 +145,7 @@ def _alerts_of(project: ProjectView) -> dict[str, Any]:
         "unanswered": unanswered_among([alert.id for alert in alerts], session=session),
         "in_force": in_force([project], at=now(), session=session),
         "counts": _counts(project),
-        "on_call": on_call_in_project(project.id, session=session, now=now()),
+        "on_call": on_call_in_project(work(), project),
         "pages_nobody": project.can_maintain and pages_nobody(project.id, session=session),
     }
 

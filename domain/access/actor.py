@@ -74,6 +74,14 @@ class Settings(Protocol):
         """The feature tier."""
 
     @property
+    def instance_name(self) -> str:
+        """The name of the installation in messages."""
+
+    @property
+    def mail_url(self) -> str:
+        """Where mail is sent; empty if none is."""
+
+    @property
     def longest_silence_days(self) -> int:
         """How many days a silence can last."""
 

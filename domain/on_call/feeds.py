@@ -11,13 +11,17 @@ from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
 from domain.access.abilities import Ability
+from domain.access.actions import action
+from domain.access.actor import Work
 from domain.access.checks import check_feature
 from domain.access.features import Feature
 from domain.access.roles import Role
 from domain.accounts.users import ACTIVE
+from domain.audit.events import EventKind
 from domain.errors import DomainError, NotFoundError
 from domain.keyring import CredentialType, Keyring
-from domain.on_call.schedules import ScheduleView, get_schedule
+from domain.on_call.schedules import get_row, get_schedule
+from domain.on_call.types import OnCallSchedule as Schedule
 from domain.projects.access import get_project_for
 from domain.projects.views import ProjectView, Viewer
 from models import OnCallFeed, OnCallSchedule, Project, User
@@ -41,7 +45,7 @@ class OpenedFeed:
 
     user_id: int
     project: ProjectView
-    schedule: ScheduleView
+    schedule: Schedule
 
 
 def find_feed(schedule_id: int, user_id: int, *, session: Session) -> FeedView | None:
@@ -56,31 +60,49 @@ def _of(schedule_id: int, user_id: int) -> Select[OnCallFeed]:
     )
 
 
-def renew_feed(
-    schedule_id: int, user_id: int, *, session: Session, keyring: Keyring, now: datetime
-) -> str:
-    """Return the token of a new address, to be shown once; a former address ends."""
-    end_feed(schedule_id, user_id, session=session)
-    made = keyring.issue(CredentialType.CALENDAR_FEED)
-    session.add(
-        OnCallFeed(schedule_id=schedule_id, user_id=user_id, digest=made.digest, created_at=now)
+@action("on_call_calendars.renew")
+def renew_feed(work: Work, project: ProjectView, schedule_id: int) -> str:
+    """Return the token of a new address of the actor, to be shown once; a former address ends."""
+    schedule = get_row(work, project, schedule_id)
+    _end(work, schedule.id)
+    made = work.policy(Keyring).issue(CredentialType.CALENDAR_FEED)
+    work.session.add(
+        OnCallFeed(
+            schedule_id=schedule.id,
+            user_id=work.actor.id,
+            digest=made.digest,
+            created_at=work.now,
+        )
     )
-    session.flush()
+    work.session.flush()
+    _record(work, project, schedule, "address created")
     return made.clear
 
 
-def end_feed(schedule_id: int, user_id: int, *, session: Session) -> bool:
-    """End a user's address, and return whether there was one."""
-    mine = (OnCallFeed.schedule_id == schedule_id) & (OnCallFeed.user_id == user_id)
-    gone = session.scalars(delete(OnCallFeed).where(mine).returning(OnCallFeed.id)).all()
+@action("on_call_calendars.end")
+def end_feed(work: Work, project: ProjectView, schedule_id: int) -> None:
+    """End the actor's address, if there is one."""
+    schedule = get_row(work, project, schedule_id)
+    if _end(work, schedule.id):
+        _record(work, project, schedule, "address ended")
+
+
+def _end(work: Work, schedule_id: int) -> bool:
+    mine = (OnCallFeed.schedule_id == schedule_id) & (OnCallFeed.user_id == work.actor.id)
+    gone = work.session.scalars(delete(OnCallFeed).where(mine).returning(OnCallFeed.id)).all()
     return bool(gone)
 
 
-def open_feed(token: str, *, session: Session, keyring: Keyring, now: datetime) -> OpenedFeed:
+def _record(work: Work, project: ProjectView, schedule: OnCallSchedule, change: str) -> None:
+    details = {"change": change, "project": project.path}
+    work.record(EventKind.ON_CALL_CALENDAR_CHANGED, subject=schedule.name, details=details)
+
+
+def open_feed(work: Work, token: str) -> OpenedFeed:
     """Return what a token opens, or raise NotFoundError, whatever the reason is."""
-    digests = keyring.credential_digests(token, CredentialType.CALENDAR_FEED)
-    row = session.execute(
-        select(OnCallFeed, OnCallSchedule.project_id, Project.path, User.is_admin)
+    digests = work.policy(Keyring).credential_digests(token, CredentialType.CALENDAR_FEED)
+    row = work.session.execute(
+        select(OnCallFeed, Project.path, User.is_admin)
         .join(OnCallSchedule, OnCallSchedule.id == OnCallFeed.schedule_id)
         .join(Project, Project.id == OnCallSchedule.project_id)
         .join(User, User.id == OnCallFeed.user_id)
@@ -89,10 +111,10 @@ def open_feed(token: str, *, session: Session, keyring: Keyring, now: datetime) 
     if row is None:
         raise _unknown()
     feed = row.OnCallFeed
-    viewer = Viewer(user_id=feed.user_id, is_admin=row.is_admin, today=now.date())
-    project = _project(row.path, viewer, session=session)
-    _note_use(feed, token, session=session, keyring=keyring, now=now)
-    schedule = get_schedule(project.id, feed.schedule_id, session=session)
+    viewer = Viewer(user_id=feed.user_id, is_admin=row.is_admin, today=work.now.date())
+    project = _project(row.path, viewer, session=work.session)
+    _note_use(work, feed, token)
+    schedule = get_schedule(work, project, feed.schedule_id)
     return OpenedFeed(user_id=feed.user_id, project=project, schedule=schedule)
 
 
@@ -111,17 +133,15 @@ def _unknown() -> NotFoundError:
     return NotFoundError("This calendar does not exist, or you no longer have access.")
 
 
-def _note_use(
-    feed: OnCallFeed, token: str, *, session: Session, keyring: Keyring, now: datetime
-) -> None:
+def _note_use(work: Work, feed: OnCallFeed, token: str) -> None:
     """Note when a feed was read, and hash its token with the newest key."""
-    renewed = keyring.rehashed(token, feed.digest)
-    values = {"digest": renewed, "keyed_at": now} if renewed else {}
+    renewed = work.policy(Keyring).rehashed(token, feed.digest)
+    values = {"digest": renewed, "keyed_at": work.now} if renewed else {}
     last = feed.last_read_at
-    if values or last is None or last < now - _NOTED_EVERY:
-        session.execute(
+    if values or last is None or last < work.now - _NOTED_EVERY:
+        work.session.execute(
             update(OnCallFeed)
             .where(OnCallFeed.id == feed.id, OnCallFeed.digest == feed.digest)
-            .values(last_read_at=now, **values)
+            .values(last_read_at=work.now, **values)
             .execution_options(synchronize_session=False)
         )

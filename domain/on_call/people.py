@@ -1,7 +1,6 @@
 """Which users can be on call in a project: members who see its alerts, with a live account."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from sqlalchemy import select
@@ -16,30 +15,6 @@ from models import User
 from models.folding import fold
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PersonOnCall:
-    """A user of a schedule, as lists show them."""
-
-    id: int
-    username: str
-    name: str
-    state: str
-
-
-def people(user_ids: Iterable[int], *, session: Session) -> dict[int, PersonOnCall]:
-    """Return users by id."""
-    wanted = set(user_ids)
-    if not wanted:
-        return {}
-    rows = session.execute(
-        select(User.id, User.username, User.name, User.state).where(User.id.in_(wanted))
-    )
-    return {
-        row.id: PersonOnCall(id=row.id, username=row.username, name=row.name, state=row.state)
-        for row in rows
-    }
 
 
 def ends_of_duty(

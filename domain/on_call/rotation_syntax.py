@@ -2,21 +2,19 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import date, time
+from typing import Any
 
 from domain.errors import InvalidError
 from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.restrictions import EVERY_DAY, Restriction
-from domain.on_call.rotations import NewRotation
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _LETTERS = 3
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _RESTRICTION = re.compile(r"(?:(?P<days>[A-Za-z,-]+)\s+)?(?P<start>[0-9:]+)-(?P<end>[0-9:]+)")
 _TURN = re.compile(r"([0-9]{1,4})([hdw])")
-_UNITS = {"h": Unit.HOURS, "d": Unit.DAYS, "w": Unit.WEEKS}
-_FIELD = "rotation"
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 #: What a rotation looks like, for errors and help.
 EXAMPLE = "weekly alice,bob mon 09:00"
 
@@ -91,32 +89,32 @@ def written_restriction(each: Restriction) -> str:
     return f"{days} {written_time(each.start)} to {written_time(each.end)}"
 
 
-def parse_restriction(text: str) -> Restriction:
-    """Return a restriction like `mon-fri 09:00-17:00`, or `22:00-06:00`; raise ValueError."""
+def parse_restriction(text: str) -> dict[str, Any]:
+    """Return the fields of a restriction like `mon-fri 09:00-17:00`, or raise ValueError."""
     given = _RESTRICTION.fullmatch(text.strip())
     if given is None:
         message = "must be like mon-fri 09:00-17:00, or 22:00-06:00 for every day"
         raise ValueError(message)
-    return Restriction(
-        start=time_of_day(given["start"]),
-        end=time_of_day(given["end"]),
-        weekdays=weekdays(given["days"]) if given["days"] else EVERY_DAY,
-    )
+    days = weekdays(given["days"]) if given["days"] else EVERY_DAY
+    return {
+        "start_time": time_of_day(given["start"]),
+        "end_time": time_of_day(given["end"]),
+        "weekdays": [WEEKDAYS[day] for day in days],
+    }
 
 
-def parse_rotation(text: str) -> NewRotation:
-    """Return a rotation as the command line has it, or raise InvalidError.
+def parse_rotation(text: str) -> dict[str, Any]:
+    """Return the fields of a rotation that is written in words, or raise InvalidError.
 
     `daily USERS [TIME]`, `weekly USERS [DAYS] [TIME]`, `every 12h|3d|2w USERS [DAYS] [TIME]`, each
     followed by any of `from DATE`, `layer NUMBER` and `only [DAYS] TIME-TIME`.
     """
-    words = text.split()
     try:
-        return _Reader(words).rotation()
+        return _Reader(text.split()).rotation()
     except (ValueError, IndexError) as error:
         reason = str(error) if isinstance(error, ValueError) else "is not complete"
         message = f"“{text[:80]}” {reason}: write a rotation like “{EXAMPLE}”."
-        raise InvalidError(message, field=_FIELD) from error
+        raise InvalidError(message, field="rotations") from error
 
 
 class _Reader:
@@ -124,58 +122,57 @@ class _Reader:
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)
+        self._found: dict[str, Any] = {}
 
     def _take(self) -> str:
         return self._words.pop(0)
 
-    def rotation(self) -> NewRotation:
-        """Return the rotation, or raise ValueError or IndexError."""
-        cadence = self._cadence()
-        found = NewRotation(usernames=self._users(), cadence=cadence)
+    def rotation(self) -> dict[str, Any]:
+        """Return the fields of the rotation, or raise ValueError or IndexError."""
+        found = self._found
+        found.update(self._length())
+        found["users"] = self._users()
         if self._words and self._words[0][:_LETTERS].lower() in WEEKDAYS:
-            if cadence.unit is not Unit.WEEKS:
+            if found["type"] != "weekly" and found.get("unit") != "weeks":
                 message = "names weekdays, which only a weekly rotation is handed over on"
                 raise ValueError(message)
-            cadence = replace(cadence, weekdays=weekdays(self._take()))
+            found["weekdays"] = [WEEKDAYS[day] for day in weekdays(self._take())]
         if self._words and ":" in self._words[0]:
-            cadence = replace(cadence, at=time_of_day(self._take()))
-        found = replace(found, cadence=cadence)
+            found["handover_time"] = time_of_day(self._take())
         while self._words:
-            found = self._option(found)
+            self._read_option()
         return found
 
-    def _cadence(self) -> Cadence:
+    def _length(self) -> dict[str, Any]:
         word = self._take().lower()
-        if word == "daily":
-            return Cadence(unit=Unit.DAYS)
-        if word == "weekly":
-            return Cadence(unit=Unit.WEEKS)
+        if word in {"daily", "weekly"}:
+            return {"type": word}
         length = _TURN.fullmatch(self._take()) if word == "every" else None
         if length is None:
             message = "must begin with daily, weekly or a length such as every 12h"
             raise ValueError(message)
-        return Cadence(unit=_UNITS[length[2]], every=int(length[1]))
+        return {"type": "custom", "every": int(length[1]), "unit": _UNITS[length[2]]}
 
-    def _users(self) -> tuple[str, ...]:
-        names = tuple(name for name in self._take().split(",") if name)
+    def _users(self) -> list[str]:
+        names = [name for name in self._take().split(",") if name]
         if not names:
             message = "names no user"
             raise ValueError(message)
         return names
 
-    def _option(self, found: NewRotation) -> NewRotation:
+    def _read_option(self) -> None:
         word = self._take().lower()
         if word == "from":
-            return replace(found, starts_on=_day(self._take()))
-        if word == "layer":
-            return replace(found, layer=int(self._take()))
-        if word != "only":
+            self._found["starts_on"] = _day(self._take())
+        elif word == "layer":
+            self._found["layer"] = int(self._take())
+        elif word == "only":
+            has_days = self._words[0][:_LETTERS].lower() in WEEKDAYS
+            given = [self._take() for _ in range(2 if has_days else 1)]
+            self._found.setdefault("restrictions", []).append(parse_restriction(" ".join(given)))
+        else:
             message = f"has the unknown word “{word[:20]}”"
             raise ValueError(message)
-        has_days = self._words[0][:_LETTERS].lower() in WEEKDAYS
-        given = [self._take() for _ in range(2 if has_days else 1)]
-        restriction = parse_restriction(" ".join(given))
-        return replace(found, restrictions=(*found.restrictions, restriction))
 
 
 def _day(text: str) -> date:

@@ -19,31 +19,21 @@ def test_a_schedule_is_created_listed_shown_and_deleted(gatebell: LiveGatebell) 
         *("--rotation", f"weekly {alice.username} mon 09:00 from 2026-11-02"),
         *("--rotation", f"every 12h {alice.username} 08:00 only sat-sun 08:00-20:00"),
     )
-    assert made["rotations"] == [
-        {
-            "name": "Rotation 1",
-            "layer": 1,
-            "users": [alice.username],
-            "handover": "every week on Mon at 09:00",
-            "starts_on": "2026-11-02",
-            "restrictions": [],
-        },
-        {
-            **made["rotations"][1],
-            "layer": 2,
-            "handover": "every 12 hours, counted from 08:00",
-            "restrictions": ["Sat, Sun 08:00 to 20:00"],
-        },
-    ]
-    assert gatebell.cli(*at, "list", project) == {"schedules": [made]}
+    weekly, half_daily = made["rotations"]
+    assert [each["username"] for each in weekly["users"]] == [alice.username]
+    assert (weekly["name"], weekly["layer"], weekly["type"]) == ("Rotation 1", 1, "weekly")
+    assert (weekly["weekdays"], weekly["handover_time"]) == (["mon"], "09:00")
+    assert (weekly["starts_on"], weekly["restrictions"]) == ("2026-11-02", [])
+    assert (half_daily["layer"], half_daily["every"], half_daily["unit"]) == (2, 12, "hours")
+    weekends = {"start_time": "08:00", "end_time": "20:00", "weekdays": ["sat", "sun"]}
+    assert half_daily["restrictions"] == [weekends]
+    assert gatebell.cli(*at, "list", project) == {"on_call_schedules": [made], "total": 1}
     for named in ("primary", str(made["id"])):
-        shown = gatebell.cli(*at, "show", project, named)
-        assert shown["now"]["users"] == [alice.username]
-    assert gatebell.cli(*at, "delete", project, "Primary") == {
-        "id": made["id"],
-        "name": "Primary",
-    }
-    assert gatebell.cli(*at, "list", project) == {"schedules": []}
+        assert gatebell.cli(*at, "show", project, named) == made
+        current = gatebell.cli(*at, "on-call", project, named)
+        assert [each["username"] for each in current["now"]["users"]] == [alice.username]
+    assert gatebell.cli(*at, "delete", project, "Primary") == {**made, "deleted": True}
+    assert gatebell.cli(*at, "list", project) == {"on_call_schedules": [], "total": 0}
 
 
 @pytest.mark.parametrize(

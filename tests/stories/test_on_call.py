@@ -3,16 +3,19 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from flask import Flask
 from sqlalchemy import select
 
+from domain.access.actor import Work
 from domain.errors import NotFoundError
 from domain.keyring import Keyring
 from domain.on_call.feeds import open_feed, renew_feed
 from domain.upkeep.pruning import Retention, prune
-from models import Mail
+from models import Mail, OnCallSchedule
+from tests.support.database.work import project_in, user_actor, work_in
 from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
 from web.extensions import db
@@ -259,13 +262,21 @@ def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Be
     alice = next(number for number, name in night.names.items() if name == "alice")
     with night.app.app_context():
         session = db.session()
-        token = renew_feed(schedule, alice, session=session, keyring=Keyring("old"), now=night.now)
+        project = project_in(session, session.get_one(OnCallSchedule, schedule).project_id)
+
+        def holding(*keys: str) -> Work:
+            policies: Any = {Keyring: Keyring(*keys)}
+            actor = user_actor(alice, "alice")
+            return replace(
+                work_in(session, actor=actor, now=night.now), policy=policies.__getitem__
+            )
+
+        token = renew_feed(holding("old"), project, schedule)
         with pytest.raises(NotFoundError):
-            open_feed(token, session=session, keyring=Keyring("new"), now=night.now)
-        both = Keyring("new", "old")
-        assert open_feed(token, session=session, keyring=both, now=night.now).user_id == alice
+            open_feed(holding("new"), token)
+        assert open_feed(holding("new", "old"), token).user_id == alice
         session.expire_all()
-        opened = open_feed(token, session=session, keyring=Keyring("new"), now=night.now)
+        opened = open_feed(holding("new"), token)
         assert opened.schedule.id == schedule
         session.rollback()
 

@@ -60,7 +60,10 @@ _COMMANDS = {
     "releases": ("releases:releases", "The release schedule."),
     "repositories": ("repositories:repositories", "Git repositories."),
     "restore": ("backups.restore:restore", "Restore a backup, and check it."),
-    "schedules": ("schedules:schedules", "On-call schedules of projects."),
+    "schedules": (
+        "domain.on_call.actions:on_call_schedules",
+        "On-call schedules of projects.",
+    ),
     "secrets": ("secrets:secrets", "Rotation of the secret key."),
     "settings": ("settings:instance_settings", "Settings of the installation."),
     "silences": ("domain.silences.actions", "Silences: matching alerts page nobody for a time."),

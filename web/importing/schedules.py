@@ -1,20 +1,28 @@
 """Creates the schedules of an export."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from domain.errors import DomainError
 from domain.importing.plan import ImportedRotation, ImportedSchedule
-from domain.on_call.change_permissions import OPERATOR
-from domain.on_call.overrides import NewOverride, create_override
-from domain.on_call.rotations import LONGEST_NAME, NewRotation
-from domain.on_call.schedules import NewSchedule, ScheduleView, create_schedule, find_schedule
+from domain.on_call.actions import create_schedule
+from domain.on_call.override_actions import create_override
+from domain.on_call.schedules import find_schedule
+from domain.on_call.types import (
+    LONGEST_NAME,
+    NewOverride,
+    NewSchedule,
+    OnCallSchedule,
+    handover_fields,
+    restriction_fields,
+)
 from domain.projects.views import ProjectView
+from domain.types.reading import read_body
 from web.extensions import db
+from web.http.work import work
 from web.importing.people import People
 from web.importing.report import Entry, Outcome
 from web.importing.target_projects import Places
-from web.on_call.audit import record_override_change, record_schedule_change
-from web.services import now
 
 #: Schedules by their keys in the export: the ids of project and schedule.
 Schedules = dict[str, tuple[int, int]]
@@ -37,7 +45,7 @@ def import_schedules(
             project=project.path,
         )
         entries.append(entry)
-        view = find_schedule(project.id, schedule.name, session=db.session())
+        view = find_schedule(work(), project, schedule.name)
         view = view or _create(schedule, project, people, entry)
         if view is not None:
             ids[schedule.key] = (project.id, view.id)
@@ -46,25 +54,24 @@ def import_schedules(
 
 def _create(
     schedule: ImportedSchedule, project: ProjectView, people: People, entry: Entry
-) -> ScheduleView | None:
-    session = db.session()
+) -> OnCallSchedule | None:
     entry.notes += schedule.notes
-    new = NewSchedule(
-        name=schedule.name,
-        time_zone=schedule.time_zone,
-        description=schedule.description,
-        rotations=_rotations(schedule.rotations, project, people, entry),
-    )
+    rotations = _rotations(schedule.rotations, project, people, entry)
+    given = {
+        "name": schedule.name,
+        "time_zone": schedule.time_zone,
+        "description": schedule.description,
+        "rotations": rotations,
+    }
     try:
-        with session.begin_nested():
-            made = create_schedule(project.namespace, new, session=session, now=now())
+        with db.session().begin_nested():
+            made = create_schedule(work(), project, read_body(NewSchedule, given))
     except DomainError as error:
         entry.outcome = Outcome.LEFT_OUT
         entry.notes.append(str(error))
         return None
-    record_schedule_change("created", project, made)
     entry.outcome = Outcome.CREATED
-    if not new.rotations:
+    if not rotations:
         entry.notes.append("It has no rotations: add some, or nobody is ever on call.")
     _override(schedule, made, project, people, entry)
     return made
@@ -72,8 +79,8 @@ def _create(
 
 def _rotations(
     found: Iterable[ImportedRotation], project: ProjectView, people: People, entry: Entry
-) -> list[NewRotation]:
-    wanted, names = list[NewRotation](), set[str]()
+) -> list[dict[str, Any]]:
+    wanted, names = list[dict[str, Any]](), set[str]()
     for each in found:
         missing = list[str]()
         users = people.reachable(each.users, project, missing)
@@ -86,37 +93,30 @@ def _rotations(
             name = f"{each.name[: LONGEST_NAME - 5]} ({len(names) + 1})"
         names.add(name)
         wanted.append(
-            NewRotation(
-                usernames=[one.username for one in users],
-                cadence=each.cadence,
-                name=name,
-                layer=each.layer,
-                starts_on=each.starts_at.date(),
-                restrictions=each.restrictions,
-            )
+            {
+                "users": [one.username for one in users],
+                "name": name,
+                "layer": each.layer,
+                "starts_on": each.starts_at.date(),
+                **handover_fields(each.cadence),
+                "restrictions": [restriction_fields(one) for one in each.restrictions],
+            }
         )
     return wanted
 
 
 def _override(
     schedule: ImportedSchedule,
-    made: ScheduleView,
+    made: OnCallSchedule,
     project: ProjectView,
     people: People,
     entry: Entry,
 ) -> None:
-    session = db.session()
     for each in schedule.overrides:
         for user in people.reachable([each.user], project, entry.notes):
-            new = NewOverride(
-                username=user.username, starts_at=each.starts_at, ends_at=each.ends_at
-            )
+            new = NewOverride(user=user.username, starts_at=each.starts_at, ends_at=each.ends_at)
             try:
-                with session.begin_nested():
-                    stored = create_override(
-                        project.namespace, made.id, new, by=OPERATOR, session=session, now=now()
-                    )
+                with db.session().begin_nested():
+                    create_override(work(), project, made.id, new)
             except DomainError as error:
                 entry.notes.append(f"Override of {user.username}: {error}")
-                continue
-            record_override_change("created", project, made, stored)

@@ -6,10 +6,10 @@ from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
+from domain.accounts.references import UserReference
 from domain.on_call.final_schedule import Source
-from domain.on_call.people import PersonOnCall
 from domain.on_call.restrictions import Period
-from domain.on_call.shifts import Shift
+from domain.on_call.types import OnCallShift
 from domain.time_zones import instant, zone
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
@@ -34,7 +34,7 @@ class Entry:
     #: By the wall clock; empty at the edges of the day.
     start: str
     end: str
-    people: tuple[PersonOnCall, ...]
+    people: tuple[UserReference, ...]
     #: Whether an override or a swap put them there.
     is_changed: bool
 
@@ -108,7 +108,7 @@ class Grid:
             return min(self.first + 2 * _WEEK, LAST)
         return min(_next_month(self.day.replace(day=1)), LAST)
 
-    def weeks(self, shifts: Sequence[Shift], *, now: datetime) -> list[list[Day]]:
+    def weeks(self, shifts: Sequence[OnCallShift], *, now: datetime) -> list[list[Day]]:
         """Return the days with who is on call, in weeks."""
         place = zone(self.time_zone)
         today = now.astimezone(place).date()
@@ -125,17 +125,17 @@ class Grid:
         return [days[begin : begin + _DAYS_OF_A_WEEK] for begin in range(0, count, _DAYS_OF_A_WEEK)]
 
 
-def _entries(day: date, place: ZoneInfo, shifts: Sequence[Shift]) -> tuple[Entry, ...]:
+def _entries(day: date, place: ZoneInfo, shifts: Sequence[OnCallShift]) -> tuple[Entry, ...]:
     start, end = _midnight(day, place), _midnight(day + _DAY, place)
     return tuple(
         Entry(
-            start=_clock(shift.start, place) if shift.start > start else "",
-            end=_clock(shift.end, place) if shift.end < end else "",
-            people=shift.people,
-            is_changed=any(each.source is not Source.ROTATION for each in shift.duties),
+            start=_clock(shift.starts_at, place) if shift.starts_at > start else "",
+            end=_clock(shift.ends_at, place) if shift.ends_at < end else "",
+            people=shift.users,
+            is_changed=any(each.source != Source.ROTATION for each in shift.on_call),
         )
         for shift in shifts
-        if shift.start < end and shift.end > start
+        if shift.starts_at < end and shift.ends_at > start
     )
 
 

@@ -6,9 +6,8 @@ import pytest
 from sqlalchemy import delete, update
 
 from domain.access.roles import Role
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.rotations import NewRotation
-from domain.on_call.schedules import NewSchedule, create_schedule
+from domain.on_call.actions import create_schedule
+from domain.on_call.types import NewRotation, NewSchedule
 from models import Mail, Member, OnCallRotation, OnCallTurn, Project, User
 from tests.support.notifications.escalations import Escalated
 from web.jobs.mail import queue_gap_mail
@@ -66,13 +65,10 @@ def test_a_member_who_leaves_is_told_and_so_are_the_maintainers(shop: Escalated)
 
 @pytest.mark.usefixtures("maria")
 def test_a_layer_that_goes_is_told_also_where_there_were_gaps(shop: Escalated) -> None:
-    cadence = Cadence(unit=Unit.DAYS)
-    rotations = [
-        NewRotation(usernames=["alice"], cadence=cadence, starts_on=shop.now.date()),
-    ]
-    new = NewSchedule(name="Primary", time_zone="UTC", rotations=rotations)
+    daily = NewRotation(type="daily", users=("alice",), starts_on=shop.now.date())
+    new = NewSchedule(name="Primary", time_zone="UTC", rotations=(daily,))
     with shop.session() as session:
-        made = create_schedule(shop.namespace, new, session=session, now=shop.now)
+        made = create_schedule(shop.work(session), shop.project_view(session), new)
     shop.policy("0s schedule:Primary")
     assert look(shop) == []
     with shop.session() as session:

@@ -29,6 +29,8 @@ class UsualSettings:
 
     base_url: str = "http://gatebell.example"
     instance_path: Path = Path("/nowhere")
+    instance_name: str = "Gatebell"
+    mail_url: str = ""
     longest_silence_days: int = 365
     tier: str = "ultimate"
 

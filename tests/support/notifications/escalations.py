@@ -12,11 +12,9 @@ from domain.alerts.matching.parser import parse_matchers
 from domain.audit.events import Actor
 from domain.escalations.actions import create_policy, create_route
 from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
-from domain.on_call.change_permissions import Changer
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.rotations import NewRotation
-from domain.on_call.schedules import NewSchedule, create_schedule
-from domain.on_call.swaps import NewSwap, create_swap
+from domain.on_call.actions import create_schedule
+from domain.on_call.swap_actions import create_swap
+from domain.on_call.types import NewSchedule, NewSwap
 from domain.projects.views import Namespace, ProjectView
 from domain.silences.actions import create_silence, expire_silence
 from domain.silences.types import NewSilence
@@ -77,14 +75,13 @@ class Escalated(Pages):
 
     def schedule(self, name: str, *people: Person) -> int:
         """Create a schedule in which people are on call by day, the first one now."""
-        rotation = NewRotation(
-            usernames=[each.username for each in people],
-            cadence=Cadence(unit=Unit.DAYS),
-            starts_on=self.now.date(),
-        )
-        new = NewSchedule(name=name, time_zone="UTC", rotations=[rotation] if people else [])
+        users = [each.username for each in people]
+        rotation = {"type": "daily", "users": users, "starts_on": self.now.date()}
+        rotations = [rotation] if people else []
+        given = {"name": name, "time_zone": "UTC", "rotations": rotations}
+        new = NewSchedule.model_validate(given)
         with self.session() as session:
-            return create_schedule(self.namespace, new, session=session, now=self.now).id
+            return create_schedule(self.work(session), self.project_view(session), new).id
 
     def swap(
         self, schedule_id: int, mine: tuple[Person, float], other: tuple[Person, float]
@@ -94,16 +91,15 @@ class Escalated(Pages):
         starts_at = self.now + timedelta(hours=hours)
         other_starts_at = self.now + timedelta(hours=other_hours)
         new = NewSwap(
-            username=person.username,
+            user=person.username,
             starts_at=starts_at,
             ends_at=starts_at + timedelta(hours=1),
-            other_username=other_person.username,
+            other_user=other_person.username,
             other_starts_at=other_starts_at,
             other_ends_at=other_starts_at + timedelta(hours=1),
         )
-        by = Changer(user_id=person.id, may_change_all=True)
         with self.session() as session:
-            create_swap(self.namespace, schedule_id, new, by=by, session=session, now=self.now)
+            create_swap(self.work(session), self.project_view(session), schedule_id, new)
 
     def silence(self, matchers: str, *, hours: float) -> int:
         """Silence alerts from now on, and return the id of the silence."""

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from domain.accounts.references import UserReference
 from domain.ci_cd.commit_statuses import CommitStatusView
 from domain.types.base import (
     Body,
@@ -16,7 +17,7 @@ from domain.types.base import (
     WebUrl,
     WithoutEffect,
 )
-from web.api.schemas.accounts.people import UserReference
+from web.services import settings
 
 State = Literal["pending", "running", "success", "failed", "canceled", "skipped"]
 
@@ -100,6 +101,8 @@ class CommitStatus(Resource):
                 "created_at": view.created_at,
                 "started_at": view.started_at,
                 "finished_at": view.finished_at,
-                "author": UserReference.of(view.reporter) if view.reporter else None,
+                "author": UserReference.of(view.reporter, settings().base_url)
+                if view.reporter
+                else None,
             }
         )

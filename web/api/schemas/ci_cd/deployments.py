@@ -4,10 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from domain.accounts.references import UserReference
 from domain.ci_cd.deployments import DeploymentView
 from domain.types.base import Body, GitLabQuery, GivenTime, PagedQuery, Resource, Text, Time
-from web.api.schemas.accounts.people import UserReference
 from web.api.schemas.ci_cd.environments import Environment
+from web.services import settings
 
 Status = Literal["created", "running", "success", "failed", "canceled", "blocked"]
 #: A SHA-1 or SHA-256 of Git.
@@ -78,7 +79,9 @@ class Deployment(Resource):
                 "created_at": view.created_at,
                 "updated_at": view.updated_at,
                 "finished_at": view.finished_at,
-                "user": UserReference.of(view.reporter) if view.reporter else None,
+                "user": UserReference.of(view.reporter, settings().base_url)
+                if view.reporter
+                else None,
                 "environment": Environment.of(view.environment),
             }
         )

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from domain.accounts.references import UserReference
 from domain.ci_cd.project_releases import MOST_LINKS, LinkDetails, LinkView, ReleaseView
 from domain.types.base import (
     Body,
@@ -17,7 +18,7 @@ from domain.types.base import (
     Time,
     WithoutEffect,
 )
-from web.api.schemas.accounts.people import UserReference
+from web.services import settings
 
 LinkType = Literal["other", "runbook", "image", "package"]
 _Name = Annotated[Text, Field(min_length=1, max_length=255)]
@@ -147,7 +148,7 @@ class ProjectRelease(Resource):
             created_at=view.created_at,
             released_at=view.released_at,
             upcoming_release=view.released_at > now,
-            author=UserReference.of(view.author) if view.author else None,
+            author=UserReference.of(view.author, settings().base_url) if view.author else None,
             assets=ReleaseAssets(
                 count=len(view.links),
                 links=tuple(ReleaseLink.of(each) for each in view.links),

@@ -1,0 +1,209 @@
+"""What can be done with on-call schedules and their rotations."""
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.audit.events import EventKind
+from domain.database.paging import fetch_part
+from domain.errors import ConflictError, InvalidError
+from domain.escalations.steps import Target, TargetKind
+from domain.escalations.usage import check_unused
+from domain.on_call.notices import ShiftChange, tell, tell_of_removal
+from domain.on_call.rotation_syntax import written_cadence
+from domain.on_call.rotations import move_rotations, store_rotations
+from domain.on_call.schedules import get_row, get_schedule, lock_row, schedules_of
+from domain.on_call.shifts import on_call_in_project, schedules_now, shifts_of
+from domain.on_call.types import (
+    LONGEST_NAME,
+    NewRotation,
+    NewSchedule,
+    OnCallNowQuery,
+    OnCallRotation,
+    OnCallSchedule,
+    OnCallShift,
+    ScheduleChange,
+    ScheduleOnCall,
+    ScheduleQuery,
+    ShiftQuery,
+)
+from domain.projects.views import ProjectView
+from domain.time_zones import check_zone
+from domain.types.base import Found
+from models import OnCallSchedule as ScheduleRow
+
+#: Of a project.
+MOST_SCHEDULES = 50
+_ORDERS = {"id": ScheduleRow.id, "name": ScheduleRow.name_key}
+
+
+@question("on_call_schedules.index")
+def list_schedules(work: Work, project: ProjectView, query: ScheduleQuery) -> Found[OnCallSchedule]:
+    """List the on-call schedules of a project."""
+    here = select(ScheduleRow).where(ScheduleRow.project_id == project.id)
+    found = fetch_part(here, _ORDERS, query.part, session=work.session)
+    items = schedules_of(work, project, [row[0] for row in found.items])
+    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+@question("on_call_schedules.current")
+def show_all_on_call(
+    work: Work, project: ProjectView, query: OnCallNowQuery
+) -> Found[ScheduleOnCall]:
+    """Show who is on call now and next, in every schedule by name."""
+    found = on_call_in_project(work, project)
+    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+
+
+@action("on_call_schedules.create")
+def create_schedule(work: Work, project: ProjectView, new: NewSchedule) -> OnCallSchedule:
+    """Create an on-call schedule.
+
+    Raises InvalidError, or ConflictError if the name is taken.
+    """
+    count = select(func.count()).where(ScheduleRow.project_id == project.id)
+    if (work.session.scalar(count) or 0) >= MOST_SCHEDULES:
+        message = f"A project can have at most {MOST_SCHEDULES} on-call schedules."
+        raise InvalidError(message, field="name")
+    row = ScheduleRow(project_id=project.id, description="", created_at=work.now)
+    _store(work, row, new)
+    store_rotations(work, project, row, new.rotations)
+    created = get_schedule(work, project, row.id)
+    _record(work, project, created, "created")
+    return created
+
+
+@question("on_call_schedules.show")
+def show_schedule(work: Work, project: ProjectView, schedule_id: int | str) -> OnCallSchedule:
+    """Show an on-call schedule.
+
+    It is found by its id, or by its name in any case. Raises NotFoundError.
+    """
+    return get_schedule(work, project, schedule_id)
+
+
+@action("on_call_schedules.change")
+def change_schedule(
+    work: Work, project: ProjectView, schedule_id: int | str, change: ScheduleChange
+) -> OnCallSchedule:
+    """Change an on-call schedule from now on; past shifts stay as they were.
+
+    A rotation that is as before goes on, and others begin anew. With another time zone, all
+    rotations are handed over by its clock from now on. Raises NotFoundError, InvalidError or
+    ConflictError.
+    """
+    row = lock_row(work, project, schedule_id)
+    before = schedules_of(work, project, [row])[0]
+    _store(work, row, change)
+    if "rotations" in change.given:
+        store_rotations(work, project, row, change.rotations)
+    move_rotations(work, project, row)
+    return _changed(work, project, before)
+
+
+@action("on_call_schedules.delete")
+def delete_schedule(work: Work, project: ProjectView, schedule_id: int | str) -> OnCallSchedule:
+    """Delete an on-call schedule with its rotations, overrides and swaps.
+
+    Returns it as it was. Raises NotFoundError, or ConflictError that names the escalation policy
+    that pages it.
+    """
+    row = get_row(work, project, schedule_id)
+    check_unused(Target(TargetKind.SCHEDULE, row.id), project.id, session=work.session)
+    deleted = schedules_of(work, project, [row])[0]
+    work.session.delete(row)
+    work.session.flush()
+    _record(work, project, deleted, "deleted")
+    return deleted
+
+
+@question("on_call_schedules.current_of_one", command="on-call")
+def show_on_call(work: Work, project: ProjectView, schedule_id: int | str) -> ScheduleOnCall:
+    """Show who is on call in a schedule now, and who is next."""
+    return schedules_now(work, [get_schedule(work, project, schedule_id)])[0]
+
+
+@question("on_call_schedules.shifts")
+def list_shifts(
+    work: Work, project: ProjectView, schedule_id: int | str, query: ShiftQuery
+) -> Found[OnCallShift]:
+    """List who is on call from one time to another, gaps included, with overrides and swaps."""
+    row = get_row(work, project, schedule_id)
+    found = shifts_of(work, row.id, query.period(work.now))
+    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+
+
+@action("on_call_rotations.put")
+def put_rotation(
+    work: Work,
+    project: ProjectView,
+    schedule_id: int,
+    rotation_id: int | None,
+    wanted: NewRotation | None,
+) -> OnCallSchedule:
+    """Add a rotation, put it in the place of another one, or with None for it end that one.
+
+    Raises InvalidError, and ConflictError if that one was changed meanwhile.
+    """
+    row = lock_row(work, project, schedule_id)
+    before = schedules_of(work, project, [row])[0]
+    ids = [each.id for each in before.rotations]
+    if rotation_id is not None and rotation_id not in ids:
+        message = "This rotation was changed or removed in the meantime. Check it and try again."
+        raise ConflictError(message, field="name")
+    position = len(ids) if rotation_id is None else ids.index(rotation_id)
+    rotations = [NewRotation.model_validate(each.model_dump()) for each in before.rotations]
+    rotations[position : position + 1] = [wanted] if wanted else []
+    instead = {position: rotation_id} if wanted and rotation_id else {}
+    store_rotations(work, project, row, rotations, instead)
+    return _changed(work, project, before)
+
+
+def _store(work: Work, row: ScheduleRow, given: NewSchedule) -> None:
+    """Store what is given; raise InvalidError, or ConflictError if the name is taken."""
+    values = given.model_dump(include=given.model_fields_set - {"rotations"})
+    if "name" in values:
+        values["name"] = _checked_name(values["name"])
+    if "time_zone" in values:
+        values["time_zone"] = check_zone(values["time_zone"])
+    try:
+        with work.session.begin_nested():
+            for name, value in values.items():
+                setattr(row, name, value.strip())
+            work.session.add(row)
+    except IntegrityError as error:
+        message = f"The project already has an on-call schedule named {values['name']}."
+        raise ConflictError(message, field="name") from error
+
+
+def _checked_name(name: str) -> str:
+    kept = name.strip()
+    if not kept or not kept.isprintable():
+        message = f"Enter a name of at most {LONGEST_NAME} visible characters, such as Primary."
+        raise InvalidError(message, field="name")
+    return kept
+
+
+def _changed(work: Work, project: ProjectView, before: OnCallSchedule) -> OnCallSchedule:
+    """Record a change, and tell whom it took out of a rotation, unless nothing is different."""
+    after = get_schedule(work, project, before.id)
+    if after != before:
+        _record(work, project, after, "changed")
+        tell(tell_of_removal, before, ShiftChange(work, project, after))
+    return after
+
+
+def _record(work: Work, project: ProjectView, schedule: OnCallSchedule, change: str) -> None:
+    details = {
+        "change": change,
+        "project": project.path,
+        "time_zone": schedule.time_zone,
+        "rotations": [_in_words(each) for each in schedule.rotations],
+    }
+    work.record(EventKind.ON_CALL_SCHEDULE_CHANGED, subject=schedule.name, details=details)
+
+
+def _in_words(rotation: OnCallRotation) -> str:
+    names = ", ".join(each.username for each in rotation.users)
+    return f"{rotation.name}: {names}, {written_cadence(rotation.cadence)}"

@@ -1,0 +1,255 @@
+"""What can be done with swaps: two users exchange two of their shifts."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import func, or_, select
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.accounts.references import user_references
+from domain.audit.events import EventKind
+from domain.clock import written
+from domain.database.paging import LARGEST_ID, fetch_part
+from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.on_call import notices
+from domain.on_call.final_schedule import Source, spans
+from domain.on_call.given_times import check_is_not_over, checked_period
+from domain.on_call.notices import ShiftChange
+from domain.on_call.override_actions import may_change_all
+from domain.on_call.people import check_can_be_on_call, ids_of
+from domain.on_call.reading import read_plans
+from domain.on_call.restrictions import Period
+from domain.on_call.schedules import get_row, get_schedule
+from domain.on_call.types import ChangeQuery, NewSwap, OnCallSchedule, OnCallSwap
+from domain.projects.views import ProjectView
+from domain.types.base import Found
+from models import OnCallSchedule as ScheduleRow
+from models import OnCallSwap as SwapRow
+
+#: Of a schedule, that are not over.
+MOST_SWAPS = 200
+_FIRST, _SECOND = ("starts_at", "ends_at"), ("other_starts_at", "other_ends_at")
+_ORDERS = {"id": SwapRow.id, "starts_at": SwapRow.starts_at}
+
+
+@question("on_call_swaps.index")
+def list_swaps(
+    work: Work, project: ProjectView, schedule_id: int, query: ChangeQuery
+) -> Found[OnCallSwap]:
+    """List the swaps of a schedule, including past ones."""
+    schedule = get_row(work, project, schedule_id)
+    here = select(SwapRow).where(SwapRow.schedule_id == schedule.id)
+    found = fetch_part(here, _ORDERS, query.part, session=work.session)
+    items = _shown(work, (row[0] for row in found.items))
+    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+@question("on_call_swaps.index")
+def swaps_ahead(work: Work, project: ProjectView, schedule_id: int) -> Sequence[OnCallSwap]:
+    """Return the swaps of a schedule that are not over, by the start of the first shift."""
+    schedule = get_row(work, project, schedule_id)
+    rows = work.session.scalars(
+        select(SwapRow)
+        .where(SwapRow.schedule_id == schedule.id, SwapRow.over_at > work.now)
+        .order_by(SwapRow.starts_at, SwapRow.id)
+    )
+    return _shown(work, rows)
+
+
+@question("on_call_swaps.index")
+def own_swaps(work: Work, project: ProjectView) -> Sequence[tuple[str, OnCallSwap]]:
+    """Return the actor's swaps in a project that are not over, with the schedules' time zones."""
+    rows = work.session.execute(
+        select(SwapRow, ScheduleRow.time_zone)
+        .join(ScheduleRow, ScheduleRow.id == SwapRow.schedule_id)
+        .where(
+            or_(SwapRow.user_id == work.actor.id, SwapRow.other_user_id == work.actor.id),
+            SwapRow.over_at > work.now,
+            ScheduleRow.project_id == project.id,
+        )
+        .order_by(SwapRow.starts_at, SwapRow.id)
+    ).all()
+    shown = _shown(work, (row[0] for row in rows))
+    return tuple(zip((row[1] for row in rows), shown, strict=True))
+
+
+@question("on_call_swaps.show")
+def show_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) -> OnCallSwap:
+    """Show a swap.
+
+    Raises NotFoundError.
+    """
+    schedule = get_row(work, project, schedule_id)
+    return _shown(work, [_row(work, schedule.id, swap_id)])[0]
+
+
+@action("on_call_swaps.create")
+def create_swap(work: Work, project: ProjectView, schedule_id: int, new: NewSwap) -> OnCallSwap:
+    """Swap two shifts of two users.
+
+    Members without the Maintainer role can do it if one of the shifts is their own. Of a shift that
+    has begun, what is left is exchanged. Raises InvalidError, or ForbiddenError for a swap between
+    others.
+    """
+    schedule = get_schedule(work, project, schedule_id)
+    (first, second) = _users(work, project, new)
+    if not (may_change_all(work, project) or work.actor.id in (first, second)):
+        message = "You need the Maintainer role to swap shifts of other people."
+        raise ForbiddenError(message)
+    mine, theirs = _periods(work, new)
+    _check_count(work, schedule.id)
+    for user_id, during, field, name in (
+        (first, mine, _FIRST[0], new.user),
+        (second, theirs, _SECOND[0], new.other_user),
+    ):
+        if not _is_on_call(work, schedule.id, user_id, during):
+            message = f"{name} is not on call in the rotations for this whole period."
+            raise InvalidError(message, field=field)
+    row = SwapRow(
+        schedule_id=schedule.id,
+        user_id=first,
+        starts_at=mine.start,
+        ends_at=mine.end,
+        other_user_id=second,
+        other_starts_at=theirs.start,
+        other_ends_at=theirs.end,
+        over_at=max(mine.end, theirs.end),
+        created_by=work.actor.id,
+        created_at=work.now,
+    )
+    work.session.add(row)
+    work.session.flush()  # to learn the id
+    made = _shown(work, [row])[0]
+    _record(work, project, schedule, made, "created")
+    notices.tell(notices.tell_of_swap, made, ShiftChange(work, project, schedule))
+    return made
+
+
+@action("on_call_swaps.delete")
+def undo_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) -> OnCallSwap:
+    """Undo the remaining part of a swap.
+
+    Returns what it was; what has been stays as it was. Raises NotFoundError, ForbiddenError for one
+    between others, and ConflictError for one that is over.
+    """
+    schedule = get_schedule(work, project, schedule_id)
+    row = _lock(work, project, schedule.id, swap_id)
+    undone = _shown(work, [row])[0]
+    if min(row.starts_at, row.other_starts_at) >= work.now:
+        work.session.delete(row)
+    else:
+        row.ends_at = max(row.starts_at, min(row.ends_at, work.now))
+        row.other_ends_at = max(row.other_starts_at, min(row.other_ends_at, work.now))
+        row.over_at = work.now
+    work.session.flush()
+    _record(work, project, schedule, undone, "deleted")
+    notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, project, schedule))
+    return undone
+
+
+def _lock(work: Work, project: ProjectView, schedule_id: int, swap_id: int) -> SwapRow:
+    """Return a swap that the actor may undo and that is not over, with a lock on its row."""
+    row = _row(work, schedule_id, swap_id)
+    work.session.refresh(row, with_for_update=True)
+    concerned = (row.user_id, row.other_user_id, row.created_by)
+    if not (may_change_all(work, project) or work.actor.id in concerned):
+        message = "You need the Maintainer role to undo a swap of other people."
+        raise ForbiddenError(message)
+    if row.over_at <= work.now:
+        message = "This swap has ended, and past shifts do not change."
+        raise ConflictError(message)
+    return row
+
+
+def _row(work: Work, schedule_id: int, swap_id: int) -> SwapRow:
+    row = work.session.get(SwapRow, min(swap_id, LARGEST_ID))
+    if row is None or row.schedule_id != schedule_id:
+        message = "Swap not found in this schedule."
+        raise NotFoundError(message)
+    return row
+
+
+def _users(work: Work, project: ProjectView, new: NewSwap) -> tuple[int, int]:
+    found = []
+    for name, field in ((new.user, "user"), (new.other_user, "other_user")):
+        (user_id,) = ids_of([name], field=field, session=work.session)
+        check_can_be_on_call(
+            project.namespace,
+            {name: user_id},
+            field=field,
+            session=work.session,
+            today=work.now.date(),
+        )
+        found.append(user_id)
+    first, second = found
+    if first == second:
+        message = "Two different people swap shifts."
+        raise InvalidError(message, field="other_user")
+    return first, second
+
+
+def _periods(work: Work, new: NewSwap) -> tuple[Period, Period]:
+    now = work.now
+    mine = checked_period(new.starts_at, new.ends_at, fields=_FIRST)
+    theirs = checked_period(new.other_starts_at, new.other_ends_at, fields=_SECOND)
+    check_is_not_over(mine, field=_FIRST[1], now=now)
+    check_is_not_over(theirs, field=_SECOND[1], now=now)
+    if mine.start < theirs.end and theirs.start < mine.end:
+        message = "The two shifts overlap: choose one after the other."
+        raise InvalidError(message, field=_SECOND[0])
+    return Period(max(mine.start, now), mine.end), Period(max(theirs.start, now), theirs.end)
+
+
+def _check_count(work: Work, schedule_id: int) -> None:
+    ahead = (SwapRow.schedule_id == schedule_id) & (SwapRow.over_at > work.now)
+    if (work.session.scalar(select(func.count()).where(ahead)) or 0) >= MOST_SWAPS:
+        message = f"A schedule can have at most {MOST_SWAPS} current and future swaps."
+        raise InvalidError(message, field=_FIRST[0])
+
+
+def _is_on_call(work: Work, schedule_id: int, user_id: int, during: Period) -> bool:
+    plans = read_plans([schedule_id], during, session=work.session, today=work.now.date())
+    return all(
+        any(duty.user_id == user_id and duty.source is not Source.OVERRIDE for duty in span.duties)
+        for span in spans(plans[schedule_id], during.start, during.end)
+    )
+
+
+def _shown(work: Work, rows: Iterable[SwapRow]) -> Sequence[OnCallSwap]:
+    found = tuple(rows)
+    ids = ((row.user_id, row.other_user_id, row.created_by) for row in found)
+    named = user_references(
+        (each for group in ids for each in group if each),
+        base_url=work.settings.base_url,
+        session=work.session,
+    )
+    return tuple(
+        OnCallSwap(
+            id=row.id,
+            user=named[row.user_id],
+            starts_at=row.starts_at,
+            ends_at=row.ends_at,
+            other_user=named[row.other_user_id],
+            other_starts_at=row.other_starts_at,
+            other_ends_at=row.other_ends_at,
+            created_by=named.get(row.created_by or 0),
+            created_at=row.created_at,
+        )
+        for row in found
+    )
+
+
+def _record(
+    work: Work, project: ProjectView, schedule: OnCallSchedule, swap: OnCallSwap, change: str
+) -> None:
+    details = {
+        "change": change,
+        "project": project.path,
+        "user": swap.user.username,
+        "starts_at": written(swap.starts_at),
+        "ends_at": written(swap.ends_at),
+        "other_user": swap.other_user.username,
+        "other_starts_at": written(swap.other_starts_at),
+        "other_ends_at": written(swap.other_ends_at),
+    }
+    work.record(EventKind.ON_CALL_SWAP_CHANGED, subject=schedule.name, details=details)
