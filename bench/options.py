@@ -20,7 +20,7 @@ class Options:
     history: int
     #: How many minutes of everything in turn, to see whether memory grows; 0 for none.
     soak: int
-    #: Everything once and for a second at most: shows that it can be measured, and no figures.
+    #: Everything once and for a second each: shows that it can be measured, and no figures.
     once: bool
     #: Report even if the machine had other things to do.
     anyway: bool
@@ -61,7 +61,7 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument(
         "--once",
         action="store_true",
-        help="run everything once, a second at most, to see that it runs; report no figures",
+        help="run everything once, for a second each, to see that it runs; report no figures",
     )
     parser.add_argument(
         "--anyway",

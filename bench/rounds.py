@@ -17,6 +17,8 @@ _numbers = itertools.count(1)
 _WARM_SECONDS = 1
 #: So many answers show that something can be measured: more only keep the processors busy.
 _ENOUGH_ANSWERS = 20
+#: How many times as long each try is, until something is answered.
+_TRIED = (1, 5, 20)
 #: Each worker has to have had one.
 _WARM_RUNS = {Work.LARGE: 4}
 
@@ -107,20 +109,21 @@ class _Lane:
             self._reason = str(error)
         self._before = self._contender.memory()
 
-    def measure(self, seconds: int, *, answers: int = 0) -> None:
-        """Take one sample."""
+    def measure(self, seconds: int, *, answers: int = 0) -> bool:
+        """Take one sample; return false if a longer run may have a right answer."""
         if self._reason:
-            return
+            return True
         try:
             sample = self._measure(self._run(seconds, answers=answers))
         except NoAnswerError as error:
             self._remark = str(error)
-            return
+            return False
         except CannotMeasureError as error:
             self._reason = str(error)
-            return
+            return True
         self._samples.append(sample)
         _say(f"  {self._contender.name:<24}{sample.rate:>10.1f}/s  p99 {sample.p99:>8.1f} ms")
+        return bool(sample.rate)
 
     def _run(self, seconds: int, *, answers: int = 0) -> Run:
         return next_run(seconds * self._work.stretch, answers=answers)
@@ -152,13 +155,15 @@ def measure_all(contenders: Sequence[Contender], options: Options) -> Iterator[O
 
 
 def measure_once(contenders: Sequence[Contender], options: Options) -> Iterator[Outcome]:
-    """Run everything once as it is, for a second at most."""
+    """Run everything once as it is, for a second; for longer if a busy machine answers nothing."""
     for work in options.works:
         _say(work.label)
         lanes = [_Lane(each, work) for each in contenders if work in each.measures]
         for lane in lanes:
             lane.probe()
-            lane.measure(options.seconds, answers=_ENOUGH_ANSWERS)
+            for times in _TRIED:
+                if lane.measure(options.seconds * times, answers=_ENOUGH_ANSWERS):
+                    break
         yield from (lane.outcome() for lane in lanes)
 
 
