@@ -4,16 +4,15 @@ from flask import make_response, redirect, render_template, request, session, ur
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
-from domain.accounts.signing_in.sessions import close_sign_in
-from domain.audit.events import Event, EventKind
+from domain.accounts.signing_in import actions as signing_in
 from domain.oauth.clients.redirect_uris import destination_of
 from domain.oauth.endpoints import logout as domain
 from domain.oauth.endpoints.logout import LogoutRequest, LogoutStep
 from domain.oauth.messages import ProtocolError, ProtocolRequest
 from web.access.marks import get_current_user, open_to_anyone
 from web.extensions import csrf, db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.oauth.binding import request_in_form, request_in_query, send
 from web.sealing.logout_requests import (
     open_confirmation,
@@ -86,14 +85,7 @@ def _follow(asked: LogoutRequest) -> ResponseReturnValue:
 
 
 def _sign_out(asked: LogoutRequest) -> ResponseReturnValue:
-    record_event(
-        Event(
-            kind=EventKind.SIGNED_OUT,
-            user_id=get_current_user().id,
-            subject=asked.application_name or "",
-        )
-    )
-    close_sign_in(get_current_user().sign_in_id, session=db.session())
+    signing_in.sign_out(work(), get_current_user().sign_in_id, asked.application_name or "")
     logout_user()
     session.clear()
     return _return(asked)

@@ -6,19 +6,11 @@ from flask import flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
-from domain.accounts.factors.passkey_ceremonies import REQUIRED, PasskeyRefusedError
-from domain.accounts.factors.passkeys import find_owner, request_options_for_anyone
+from domain.accounts.factors.passkey_ceremonies import PasskeyRefusedError
+from domain.accounts.factors.passkeys import request_options_for_anyone
 from domain.accounts.factors.second_factors import has_second_factor
-from domain.accounts.signing_in.second_factor_check import SecondFactorAttempt, prove_with_passkey
-from domain.accounts.signing_in.sessions import (
-    BY_PASSWORD,
-    Authentication,
-    by_passkey,
-    close_sign_in,
-)
-from domain.accounts.users import authenticate, find_active_user, find_user
-from domain.audit.events import Event, EventKind
-from domain.database.locks import release_locks
+from domain.accounts.signing_in import actions as signing_in
+from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.errors import TooManyAttemptsError
 from domain.oauth.clients.applications import find_application
 from domain.oauth.consent.pushed_requests import read_parameters
@@ -26,8 +18,8 @@ from forms.sign_in import SignInForm
 from forms.two_factor import PasskeyResponseForm
 from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.oauth.binding import oauth_context, request_from
 from web.pages.markdown import rendered_markdown
 from web.sealing.passkey_challenges import (
@@ -37,7 +29,7 @@ from web.sealing.passkey_challenges import (
     take_response,
 )
 from web.sealing.pending_sign_ins import begin_pending_sign_in
-from web.services import now, services, settings, sign_in_limits
+from web.services import settings
 from web.signing_in.attempts import sign_in_attempt
 from web.signing_in.completion import next_url, requested_page, sign_in_as
 
@@ -68,11 +60,10 @@ def check_in() -> ResponseReturnValue:
         return _page(form), 422
     attempt = sign_in_attempt(form.login.data or "", form.password.data or "")
     try:
-        user = authenticate(attempt, session=db.session(), keyring=services().keyring, now=now())
+        user = signing_in.prove_password(work(), attempt)
     except TooManyAttemptsError as error:
         return _too_many(form, error)
     if user is None:
-        _record_failure(_id_of(attempt.login), "password")
         form.object_to("password", WRONG)
         return _page(form), 422
     if has_second_factor(user.id, session=db.session()):
@@ -94,7 +85,8 @@ def check_in_by_passkey() -> ResponseReturnValue:
     """Sign in with a passkey alone."""
     form = SignInForm(formdata=None)
     try:
-        return sign_in_as(_authentication_by_passkey())
+        reply = take_response(PasskeyResponseForm().credential.data or "", purpose=_PURPOSE)
+        return sign_in_as(signing_in.prove_passkey_alone(work(), reply))
     except PasskeyRefusedError as error:
         form.object_to("", str(error))
         return _page(form), 422
@@ -106,44 +98,11 @@ def check_in_by_passkey() -> ResponseReturnValue:
 @signed_in.but(open_before_password_change=True)
 def sign_out() -> ResponseReturnValue:
     """Delete this browser's sign-in and clear its session."""
-    record_event(Event(kind=EventKind.SIGNED_OUT, user_id=get_current_user().id))
-    close_sign_in(get_current_user().sign_in_id, session=db.session())
+    signing_in.sign_out(work(), get_current_user().sign_in_id)
     logout_user()
     session.clear()
     flash("You are signed out.")
     return redirect(url_for("sessions.sign_in", next=request.values.get("next")))
-
-
-def _authentication_by_passkey() -> Authentication:
-    """Return the user of a passkey; raises PasskeyRefusedError or TooManyAttemptsError."""
-    database = db.session()
-    reply = take_response(PasskeyResponseForm().credential.data or "", purpose=_PURPOSE)
-    owner_id = find_owner(reply, session=database)
-    user = find_active_user(owner_id, session=database) if owner_id else None
-    attempt = SecondFactorAttempt(
-        user_id=user.id if user else None, address=request.remote_addr, limits=sign_in_limits()
-    )
-    try:
-        assertion = prove_with_passkey(
-            attempt, reply, REQUIRED, session=database, keyring=services().keyring, now=now()
-        )
-    except PasskeyRefusedError:
-        _record_failure(owner_id, "passkey")
-        raise
-    if user is None:
-        raise PasskeyRefusedError
-    return Authentication(user_id=user.id, methods=by_passkey(assertion))
-
-
-def _record_failure(user_id: int | None, what: str) -> None:
-    """Record a failure, without an unknown login: it may be a password in the wrong field."""
-    record_event(Event(kind=EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": what}))
-    release_locks(db.session())  # before the page is rendered
-
-
-def _id_of(login: str) -> int | None:
-    user = find_user(login, session=db.session())
-    return user.id if user else None
 
 
 def _asking() -> dict[str, list[str]]:

@@ -1,32 +1,26 @@
 """The second-factor check after the password: app code, recovery code or passkey."""
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from domain.accounts.factors.passkey_ceremonies import PREFERRED, PasskeyRefusedError
+from domain.accounts.factors.passkey_ceremonies import PasskeyRefusedError
 from domain.accounts.factors.passkeys import request_options_for
 from domain.accounts.factors.second_factors import factors_of
-from domain.accounts.signing_in.second_factor_check import (
-    CodeKind,
-    SecondFactorAttempt,
-    WrongCodeError,
-    prove_with_code,
-    prove_with_passkey,
-)
+from domain.accounts.signing_in import actions as signing_in
+from domain.accounts.signing_in.actions import WrongCodeError
 from domain.accounts.signing_in.sessions import (
     BY_PASSWORD_AND_CODE,
     Authentication,
     by_password_and_passkey,
 )
 from domain.accounts.users import lock_account
-from domain.audit.events import Actor, Event, EventKind
 from domain.errors import InvalidError, TooManyAttemptsError
 from forms.two_factor import CodeForm, PasskeyResponseForm
 from web.access.marks import open_to_anyone
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.sealing.passkey_challenges import (
     find_relying_party,
     get_relying_party,
@@ -34,7 +28,6 @@ from web.sealing.passkey_challenges import (
     take_response,
 )
 from web.sealing.pending_sign_ins import PendingSignIn, consume, find_pending_sign_in
-from web.services import now, services, sign_in_limits
 from web.signing_in.completion import next_url, requested_page, sign_in_as
 from web.signing_in.known_browsers import known_accounts
 
@@ -61,11 +54,10 @@ def check_code() -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _page(form, pending), 422
     try:
-        kind = _prove_with_code(pending, form.code.data or "")
+        user_id, typed = pending.user.id, form.code.data or ""
+        signing_in.prove_code(work(), user_id, typed, device_id=_device_id(pending))
     except (InvalidError, TooManyAttemptsError) as error:
         return _refused(form, pending, error)
-    if kind is CodeKind.RECOVERY:
-        _record_recovery(pending)
     return _go_on(pending, BY_PASSWORD_AND_CODE)
 
 
@@ -91,13 +83,8 @@ def check_passkey() -> ResponseReturnValue:
         reply = take_response(
             PasskeyResponseForm().credential.data or "", purpose=_purpose(pending)
         )
-        assertion = prove_with_passkey(
-            _attempt(pending),
-            reply,
-            PREFERRED,
-            session=db.session(),
-            keyring=services().keyring,
-            now=now(),
+        assertion = signing_in.prove_passkey(
+            work(), pending.user.id, reply, device_id=_device_id(pending)
         )
     except (PasskeyRefusedError, TooManyAttemptsError) as error:
         return _refused(form, pending, error)
@@ -108,19 +95,8 @@ def _purpose(pending: PendingSignIn) -> str:
     return f"second factor {pending.number}"
 
 
-def _attempt(pending: PendingSignIn) -> SecondFactorAttempt:
-    return SecondFactorAttempt(
-        user_id=pending.user.id,
-        address=request.remote_addr,
-        limits=sign_in_limits(),
-        device_id=known_accounts().get(pending.user.id),
-    )
-
-
-def _prove_with_code(pending: PendingSignIn, typed: str) -> CodeKind:
-    return prove_with_code(
-        _attempt(pending), typed, session=db.session(), keyring=services().keyring, now=now()
-    )
+def _device_id(pending: PendingSignIn) -> str | None:
+    return known_accounts().get(pending.user.id)
 
 
 def _go_on(pending: PendingSignIn, methods: tuple[str, ...]) -> ResponseReturnValue:
@@ -144,32 +120,13 @@ def _begin_again() -> ResponseReturnValue:
 def _refused(
     form: CodeForm, pending: PendingSignIn, error: InvalidError | TooManyAttemptsError
 ) -> ResponseReturnValue:
-    """Show the error; returned and not raised, so that the attempt stays counted."""
     if isinstance(error, TooManyAttemptsError):
         form.object_to("code", str(error))
         return _page(form, pending), 429, {"Retry-After": str(error.retry_after)}
     if isinstance(error, WrongCodeError | PasskeyRefusedError):
-        _record_failure(pending, error)
         form.code.data = ""  # a used code cannot be corrected
     form.object_to(error.field, str(error))
     return _page(form, pending), 422
-
-
-def _record_failure(pending: PendingSignIn, error: InvalidError) -> None:
-    wrong = {"wrong": "passkey" if isinstance(error, PasskeyRefusedError) else "code"}
-    record_event(Event(kind=EventKind.SECOND_FACTOR_FAILED, user_id=pending.user.id, details=wrong))
-
-
-def _record_recovery(pending: PendingSignIn) -> None:
-    left = factors_of(pending.user.id, session=db.session()).recovery_codes_left
-    record_event(
-        Event(
-            kind=EventKind.RECOVERY_CODE_USED,
-            user_id=pending.user.id,
-            details={"left": left},
-            actor=Actor(id=pending.user.id, name=pending.user.username),
-        )
-    )
 
 
 def _page(form: CodeForm, pending: PendingSignIn) -> str:

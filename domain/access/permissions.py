@@ -408,6 +408,9 @@ PERMISSIONS: Mapping[str, Permission] = {
 BESIDE_THE_API: Mapping[str, Permission] = {
     # Of who is signed in.
     "own_account.change": _instance(_WRITE),
+    "signing_in.prove": _open(_ANY),
+    "signing_in.sign_in": _open(_ANY),
+    "signing_in.sign_out": _open(_ANY),
     "keys.index": _administrator(_READ),
     "keys.rotate": _administrator(_WRITE, is_for_people=True),
     # Their own; administrators those of all.

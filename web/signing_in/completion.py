@@ -7,45 +7,27 @@ from flask import redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, login_user
 
-from domain.accounts.signing_in.sessions import (
-    Authentication,
-    RequestSource,
-    close_sign_in,
-    open_sign_in,
-    renew_sign_in,
-)
-from domain.audit.events import Event, EventKind
+from domain.accounts.signing_in import actions as signing_in
+from domain.accounts.signing_in.sessions import Authentication, renew_sign_in
 from web.access.marks import get_current_user, load_current_user
 from web.extensions import db
-from web.http.audit_events import record_event
-from web.services import now, services, settings
+from web.http.work import work
+from web.services import services, settings
 from web.signing_in.known_browsers import remember_browser
 
 
 def sign_in_as(authentication: Authentication) -> ResponseReturnValue:
     """Open a sign-in for an authenticated user, and redirect to the requested page."""
-    token = open_sign_in(
-        authentication,
-        RequestSource(address=request.remote_addr, user_agent=request.user_agent.string),
-        session=db.session(),
-        keyring=services().keyring,
-        now=now(),
-        lifetime=timedelta(seconds=settings().session_lifetime_seconds),
-    )
-    if current_user.is_authenticated:  # a browser has one at a time
-        close_sign_in(get_current_user().sign_in_id, session=db.session())
+    lifetime = timedelta(seconds=settings().session_lifetime_seconds)
+    # A browser has one at a time.
+    former_id = get_current_user().sign_in_id if current_user.is_authenticated else None
+    token = signing_in.sign_in(work(), authentication, lifetime, former_id=former_id)
     remember_browser(authentication.user_id)
     # The old session is discarded, against session fixation.
     session.clear()
     db.session.flush()  # so that the new sign-in can be loaded
     login_user(load_current_user(token))
     session.permanent = True
-    methods = list(authentication.methods)
-    record_event(
-        Event(
-            kind=EventKind.SIGNED_IN, user_id=authentication.user_id, details={"methods": methods}
-        )
-    )
     return redirect(next_url())
 
 

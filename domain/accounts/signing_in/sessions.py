@@ -5,7 +5,7 @@ cookie is worthless afterwards.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
@@ -49,34 +49,6 @@ def by_passkey(assertion: Assertion) -> tuple[str, ...]:
 
 def _key(assertion: Assertion) -> str:
     return "hwk" if assertion.is_bound_to_device else "swk"
-
-
-def open_sign_in(
-    authentication: Authentication,
-    browser: RequestSource,
-    *,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-    lifetime: timedelta,
-) -> str:
-    """Store a sign-in of the user and return the token for the cookie."""
-    credential = keyring.issue(CredentialType.SIGN_IN)
-    session.add(
-        SignIn(
-            token_digest=credential.digest,
-            user_id=authentication.user_id,
-            created_at=now,
-            expires_at=now + lifetime,
-            address=browser.address,
-            user_agent=(browser.user_agent or "")[:255] or None,
-            methods=" ".join(authentication.methods),
-        )
-    )
-    session.execute(
-        update(User).where(User.id == authentication.user_id).values(last_sign_in_at=now)
-    )
-    return credential.clear
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,232 @@
+"""Signing in and out: by a password, a second factor after it, or a passkey alone.
+
+What is refused is counted, and stays counted when the error is raised.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from sqlalchemy import update
+from webauthn.helpers.structs import UserVerificationRequirement
+
+from domain.access.actions import action
+from domain.access.actor import Work
+from domain.accounts.attempt_limits import (
+    AttemptLimit,
+    claim_attempt,
+    forget_attempts,
+    refund_attempt,
+)
+from domain.accounts.factors import recovery_codes, totp
+from domain.accounts.factors.passkey_ceremonies import (
+    PREFERRED,
+    REQUIRED,
+    Assertion,
+    CeremonyResponse,
+    PasskeyRefusedError,
+)
+from domain.accounts.factors.passkeys import find_owner, use_passkey
+from domain.accounts.factors.second_factors import factors_of
+from domain.accounts.signing_in.attempts import SignInLimits
+from domain.accounts.signing_in.sessions import Authentication, by_passkey, close_sign_in
+from domain.accounts.users import (
+    SignInAttempt,
+    UserView,
+    authenticate,
+    find_active_user,
+    find_user,
+)
+from domain.audit.events import Actor, EventKind
+from domain.database.locks import release_locks
+from domain.errors import InvalidError, TooManyAttemptsError
+from domain.keyring import CredentialType, Keyring
+from models import SignIn, User
+
+
+class WrongCodeError(InvalidError):
+    """The code is wrong, expired or already used."""
+
+    def __init__(self) -> None:
+        """Use one message for wrong, expired and used codes."""
+        message = (
+            "This code is wrong or was already used. "
+            "Wait for the next code of your app, or use another recovery code."
+        )
+        super().__init__(message, field="code")
+
+
+class NoCodeError(InvalidError):
+    """The input is malformed; it does not count as an attempt."""
+
+    def __init__(self) -> None:
+        """Describe the format of the codes."""
+        message = "App codes have six digits, recovery codes twelve letters and digits."
+        super().__init__(message, field="code")
+
+
+@action("signing_in.prove")
+def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
+    """Return the user with a login and password, or None; raise TooManyAttemptsError."""
+    session, keyring = work.session, work.policy(Keyring)
+    try:
+        user = authenticate(attempt, session=session, keyring=keyring, now=work.now)
+    except TooManyAttemptsError:
+        release_locks(session)
+        raise
+    if user is None:
+        # Without an unknown login: it may be a password in the wrong field.
+        known = find_user(attempt.login, session=session)
+        user_id = known.id if known else None
+        work.record(EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": "password"})
+        release_locks(session)  # before the page is rendered
+    return user
+
+
+@action("signing_in.prove")
+def prove_code(work: Work, user_id: int, typed: str, *, device_id: str | None) -> None:
+    """Check and consume a code of the app or a recovery code after the password.
+
+    `device_id` is the id in the device cookie, if the account has signed in from this browser
+    before. Raises NoCodeError, WrongCodeError or TooManyAttemptsError.
+    """
+    app_code, recovery_code = totp.read_code(typed), recovery_codes.read_code(typed)
+    code = app_code or recovery_code
+    if code is None:
+        raise NoCodeError
+    use = totp.use_code if app_code else recovery_codes.use_code
+    session, keyring = work.session, work.policy(Keyring)
+    attempt = _Attempt(what="second factor", user_id=user_id, device_id=device_id)
+    with _counted(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
+        if not use(user_id, code, session=session, keyring=keyring, now=work.now):
+            raise WrongCodeError
+    if not app_code:
+        left = factors_of(user_id, session=session).recovery_codes_left
+        _record_of(work, user_id, EventKind.RECOVERY_CODE_USED, left=left)
+
+
+@action("signing_in.prove")
+def prove_passkey(
+    work: Work, user_id: int, reply: CeremonyResponse, *, device_id: str | None
+) -> Assertion:
+    """Check a passkey after the password; raise PasskeyRefusedError or TooManyAttemptsError."""
+    attempt = _Attempt(what="passkey", user_id=user_id, device_id=device_id)
+    with _counted(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
+        return _use_passkey(work, user_id, reply, PREFERRED)
+
+
+@action("signing_in.prove")
+def prove_passkey_alone(work: Work, reply: CeremonyResponse) -> Authentication:
+    """Return whose passkey this is; raise PasskeyRefusedError or TooManyAttemptsError."""
+    owner_id = find_owner(reply, session=work.session)
+    user = find_active_user(owner_id, session=work.session) if owner_id else None
+    attempt = _Attempt(what="passkey", user_id=user.id if user else None)
+    with _counted(work, attempt, EventKind.SIGN_IN_FAILED, owner_id):
+        if user is None:
+            raise PasskeyRefusedError
+        assertion = _use_passkey(work, user.id, reply, REQUIRED)
+    return Authentication(user_id=user.id, methods=by_passkey(assertion))
+
+
+@action("signing_in.sign_in")
+def sign_in(
+    work: Work, authentication: Authentication, lifetime: timedelta, *, former_id: int | None
+) -> str:
+    """Open a sign-in in place of the former one of a browser; return the token for its cookie."""
+    credential = work.policy(Keyring).issue(CredentialType.SIGN_IN)
+    source, user_id = work.actor.source, authentication.user_id
+    work.session.add(
+        SignIn(
+            token_digest=credential.digest,
+            user_id=user_id,
+            created_at=work.now,
+            expires_at=work.now + lifetime,
+            address=source.address,
+            user_agent=(source.user_agent or "")[:255] or None,
+            methods=" ".join(authentication.methods),
+        )
+    )
+    seen = update(User).where(User.id == user_id).values(last_sign_in_at=work.now)
+    work.session.execute(seen)
+    if former_id is not None:
+        close_sign_in(former_id, session=work.session)
+    _record_of(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
+    return credential.clear
+
+
+@action("signing_in.sign_out")
+def sign_out(work: Work, sign_in_id: int, application: str = "") -> None:
+    """Delete the sign-in of this browser, on the page or at the request of an application."""
+    work.record(EventKind.SIGNED_OUT, user_id=work.actor.id, subject=application)
+    close_sign_in(sign_in_id, session=work.session)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Attempt:
+    """An attempt with a code or a passkey."""
+
+    #: Codes and passkeys are counted separately, so that guessed codes do not lock out an owner
+    #: with a passkey.
+    what: str
+    #: None for a passkey that is not registered.
+    user_id: int | None
+    device_id: str | None = None
+
+    def limits(self, work: Work) -> tuple[AttemptLimit, ...]:
+        """Return the limits for the IP address (or the known browser) and for the account.
+
+        A known browser has a limit of its own instead of its address's.
+        """
+        known = work.policy(SignInLimits)
+        from_address = known.address_limit(work.actor.source.address)
+        if self.device_id is not None:
+            from_address = known.browser_limit(self.device_id)
+        if self.user_id is None:
+            return (from_address,)
+        for_account = AttemptLimit(
+            subject=f"{self.what}, user {self.user_id}",
+            attempts=known.second_factor_per_account,
+            window=known.window,
+        )
+        return from_address, for_account
+
+
+@contextmanager
+def _counted(
+    work: Work, attempt: _Attempt, failure: EventKind, user_id: int | None
+) -> Iterator[None]:
+    """Count an attempt before it is checked; keep that, and the failure, if it is refused.
+
+    If it is not, the account's counter is reset, and this attempt subtracted from the shared one.
+    """
+    session, keyring = work.session, work.policy(Keyring)
+    from_address, *for_account = limits = attempt.limits(work)
+    try:
+        for limit in limits:
+            claim_attempt(limit, session=session, keyring=keyring, now=work.now)
+        yield
+    except (WrongCodeError, PasskeyRefusedError, TooManyAttemptsError) as error:
+        if not isinstance(error, TooManyAttemptsError):
+            wrong = "code" if isinstance(error, WrongCodeError) else "passkey"
+            work.record(failure, user_id=user_id, details={"wrong": wrong})
+        release_locks(session)
+        raise
+    refund_attempt(from_address, session=session, keyring=keyring)
+    for limit in for_account:
+        forget_attempts(limit, session=session, keyring=keyring)
+
+
+def _use_passkey(
+    work: Work, user_id: int, reply: CeremonyResponse, verification: UserVerificationRequirement
+) -> Assertion:
+    session, keyring = work.session, work.policy(Keyring)
+    return use_passkey(user_id, reply, verification, session=session, keyring=keyring, now=work.now)
+
+
+def _record_of(work: Work, user_id: int, kind: EventKind, **details: object) -> None:
+    """Record what a user does who is signed in only afterwards."""
+    name = work.session.get_one(User, user_id).username
+    source = replace(work.actor.source, actor=Actor(id=user_id, name=name))
+    of_user = replace(work, actor=replace(work.actor, source=source))
+    of_user.record(kind, user_id=user_id, details=details)
