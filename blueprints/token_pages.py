@@ -10,21 +10,25 @@ from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
 from domain.access.scopes import ScopeView
-from domain.audit.events import EventKind
 from domain.database.list_queries import one_of
 from domain.errors import InvalidError
-from domain.oauth.personal_tokens import lists, tokens
+from domain.oauth.personal_tokens import lists
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
-from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES, NewToken, TokenDetails
+from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES
+from domain.oauth.personal_tokens.types import (
+    AccessToken,
+    NewAccessToken,
+    NewResourceAccessToken,
+)
 from domain.projects.views import Namespace
 from forms.access_token import AccessTokenForm
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.services import now, services, token_lifetimes
 
 TokenForm = TypeVar("TokenForm", bound=AccessTokenForm)
+Made = NewAccessToken | NewResourceAccessToken
 
 
 class TokenPages(ABC, Generic[TokenForm]):
@@ -50,19 +54,20 @@ class TokenPages(ABC, Generic[TokenForm]):
         """Return the filter for the tokens of the list."""
 
     @abstractmethod
-    def owner_of(self, token_id: int) -> int:
-        """Return the account of a token that the user may end.
-
-        Raises NotFoundError, or ForbiddenError if their role is too low.
-        """
-
-    @abstractmethod
     def form(self) -> TokenForm:
         """Return the form for a new token."""
 
     @abstractmethod
-    def create(self, form: TokenForm, details: TokenDetails) -> NewToken:
-        """Store a new token, or raise InvalidError naming the field."""
+    def create(self, form: TokenForm) -> Made:
+        """Create a token."""
+
+    @abstractmethod
+    def renew(self, token_id: int) -> Made:
+        """Replace a token by a new one."""
+
+    @abstractmethod
+    def end(self, token_id: int) -> AccessToken:
+        """Revoke a token."""
 
     def roles_of(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
         """Return the roles of tokens by id; a user's own tokens have none."""
@@ -95,38 +100,21 @@ class TokenPages(ABC, Generic[TokenForm]):
     def new(self) -> ResponseReturnValue:
         """Create a token and show it."""
         form = self.form()
-        if not form.validate_on_submit():
-            return self._form_page(form)
-        try:
-            made = self.create(form, _details(form))
-        except InvalidError as error:
-            form.object_to(error.field, str(error))
-            return self._form_page(form)
-        record_event(made.token.event(EventKind.TOKEN_ISSUED))
-        return self._show_once(made)
+        made = form.carry_out(lambda: self.create(form)) if form.is_submitted() else None
+        return self._form_page(form) if made is None else self._show_once(made)
 
     def rotate(self, token_id: int) -> ResponseReturnValue:
         """Replace a token by a new one with the same lifetime, and show it."""
-        database, moment, owner_id = db.session(), now(), self.owner_of(token_id)
-        old = lists.get_token(token_id, owner_id=owner_id, session=database, now=moment)
-        until = token_lifetimes().renewed_expiry(old.created_at, old.expires_at, now=moment)
-        keyring = services().keyring
         try:
-            made = tokens.rotate_token(
-                token_id, until, owner_id=owner_id, session=database, keyring=keyring, now=moment
-            )
+            made = self.renew(token_id)
         except InvalidError as error:
             flash(str(error), "error")
             return redirect(self.url("index"))
-        record_event(made.token.event(EventKind.TOKEN_ROTATED))
         return self._show_once(made)
 
     def revoke(self, token_id: int) -> ResponseReturnValue:
         """Revoke a token."""
-        owner_id = self.owner_of(token_id)
-        token = tokens.revoke_token(token_id, owner_id=owner_id, session=db.session(), now=now())
-        record_event(token.event(EventKind.TOKEN_REVOKED))
-        flash(f"The token {token.name} is revoked.")
+        flash(f"The token {self.end(token_id).name} is revoked.")
         return redirect(self.url("index"))
 
     def _count(self, *, is_active: bool) -> int:
@@ -153,15 +141,6 @@ class TokenPages(ABC, Generic[TokenForm]):
             **context,
         )
 
-    def _show_once(self, made: NewToken) -> ResponseReturnValue:
-        session[self.session_key] = (made.token.name, services().keyring.encrypt(made.clear))
+    def _show_once(self, made: Made) -> ResponseReturnValue:
+        session[self.session_key] = (made.name, services().keyring.encrypt(made.token))
         return redirect(self.url("index"))
-
-
-def _details(form: AccessTokenForm) -> TokenDetails:
-    return TokenDetails(
-        name=form.name.data or "",
-        description=form.description.data or "",
-        scopes=" ".join(form.scopes.data or ()),
-        expires_at=token_lifetimes().expiry_on(form.expires_at.data, now=now()),
-    )

@@ -1,6 +1,6 @@
 """Forms for new access tokens of a user, a project or a group."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from wtforms import DateField, SelectField, SelectMultipleField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, Optional
@@ -52,14 +52,11 @@ class AccessTokenForm(Form):
 class ResourceTokenForm(AccessTokenForm):
     """The same with the role that the token has in its project or group."""
 
+    fields_of: ClassVar = {"access_level": "role"}
+
     role = SelectField("Role", coerce=int, default=int(Role.DEVELOPER))
 
     def __init__(self, *args: Any, granted_by: Role, **kwargs: Any) -> None:
         """Offer the roles up to that of the current user."""
         super().__init__(*args, **kwargs)
         self.role.choices = [(int(role), role.label) for role in Role if role <= granted_by]
-
-    @property
-    def chosen_role(self) -> Role:
-        """The chosen role."""
-        return Role(self.role.data)

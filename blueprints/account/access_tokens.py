@@ -7,19 +7,14 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.token_pages import TokenPages
 from domain.access.scopes import BY_NAME, views
+from domain.oauth.personal_tokens import actions
 from domain.oauth.personal_tokens.lists import TokenFilter
-from domain.oauth.personal_tokens.tokens import (
-    ORDINARY_SCOPES,
-    PERSONAL_SCOPES,
-    NewToken,
-    TokenDetails,
-    create_token,
-)
+from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES, PERSONAL_SCOPES
+from domain.oauth.personal_tokens.types import AccessToken, NewAccessToken, OwnTokenBody
 from forms.access_token import AccessTokenForm
 from web.access.marks import get_current_user, signed_in, signed_in_afresh
-from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.services import now, services
+from web.http.work import work
 
 access_tokens = PageBlueprint(
     "access_tokens", __name__, url_prefix="/-/user_settings/access_tokens"
@@ -43,18 +38,17 @@ class _OwnTokens(TokenPages[AccessTokenForm]):
     def wanted(self, *, is_active: bool) -> TokenFilter:
         return TokenFilter(owner_id=get_current_user().id, is_active=is_active)
 
-    def owner_of(self, token_id: int) -> int:
-        del token_id  # of another user: not found under this account
-        return get_current_user().id
-
     def form(self) -> AccessTokenForm:
         return AccessTokenForm()
 
-    def create(self, form: AccessTokenForm, details: TokenDetails) -> NewToken:
-        del form
-        keyring, database = services().keyring, db.session()
-        mine = get_current_user().id
-        return create_token(mine, details, session=database, keyring=keyring, now=now())
+    def create(self, form: AccessTokenForm) -> NewAccessToken:
+        return actions.create_own_token(work(), form.read(OwnTokenBody))
+
+    def renew(self, token_id: int) -> NewAccessToken:
+        return actions.renew_token(work(), token_id)
+
+    def end(self, token_id: int) -> AccessToken:
+        return actions.revoke_token(work(), token_id)
 
 
 _PAGES = _OwnTokens()

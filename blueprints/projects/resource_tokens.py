@@ -8,17 +8,21 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.token_pages import TokenPages
 from domain.access.roles import Role
+from domain.oauth.personal_tokens import actions
 from domain.oauth.personal_tokens import resource_tokens as domain
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
-from domain.oauth.personal_tokens.resource_tokens import SCOPE_WORDS, TokenRequest
-from domain.oauth.personal_tokens.tokens import NewToken, TokenDetails
-from domain.projects.access import get_group_for
-from domain.projects.views import GroupView, Namespace, ProjectView
+from domain.oauth.personal_tokens.resource_tokens import SCOPE_WORDS
+from domain.oauth.personal_tokens.types import (
+    AccessToken,
+    NewResourceAccessToken,
+    ResourceTokenBody,
+)
+from domain.projects.views import Holder, Namespace
 from forms.access_token import ResourceTokenForm
-from web.access.marks import project_member, signed_in, viewer
+from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.services import now, services
+from web.http.work import work
 
 resource_tokens = PageBlueprint("resource_tokens", __name__)
 _OF_PROJECT = "/<names:project_path>/-/settings/access_tokens"
@@ -31,8 +35,9 @@ class _ResourceTokens(TokenPages[ResourceTokenForm]):
     session_key = "resource_access_token"
     scope_words = SCOPE_WORDS
 
-    def __init__(self, holder: ProjectView | GroupView) -> None:
+    def __init__(self, holder: Holder) -> None:
         """Store the project or group, and the user's role there."""
+        self.holder = holder
         self.namespace: Namespace = holder.namespace
         self.role = holder.role or Role.GUEST
 
@@ -44,88 +49,55 @@ class _ResourceTokens(TokenPages[ResourceTokenForm]):
     def wanted(self, *, is_active: bool) -> TokenFilter:
         return TokenFilter(owner_id=None, namespace=self.namespace, is_active=is_active)
 
-    def owner_of(self, token_id: int) -> int:
-        found = domain.get_token_to_end(
-            self.namespace, token_id, by=viewer(), session=db.session(), now=now()
-        )
-        return found.token.user_id
-
     def form(self) -> ResourceTokenForm:
         return ResourceTokenForm(granted_by=self.role)
 
-    def create(self, form: ResourceTokenForm, details: TokenDetails) -> NewToken:
-        role = form.chosen_role
-        wanted = TokenRequest(details=details, role=role)
-        keyring, database = services().keyring, db.session()
-        return domain.create_resource_token(
-            self.namespace, wanted, by=viewer(), session=database, keyring=keyring, now=now()
-        )
+    def create(self, form: ResourceTokenForm) -> NewResourceAccessToken:
+        new = form.read(ResourceTokenBody, access_level=form.role.data)
+        return actions.create_resource_token(work(), self.holder, new)
+
+    def renew(self, token_id: int) -> NewResourceAccessToken:
+        return actions.renew_resource_token(work(), self.holder, token_id)
+
+    def end(self, token_id: int) -> AccessToken:
+        return actions.revoke_resource_token(work(), self.holder, token_id)
 
     def roles_of(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
         seen = domain.with_roles(tuple(items), self.namespace, session=db.session())
         return {each.token.id: each.role for each in seen}
 
 
-@resource_tokens.get(_OF_PROJECT)
-@project_member(at_least=Role.MAINTAINER)
-def project_index(project: ProjectView) -> ResponseReturnValue:
-    """List the tokens of a project."""
-    return _of_project(project).index()
+@resource_tokens.get(_OF_PROJECT, endpoint="project_index")
+@resource_tokens.get(_OF_GROUP, endpoint="group_index")
+@permitted("resource_tokens.index")
+def index(**holder: Holder) -> ResponseReturnValue:
+    """List the tokens of a project or a group."""
+    return _of(**holder).index()
 
 
-@resource_tokens.route(f"{_OF_PROJECT}/new", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER)
-def project_new(project: ProjectView) -> ResponseReturnValue:
-    """Create a token of a project, and show it."""
-    return _of_project(project).new()
+@resource_tokens.route(f"{_OF_PROJECT}/new", methods=["GET", "POST"], endpoint="project_new")
+@resource_tokens.route(f"{_OF_GROUP}/new", methods=["GET", "POST"], endpoint="group_new")
+@permitted("resource_tokens.create")
+def new(**holder: Holder) -> ResponseReturnValue:
+    """Create a token, and show it."""
+    return _of(**holder).new()
 
 
-@resource_tokens.post(f"{_OF_PROJECT}/<int:token_id>/rotate")
-@project_member(at_least=Role.MAINTAINER)
-def project_rotate(project: ProjectView, token_id: int) -> ResponseReturnValue:
-    """Replace a token of a project by a new one."""
-    return _of_project(project).rotate(token_id)
+@resource_tokens.post(f"{_OF_PROJECT}/<int:token_id>/rotate", endpoint="project_rotate")
+@resource_tokens.post(f"{_OF_GROUP}/<int:token_id>/rotate", endpoint="group_rotate")
+@permitted("resource_tokens.renew")
+def rotate(token_id: int, **holder: Holder) -> ResponseReturnValue:
+    """Replace a token by a new one."""
+    return _of(**holder).rotate(token_id)
 
 
-@resource_tokens.post(f"{_OF_PROJECT}/<int:token_id>/revoke")
-@project_member(at_least=Role.MAINTAINER, in_archived=True)
-def project_revoke(project: ProjectView, token_id: int) -> ResponseReturnValue:
-    """Revoke a token of a project."""
-    return _of_project(project).revoke(token_id)
+@resource_tokens.post(f"{_OF_PROJECT}/<int:token_id>/revoke", endpoint="project_revoke")
+@resource_tokens.post(f"{_OF_GROUP}/<int:token_id>/revoke", endpoint="group_revoke")
+@permitted("resource_tokens.revoke")
+def revoke(token_id: int, **holder: Holder) -> ResponseReturnValue:
+    """Revoke a token."""
+    return _of(**holder).revoke(token_id)
 
 
-@resource_tokens.get(_OF_GROUP)
-@signed_in
-def group_index(group_path: str) -> ResponseReturnValue:
-    """List the tokens of a group; owners only."""
-    return _of_group(group_path).index()
-
-
-@resource_tokens.route(f"{_OF_GROUP}/new", methods=["GET", "POST"])
-@signed_in
-def group_new(group_path: str) -> ResponseReturnValue:
-    """Create a token of a group, and show it."""
-    return _of_group(group_path).new()
-
-
-@resource_tokens.post(f"{_OF_GROUP}/<int:token_id>/rotate")
-@signed_in
-def group_rotate(group_path: str, token_id: int) -> ResponseReturnValue:
-    """Replace a token of a group by a new one."""
-    return _of_group(group_path).rotate(token_id)
-
-
-@resource_tokens.post(f"{_OF_GROUP}/<int:token_id>/revoke")
-@signed_in
-def group_revoke(group_path: str, token_id: int) -> ResponseReturnValue:
-    """Revoke a token of a group."""
-    return _of_group(group_path).revoke(token_id)
-
-
-def _of_project(project: ProjectView) -> _ResourceTokens:
-    return _ResourceTokens(project)
-
-
-def _of_group(path: str) -> _ResourceTokens:
-    group = get_group_for(path, viewer(), at_least=Role.OWNER, session=db.session())
-    return _ResourceTokens(group)
+def _of(**holder: Holder) -> _ResourceTokens:
+    return _ResourceTokens(*holder.values())

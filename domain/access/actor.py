@@ -46,6 +46,8 @@ class Actor:
     scopes: frozenset[str] | None = None
     #: Whether an application acts for the account.
     is_application: bool = False
+    #: The token of a request to the API: a `Bearer`, for actions on tokens.
+    token: object = field(default=None, repr=False)
     #: What the audit log stores about it.
     source: EventSource = field(default_factory=EventSource)
 

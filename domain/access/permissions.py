@@ -413,6 +413,9 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     "signing_in.sign_out": _open(_ANY),
     "keys.index": _administrator(_READ),
     "keys.rotate": _administrator(_WRITE, is_for_people=True),
+    "personal_access_tokens.create_own": _instance(_WRITE),
+    "personal_access_tokens.renew": _instance(_WRITE),
+    "resource_tokens.renew": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
     # Their own; administrators those of all.
     "applications.show": _instance(_READ),
     "applications.register": _instance(_WRITE),

@@ -88,6 +88,12 @@ def split(value: Any) -> Any:
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
+def one_text(value: Any) -> Any:
+    """Return options of a command, of which each may have several words, as one text."""
+    is_words = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+    return " ".join(value) if is_words else value
+
+
 def _first_page(number: int) -> int:
     # A client that counts pages would read the first one for ever.
     if number not in {0, 1}:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
@@ -20,6 +20,7 @@ from domain.types.base import (
     Time,
     Words,
     one_of,
+    one_text,
 )
 from domain.types.destinations import Destination, SentTest
 from domain.webhooks.delivery_states import DeliveryState
@@ -47,14 +48,8 @@ class EndpointDetails(DestinationDetails):
     conditions: Conditions = field(default_factory=Conditions)
 
 
-def _one_text(value: Any) -> Any:
-    # Options of a command, of which each may have several words.
-    is_words = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
-    return " ".join(value) if is_words else value
-
-
 #: Names of events: a JSON array, or texts separated by commas or spaces.
-_Events = Annotated[Words, BeforeValidator(_one_text), Field(description=_EVENTS)]
+_Events = Annotated[Words, BeforeValidator(one_text), Field(description=_EVENTS)]
 _Labels = Annotated[Text | list[Text] | dict[Text, Text] | None, Option("--labels")]
 
 

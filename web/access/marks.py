@@ -253,8 +253,10 @@ def permitted(name: str) -> Mark:
 
         return guarded
 
-    least = permission.least
-    return Mark(access=f"a member, {least.label if least else 'any role'} or higher", guard=guard)
+    least, in_group = permission.least, permission.least_in_group
+    role = f"{least.label if least else 'any role'} or higher"
+    of_group = f"; of a group, {in_group.label}" if in_group not in {None, least} else ""
+    return Mark(access=f"a member, {role}{of_group}", guard=guard)
 
 
 def _shown(project: ProjectView) -> ProjectView:

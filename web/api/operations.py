@@ -167,7 +167,7 @@ class Resources(Blueprint):
     `/<any(projects, groups):kind>/<path:reference>`.
     """
 
-    def bind(
+    def bind(  # noqa: PLR0913 - what operations differ in
         self,
         method: str,
         rule: str,
@@ -176,11 +176,13 @@ class Resources(Blueprint):
         status: int | None = None,
         limit: Family | None = None,
         writes: bool = False,
+        around: Sequence[Callable[[Any], Any]] = (),
     ) -> None:
         """Let requests of a method and URL carry out an action.
 
         By default a POST is answered with 201, a DELETE with 204, and all others with 200. A GET
-        that stores something, such as an audit event, `writes`.
+        that stores something, such as an audit event, `writes`. `around` are decorators of the
+        marked view, the innermost first.
         """
         if status is None:
             status = _USUAL_STATUS.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
@@ -197,7 +199,10 @@ class Resources(Blueprint):
         if writes or not act.changes:
             mark = mark.but(writes=writes)
         view = _view_of(act, "query" if is_query else "body", has_content=has_content)
-        self.add_url_rule(rule, act.verb, mark(view), methods=[method])
+        marked = mark(view)
+        for decorate in around:
+            marked = decorate(marked)
+        self.add_url_rule(rule, act.verb, marked, methods=[method])
 
 
 def _view_of(act: Action[Any, Any], model: str, *, has_content: bool) -> Callable[..., Any]:

@@ -65,17 +65,19 @@ def commands_of(name: str, module: str, room: str, help_text: str) -> click.Grou
 
 
 def command_of(
-    act: Action[Any, Any], *, is_for_user: bool = False, user_option: str = ""
+    act: Action[Any, Any], *, is_for_user: bool = False, user_option: str = "", key: str = ""
 ) -> click.Command:
     """Return the command of an action; what is done for a user takes a login first.
 
-    With `user_option`, this required option has the login instead.
+    With `user_option`, this required option has the login instead. A list is printed as `key`, if
+    its room has another name.
     """
 
     @one_transaction
     def run(**given: Any) -> Mapping[str, Any]:
         unit = _for_user(given.pop("login")) if login else work()
-        return _carry_out(act, unit, given)
+        done = _carry_out(act, unit, given)
+        return {key if key and name == act.room else name: each for name, each in done.items()}
 
     login: list[click.Parameter] = [click.Argument(["login"])] if is_for_user else []
     if user_option:

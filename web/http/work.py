@@ -27,6 +27,7 @@ def _caller() -> Actor:
             is_admin=bearer.is_admin,
             scopes=frozenset(bearer.scopes),
             is_application=bearer.is_of_application,
+            token=bearer,
             source=source,
         )
     endpoint = find_endpoint()

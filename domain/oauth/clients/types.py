@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from domain.oauth.clients.redirect_uris import is_insecure
-from domain.types.base import Body, Option, Resource, Time, split
+from domain.types.base import Body, Option, Resource, Time, one_text, split
 
 
 def _addresses(value: Any) -> Any:
@@ -16,10 +16,8 @@ def _addresses(value: Any) -> Any:
 
 
 def _words(value: Any) -> Any:
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        # Options of a command, of which each may have several words.
-        return split(" ".join(value))
-    return value.split() if isinstance(value, str) else value
+    # A comma is no part of a scope, and the protocol separates scopes with spaces alone.
+    return value.split() if isinstance(value, str) else split(one_text(value))
 
 
 _Words = Annotated[tuple[str, ...], BeforeValidator(_words)]

@@ -8,8 +8,6 @@ from typing import Any, TypedDict
 from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.audit.events import Event, EventKind
-from domain.clock import written
 from domain.database.paging import LARGEST_ID, Page, Slice
 from domain.errors import NotFoundError
 from domain.projects.views import Namespace
@@ -56,30 +54,6 @@ class TokenView:
         """Return whether a live token has less than two weeks to go."""
         ends = self.expires_at
         return self.is_active and ends is not None and ends - now < _SOON
-
-    def event(self, kind: EventKind) -> Event:
-        """Return an audit event about this token."""
-        details = {"token_id": self.id, "scopes": " ".join(self.scopes)}
-        return Event(kind=kind, user_id=self.user_id, subject=self.name, details=details)
-
-    def as_json(self) -> dict[str, object]:
-        """Return the object of the API, with the field names that its clients read."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "revoked": self.revoked_at is not None,
-            "created_at": _moment(self.created_at),
-            "description": self.description or None,
-            "scopes": list(self.scopes),
-            "user_id": self.user_id,
-            "last_used_at": _moment(self.last_used_at),
-            "active": self.is_active,
-            "expires_at": self.expires_at.date().isoformat() if self.expires_at else None,
-        }
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return written(moment) if moment else None
 
 
 @dataclass(frozen=True, kw_only=True)

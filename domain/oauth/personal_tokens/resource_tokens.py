@@ -25,8 +25,6 @@ from domain.oauth.personal_tokens.tokens import (
     check_details,
     create_token,
     refuse_scopes_of_administrators,
-    revoke_token,
-    rotate_token,
 )
 from domain.projects.bots import bot_roles, make_bot
 from domain.projects.members import check_gift, lock_members
@@ -174,26 +172,6 @@ def create_resource_token(
     return create_token(bot.id, details, session=session, keyring=keyring, now=now)
 
 
-def rotate_resource_token(
-    namespace: Namespace,
-    token_id: int,
-    expires_at: datetime | None,
-    *,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> NewToken:
-    """Replace a live token by a new one; raise NotFoundError or InvalidError."""
-    return rotate_token(
-        token_id,
-        expires_at,
-        owner_id=_bot_of(namespace, token_id, session=session),
-        session=session,
-        keyring=keyring,
-        now=now,
-    )
-
-
 def get_token_to_end(
     namespace: Namespace, token_id: int, *, by: Viewer, session: Session, now: datetime
 ) -> ResourceToken:
@@ -222,14 +200,6 @@ def _lock_tokens(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
         message = f"You need the Owner role in {namespace.path}."
         raise ForbiddenError(message)
     return role
-
-
-def revoke_resource_token(
-    namespace: Namespace, token_id: int, *, session: Session, now: datetime
-) -> TokenView:
-    """Revoke a token of this project or group; its bot ceases to be a member."""
-    owner_id = _bot_of(namespace, token_id, session=session)
-    return revoke_token(token_id, owner_id=owner_id, session=session, now=now)
 
 
 def _bot_of(namespace: Namespace, token_id: int, *, session: Session) -> int:

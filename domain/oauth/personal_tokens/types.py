@@ -3,13 +3,11 @@
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from domain.access.roles import Role
 from domain.database.list_queries import LONGEST_SEARCH
-from domain.oauth.personal_tokens.lists import TIMES, TokenFilter, TokenView
-from domain.oauth.personal_tokens.resource_tokens import ResourceToken
-from domain.oauth.personal_tokens.tokens import NewToken
+from domain.oauth.personal_tokens.lists import TIMES, TokenFilter
 from domain.projects.views import Namespace
 from domain.types.base import (
     Body,
@@ -22,7 +20,20 @@ from domain.types.base import (
     SecretResource,
     Time,
     Words,
+    one_text,
 )
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None
+
+
+def _none_if_empty(text: str) -> str | None:
+    return text or None
+
+
+def _day(moment: datetime | None) -> date | None:
+    return moment.date() if moment else None
 
 
 class TokenQuery(OffsetQuery, GitLabQuery):
@@ -97,6 +108,16 @@ class TokenBody(Body):
     description: str = ""
 
 
+class OwnTokenBody(TokenBody):
+    """A new token of a user's own."""
+
+    name: str = Field(description="What the token is for.")
+    scopes: Annotated[Words, BeforeValidator(one_text)] = Field(description="Separated by spaces.")
+    days: int | None = Field(
+        default=None, ge=1, le=3650, description="Lifetime in days, instead of a day of expiry."
+    )
+
+
 class ResourceTokenBody(TokenBody):
     """A new token of a project or a group."""
 
@@ -108,30 +129,22 @@ class AccessToken(Resource):
 
     id: int
     name: str
-    revoked: bool
+    revoked: Annotated[bool, BeforeValidator(_is_given)] = Field(validation_alias="revoked_at")
     created_at: Time
-    description: str | None
+    description: Annotated[str | None, BeforeValidator(_none_if_empty)]
     scopes: list[str]
     user_id: int
     last_used_at: Time | None
-    active: bool
-    expires_at: date | None = Field(description="Null for a token that never expires.")
-
-    @classmethod
-    def of(cls, view: TokenView) -> "AccessToken":
-        """Present a token."""
-        return cls(**_fields(view))
+    active: bool = Field(validation_alias="is_active")
+    expires_at: Annotated[date | None, BeforeValidator(_day)] = Field(
+        description="Null for a token that never expires."
+    )
 
 
 class NewAccessToken(AccessToken, SecretResource):
     """A token with its value, which is shown once."""
 
     token: str
-
-    @classmethod
-    def with_value(cls, made: NewToken) -> "NewAccessToken":
-        """Present a token that was made just now."""
-        return cls(**_fields(made.token), token=made.clear)
 
 
 class ResourceAccessToken(AccessToken):
@@ -142,42 +155,8 @@ class ResourceAccessToken(AccessToken):
     resource_type: Literal["project", "group"]
     resource_id: int
 
-    @classmethod
-    def of_resource(cls, found: ResourceToken) -> "ResourceAccessToken":
-        """Present a token of a project or a group."""
-        return cls(**_resource_fields(found))
-
 
 class NewResourceAccessToken(ResourceAccessToken, SecretResource):
     """A token of a project or a group with its value, which is shown once."""
 
     token: str
-
-    @classmethod
-    def with_value(cls, found: ResourceToken, clear: str) -> "NewResourceAccessToken":
-        """Present a token that was made just now."""
-        return cls(**_resource_fields(found), token=clear)
-
-
-def _fields(view: TokenView) -> dict[str, Any]:
-    return {
-        "id": view.id,
-        "name": view.name,
-        "revoked": view.revoked_at is not None,
-        "created_at": view.created_at,
-        "description": view.description or None,
-        "scopes": view.scopes,
-        "user_id": view.user_id,
-        "last_used_at": view.last_used_at,
-        "active": view.is_active,
-        "expires_at": view.expires_at.date() if view.expires_at else None,
-    }
-
-
-def _resource_fields(found: ResourceToken) -> dict[str, Any]:
-    return {
-        **_fields(found.token),
-        "access_level": None if found.role is None else int(found.role),
-        "resource_type": found.namespace.resource_type,
-        "resource_id": found.namespace.id,
-    }

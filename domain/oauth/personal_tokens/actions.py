@@ -1,0 +1,354 @@
+"""What can be done with personal access tokens, and with those of projects and groups.
+
+The operator does it for somebody: `work.actor.id` is whose tokens they are, or None for all users.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from domain.access.actions import action, question
+from domain.access.actor import Means, Work
+from domain.access.scopes import ADMIN_MODE, FOR_ADMINISTRATORS
+from domain.audit.events import EventKind
+from domain.errors import ForbiddenError, NotFoundError
+from domain.keyring import Keyring
+from domain.oauth.personal_tokens import lists, resource_tokens, tokens
+from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
+from domain.oauth.personal_tokens.lists import TokenView
+from domain.oauth.personal_tokens.made_by_applications import (
+    check_may_rotate,
+    find_parent_authorization,
+)
+from domain.oauth.personal_tokens.resource_tokens import ResourceToken, TokenRequest
+from domain.oauth.personal_tokens.tokens import NewToken, NotPersonalError, TokenDetails
+from domain.oauth.personal_tokens.types import (
+    AccessToken,
+    NewAccessToken,
+    NewResourceAccessToken,
+    OwnTokenBody,
+    ResourceAccessToken,
+    ResourceTokenBody,
+    RotationBody,
+    TokenBody,
+    TokenQuery,
+)
+from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
+from domain.projects.views import Holder, Viewer
+from domain.types.base import Found
+
+#: Lifetime of a rotated token without a requested expiry; API clients rely on it.
+_ROTATED_FOR = timedelta(days=7)
+
+
+@question("personal_access_tokens.index")
+def list_tokens(work: Work, query: TokenQuery) -> Found[AccessToken]:
+    """List the tokens of the caller, or of all users for administrators."""
+    found = lists.list_tokens(
+        query.wanted(owner_id=_owner_id(work)),
+        session=work.session,
+        now=work.now,
+        sort=query.order,
+        offset=query.offset,
+        limit=query.size,
+    )
+    return Found(
+        items=[AccessToken.model_validate(each) for each in found.items], total=found.total
+    )
+
+
+@question("personal_access_tokens.show_self")
+def show_presented_token(work: Work) -> AccessToken:
+    """Show the token that the request is made with."""
+    return AccessToken.model_validate(_get(work, _presented_id(work)))
+
+
+@question("personal_access_tokens.show")
+def show_token(work: Work, token_id: int) -> AccessToken:
+    """Show a token."""
+    return AccessToken.model_validate(_get(work, token_id))
+
+
+@action("personal_access_tokens.rotate_self")
+def rotate_presented_token(work: Work, rotation: RotationBody) -> NewAccessToken:
+    """Rotate the token of the request."""
+    until = _rotated_expiry(work, rotation)
+    return _with_value(_rotate(work, _rotatable_id(work), until, owner_id=_owner_id(work)))
+
+
+@action("personal_access_tokens.rotate")
+def rotate_token(work: Work, token_id: int, rotation: RotationBody) -> NewAccessToken:
+    """Rotate another token; only with a personal access token."""
+    bearer = _bearer(work)
+    if bearer is not None:
+        if bearer.personal_token_id is None:
+            message = (
+                "Only a personal access token, or its page, can rotate a personal access token."
+            )
+            raise ForbiddenError(message)
+        check_may_rotate(token_id, bearer, session=work.session)
+        _check_no_wider(_get(work, token_id), bearer)
+    until = _rotated_expiry(work, rotation)
+    return _with_value(_rotate(work, token_id, until, owner_id=_owner_id(work)))
+
+
+@action("personal_access_tokens.renew")
+def renew_token(work: Work, token_id: int) -> NewAccessToken:
+    """Replace a token by a new one with the same lifetime."""
+    return _with_value(_renew(work, _get(work, token_id)))
+
+
+@action("personal_access_tokens.revoke_self")
+def revoke_presented_token(work: Work) -> AccessToken:
+    """Revoke the token that the request is made with."""
+    return _revoke(work, _presented_id(work), owner_id=_owner_id(work))
+
+
+@action("personal_access_tokens.revoke")
+def revoke_token(work: Work, token_id: int) -> AccessToken:
+    """Revoke a token."""
+    return _revoke(work, token_id, owner_id=_owner_id(work))
+
+
+@action("personal_access_tokens.create")
+def create_token(work: Work, user_id: int, new: TokenBody) -> NewAccessToken:
+    """Create a token for a user."""
+    return _create(work, user_id, _details(work, new))
+
+
+@action("personal_access_tokens.create_own", command="create")
+def create_own_token(work: Work, new: OwnTokenBody) -> NewAccessToken:
+    """Create a personal access token. It is shown only once."""
+    day = work.now.date() + timedelta(days=new.days) if new.days else new.expires_at
+    details = _details(work, new.model_copy(update={"expires_at": day}))
+    return _create(work, work.actor.id or 0, details)
+
+
+def end_reused_family(work: Work, presented: str) -> None:
+    """Revoke the successors of a token that was rotated and then presented again."""
+    token = tokens.end_family(
+        presented, session=work.session, keyring=work.policy(Keyring), now=work.now
+    )
+    if token is not None:
+        details = {"reason": "a token that had been rotated was used to rotate again"}
+        work.record(
+            EventKind.TOKEN_REVOKED, subject=token.name, details=details, user_id=token.user_id
+        )
+
+
+@question("resource_tokens.index")
+def list_resource_tokens(
+    work: Work, holder: Holder, query: TokenQuery
+) -> Found[ResourceAccessToken]:
+    """List the tokens of a project or a group."""
+    found = resource_tokens.list_resource_tokens(
+        query.wanted(namespace=holder.namespace),
+        holder.namespace,
+        session=work.session,
+        now=work.now,
+        sort=query.order,
+        offset=query.offset,
+        limit=query.size,
+    )
+    return Found(items=[_of_resource(each) for each in found.items], total=found.total)
+
+
+@question("resource_tokens.show")
+def show_resource_token(work: Work, holder: Holder, token_id: int) -> ResourceAccessToken:
+    """Show a token."""
+    return _of_resource(_get_of(work, holder, token_id))
+
+
+@action("resource_tokens.create")
+def create_resource_token(
+    work: Work, holder: Holder, new: ResourceTokenBody
+) -> NewResourceAccessToken:
+    """Create a token, and the bot that it acts as."""
+    bearer = _bearer(work)
+    if bearer is not None and bearer.is_bot:
+        message = "A bot cannot create access tokens."
+        raise ForbiddenError(message)
+    made = resource_tokens.create_resource_token(
+        holder.namespace,
+        TokenRequest(details=_details(work, new), role=new.access_level),
+        by=_viewer(work),
+        session=work.session,
+        keyring=work.policy(Keyring),
+        now=work.now,
+    )
+    _record(work, EventKind.TOKEN_ISSUED, made.token)
+    return _with_value_of(work, holder, made)
+
+
+@action("resource_tokens.rotate_self")
+def rotate_presented_resource_token(
+    work: Work, holder: Holder, rotation: RotationBody
+) -> NewResourceAccessToken:
+    """Rotate the token of the request."""
+    token = _get_of(work, holder, _rotatable_id(work)).token
+    until = _rotated_expiry(work, rotation)
+    return _with_value_of(work, holder, _rotate(work, token.id, until, owner_id=token.user_id))
+
+
+@action("resource_tokens.rotate")
+def rotate_resource_token(
+    work: Work, holder: Holder, token_id: int, rotation: RotationBody
+) -> NewResourceAccessToken:
+    """Rotate another token whose role is not above that of the caller."""
+    bearer = _bearer(work)
+    if bearer is not None and bearer.is_bot and bearer.personal_token_id != token_id:
+        message = "A bot can only rotate its own token."
+        raise ForbiddenError(message)
+    token = _get_to_end(work, holder, token_id)
+    if bearer is not None:
+        check_may_rotate(token_id, bearer, session=work.session)
+    until = _rotated_expiry(work, rotation)
+    return _with_value_of(work, holder, _rotate(work, token_id, until, owner_id=token.user_id))
+
+
+@action("resource_tokens.renew")
+def renew_resource_token(work: Work, holder: Holder, token_id: int) -> NewResourceAccessToken:
+    """Replace a token by a new one with the same lifetime."""
+    return _with_value_of(work, holder, _renew(work, _get_to_end(work, holder, token_id)))
+
+
+@action("resource_tokens.revoke")
+def revoke_resource_token(work: Work, holder: Holder, token_id: int) -> AccessToken:
+    """Revoke a token; its bot is no longer a member."""
+    token = _get_to_end(work, holder, token_id)
+    return _revoke(work, token_id, owner_id=token.user_id)
+
+
+def _bearer(work: Work) -> Bearer | None:
+    """Return the token of the request; None on pages and the command line."""
+    token = work.actor.token
+    return token if isinstance(token, Bearer) else None
+
+
+def _owner_id(work: Work) -> int | None:
+    """Return whose tokens the actor can reach; None for those of all users."""
+    is_of_all = work.actor.is_admin and work.actor.means is Means.TOKEN
+    return None if is_of_all else work.actor.id
+
+
+def _presented_id(work: Work) -> int:
+    bearer = _bearer(work)
+    if bearer is None or bearer.personal_token_id is None:
+        message = "This is an OAuth token: use /oauth/token/info instead."
+        raise NotFoundError(message)
+    return bearer.personal_token_id
+
+
+def _rotatable_id(work: Work) -> int:
+    bearer = _bearer(work)
+    if bearer is None or bearer.personal_token_id is None:
+        message = "An OAuth token is refreshed at /oauth/token, not rotated."
+        raise NotPersonalError(message)
+    return bearer.personal_token_id
+
+
+def _get(work: Work, token_id: int) -> TokenView:
+    return lists.get_token(token_id, owner_id=_owner_id(work), session=work.session, now=work.now)
+
+
+def _check_no_wider(token: TokenView, bearer: Bearer) -> None:
+    """Refuse to hand out the scopes of administrators to a token that lacks them."""
+    given = {*token.scopes, *((ADMIN_MODE,) if token.keeps_admin_mode else ())}
+    own = {*bearer.scopes, *((ADMIN_MODE,) if bearer.keeps_admin_mode else ())}
+    for scope in sorted(FOR_ADMINISTRATORS & given - own):
+        raise InsufficientScopeError((scope,))
+
+
+def _rotated_expiry(work: Work, rotation: RotationBody) -> datetime | None:
+    lifetimes = work.policy(TokenLifetimes)
+    usual = work.now.date() + min(_ROTATED_FOR, lifetimes.longest)
+    return lifetimes.expiry_on(rotation.expires_at or usual, now=work.now)
+
+
+def _details(work: Work, new: TokenBody) -> TokenDetails:
+    bearer, lifetimes = _bearer(work), work.policy(TokenLifetimes)
+    parent = find_parent_authorization(bearer, session=work.session) if bearer else None
+    return TokenDetails(
+        name=new.name,
+        scopes=" ".join(new.scopes),
+        expires_at=lifetimes.expiry_on(new.expires_at, now=work.now),
+        description=new.description,
+        parent=parent,
+    )
+
+
+def _create(work: Work, user_id: int, details: TokenDetails) -> NewAccessToken:
+    keyring = work.policy(Keyring)
+    made = tokens.create_token(
+        user_id, details, session=work.session, keyring=keyring, now=work.now
+    )
+    _record(work, EventKind.TOKEN_ISSUED, made.token)
+    return _with_value(made)
+
+
+def _renew(work: Work, old: TokenView) -> NewToken:
+    lifetimes = work.policy(TokenLifetimes)
+    until = lifetimes.renewed_expiry(old.created_at, old.expires_at, now=work.now)
+    return _rotate(work, old.id, until, owner_id=old.user_id)
+
+
+def _rotate(work: Work, token_id: int, until: datetime | None, *, owner_id: int | None) -> NewToken:
+    made = tokens.rotate_token(
+        token_id,
+        until,
+        owner_id=owner_id,
+        session=work.session,
+        keyring=work.policy(Keyring),
+        now=work.now,
+    )
+    _record(work, EventKind.TOKEN_ROTATED, made.token)
+    return made
+
+
+def _revoke(work: Work, token_id: int, *, owner_id: int | None) -> AccessToken:
+    gone = tokens.revoke_token(token_id, owner_id=owner_id, session=work.session, now=work.now)
+    _record(work, EventKind.TOKEN_REVOKED, gone)
+    return AccessToken.model_validate(gone)
+
+
+def _viewer(work: Work) -> Viewer:
+    return Viewer(user_id=work.actor.id, is_admin=work.actor.is_admin)
+
+
+def _get_of(work: Work, holder: Holder, token_id: int) -> ResourceToken:
+    return resource_tokens.get_resource_token(
+        holder.namespace, token_id, session=work.session, now=work.now
+    )
+
+
+def _get_to_end(work: Work, holder: Holder, token_id: int) -> TokenView:
+    found = resource_tokens.get_token_to_end(
+        holder.namespace, token_id, by=_viewer(work), session=work.session, now=work.now
+    )
+    return found.token
+
+
+def _record(work: Work, kind: EventKind, token: TokenView) -> None:
+    details = {"token_id": token.id, "scopes": " ".join(token.scopes)}
+    work.record(kind, subject=token.name, details=details, user_id=token.user_id)
+
+
+def _with_value(made: NewToken) -> NewAccessToken:
+    return NewAccessToken.model_validate({**vars(made.token), "token": made.clear})
+
+
+def _fields(found: ResourceToken) -> dict[str, Any]:
+    return {
+        **vars(found.token),
+        "access_level": found.role,
+        "resource_type": found.namespace.resource_type,
+        "resource_id": found.namespace.id,
+    }
+
+
+def _of_resource(found: ResourceToken) -> ResourceAccessToken:
+    return ResourceAccessToken.model_validate(_fields(found))
+
+
+def _with_value_of(work: Work, holder: Holder, made: NewToken) -> NewResourceAccessToken:
+    fields = _fields(_get_of(work, holder, made.token.id))
+    return NewResourceAccessToken.model_validate({**fields, "token": made.clear})
