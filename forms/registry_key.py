@@ -1,17 +1,17 @@
 """The form for a new key that signs registry tokens."""
 
-from datetime import timedelta
-
 from wtforms import RadioField
 from wtforms.validators import InputRequired
 
+from domain.registry.types import NewRegistryKey
 from forms.base import Form
 
+#: By its name: what it says, and the hours until the key signs.
 _CHOICES = {
-    "day": ("In 24 hours", timedelta(hours=24)),
-    "week": ("In 7 days", timedelta(days=7)),
-    "now": ("Immediately", timedelta(0)),
-    "leaked": ("Immediately, and withdraw the former keys", timedelta(0)),
+    "day": ("In 24 hours", 24),
+    "week": ("In 7 days", 168),
+    "now": ("Immediately", 0),
+    "leaked": ("Immediately, and withdraw the former keys", 0),
 }
 
 
@@ -26,11 +26,7 @@ class RegistryKeyForm(Form):
     )
 
     @property
-    def chosen(self) -> timedelta:
-        """The time until it signs."""
-        return _CHOICES[self.notice.data][1]
-
-    @property
-    def forgets_former(self) -> bool:
-        """Whether the former keys are withdrawn at once."""
-        return bool(self.notice.data == "leaked")
+    def key(self) -> NewRegistryKey:
+        """What was chosen."""
+        name = self.notice.data
+        return NewRegistryKey(notice_hours=_CHOICES[name][1], forget_former=name == "leaked")

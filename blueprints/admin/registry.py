@@ -3,13 +3,12 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.audit.events import Event, EventKind
-from domain.registry.signing_keys import forget_former_keys, list_keys
-from domain.registry.signing_keys import rotate as make_new_key
+from domain.registry.actions import rotate_key
+from domain.registry.signing_keys import list_keys
 from forms.registry_key import RegistryKeyForm
 from web.access.marks import administrator
 from web.extensions import db
-from web.http.audit_events import record_event
+from web.http.work import work
 from web.registry.configuration import whole_configuration
 from web.services import now, registry_policy, services
 
@@ -27,15 +26,9 @@ def index() -> ResponseReturnValue:
 @administrator
 def rotate() -> ResponseReturnValue:
     """Create a key, which signs after the chosen time."""
-    form, session, keyring = RegistryKeyForm(), db.session(), services().keyring
-    if not form.validate_on_submit():
+    form = RegistryKeyForm()
+    if form.carry_out(lambda: rotate_key(work(), form.key)) is None:
         return _page(form)
-    kid = make_new_key(form.chosen, session=session, keyring=keyring, now=now())
-    if form.forgets_former:
-        forget_former_keys(session=session, keyring=keyring, now=now())
-    hours = int(form.chosen.total_seconds() // 3600)
-    details = {"notice_hours": hours, "forget_former": form.forgets_former}
-    record_event(Event(kind=EventKind.REGISTRY_KEY_ROTATED, subject=kid, details=details))
     flash("Key created. Give the new certificates to every registry, and restart it.")
     return redirect(url_for("admin.registry.index"))
 

@@ -3,21 +3,21 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.roles import Role
 from domain.database.paging import Page
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
+from domain.registry import actions
 from domain.registry import repositories as domain
 from domain.registry.client import RegistryRefusedError, RegistryUnavailableError
 from domain.registry.configuration import EXAMPLE_HOST
 from domain.registry.names import root_name
-from web.access.marks import project_member
+from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_size
 from web.registry.configuration import shown_configuration
-from web.registry.removing import remove_repository, remove_tag
 from web.services import registry_policy
 
 registry_pages = PageBlueprint(
@@ -26,7 +26,7 @@ registry_pages = PageBlueprint(
 
 
 @registry_pages.get("")
-@project_member(at_least=Role.REPORTER)
+@permitted("registry_repositories.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the repositories, and say how to sign in and how to connect a registry."""
     list_query(*CURSORS)
@@ -44,7 +44,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 
 
 @registry_pages.get("/<int:repository_id>")
-@project_member(at_least=Role.REPORTER)
+@permitted("registry_repositories.tags")
 def show(project: ProjectView, repository_id: int) -> ResponseReturnValue:
     """List the tags of a repository."""
     given, session = list_query("before"), db.session()
@@ -69,12 +69,12 @@ def _may_delete(project: ProjectView) -> bool:
 
 
 @registry_pages.post("/<int:repository_id>/delete")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("registry_repositories.delete")
 def delete(project: ProjectView, repository_id: int) -> ResponseReturnValue:
     """Delete a repository with all its images, in the background."""
     repository = domain.get_repository(repository_id, project_id=project.id, session=db.session())
     try:
-        remove_repository(repository)
+        actions.delete_repository(work(), project, repository_id)
     except InvalidError as error:
         flash(str(error), "error")
     else:
@@ -83,18 +83,15 @@ def delete(project: ProjectView, repository_id: int) -> ResponseReturnValue:
 
 
 @registry_pages.post("/<int:repository_id>/tags/<tag_name>/delete")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("registry_repositories.delete_tag")
 def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> ResponseReturnValue:
     """Delete a tag of a repository, at once."""
-    session = db.session()
-    repository = domain.get_repository(repository_id, project_id=project.id, session=session)
-    tag = domain.get_tag(repository, tag_name, session=session)
     try:
-        remove_tag(repository, tag)
+        actions.delete_tag(work(), project, repository_id, tag_name)
     except (RegistryUnavailableError, RegistryRefusedError) as error:
-        flash(f"The tag {tag.name} was not deleted. {error}", "error")
+        flash(f"The tag {tag_name} was not deleted. {error}", "error")
     else:
-        flash(f"The tag {tag.name} was deleted.")
+        flash(f"The tag {tag_name} was deleted.")
     return redirect(
         url_for("registry_pages.show", project_path=project.path, repository_id=repository_id)
     )

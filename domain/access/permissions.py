@@ -425,6 +425,7 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     "applications.remove": _instance(_WRITE),
     # The invited person, by the link of the message.
     "invitations.accept": _instance(_WRITE),
+    "registry_keys.rotate": _administrator(_WRITE, is_for_people=True),
     "on_call_rotations.put": _project(_WRITE, Role.MAINTAINER),
     # An address of one's own, which shows what its owner may see.
     "on_call_calendars.renew": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),

@@ -72,6 +72,11 @@ class TagView:
     config_digest: str | None = None
 
     @property
+    def created_at(self) -> datetime:
+        """Return when it was pushed, which clients take for its creation."""
+        return self.pushed_at
+
+    @property
     def revision(self) -> str | None:
         """Return the configuration's digest in hexadecimal, which clients call the image's id."""
         return self.config_digest.partition(":")[2] if self.config_digest else None

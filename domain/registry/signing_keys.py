@@ -14,7 +14,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
 from typing import cast
@@ -28,7 +28,6 @@ from joserfc.jwk import ECKey
 from sqlalchemy import Select, delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.clock import written
 from domain.database.advisory_locks import AdvisoryLock
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
@@ -86,12 +85,12 @@ LONGEST_NOTICE = timedelta(days=90)
 FORMER_KEYS_STAY = timedelta(days=1)
 
 
-class KeyState(Enum):
-    """The state of a key; the values are shown on the page."""
+class KeyState(StrEnum):
+    """The state of a key."""
 
-    WAITING = "Waiting"
-    SIGNING = "Signing"
-    FORMER = "Former"
+    WAITING = "waiting"
+    SIGNING = "signing"
+    FORMER = "former"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +111,6 @@ class KeyStatus:
     created_at: datetime
     signs_from: datetime
     state: KeyState
-
-    def as_json(self) -> dict[str, str]:
-        """Return the key as commands print it."""
-        return {
-            "kid": self.kid,
-            "state": self.state.value.lower(),
-            "created_at": written(self.created_at),
-            "signs_from": written(self.signs_from),
-        }
 
 
 def get_signer(*, session: Session, keyring: Keyring, now: datetime) -> TokenSigner:

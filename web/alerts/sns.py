@@ -6,10 +6,10 @@ from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.receiving import sns
 from domain.alerts.receiving.receivers import Receiver
+from domain.outgoing.errors import OutgoingError
 from domain.outgoing_urls import OutgoingUrl
 from web.http.request_bodies import check_media_type
 from web.outgoing.client import OutgoingClient
-from web.outgoing.errors import OutgoingError
 from web.services import reading, settings
 
 

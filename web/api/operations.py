@@ -388,7 +388,8 @@ def _response(
     if isinstance(returned, Response):
         return returned
     if returned is None:
-        return Response(status=HTTPStatus.NO_CONTENT)
+        is_later = arguments.status == HTTPStatus.ACCEPTED
+        return Response(status=HTTPStatus.ACCEPTED if is_later else HTTPStatus.NO_CONTENT)
     items = returned.items if isinstance(returned, Found) else returned
     is_list = isinstance(returned, Found)
     writer = _writer(cast("Any", arguments.returns), is_list=is_list)

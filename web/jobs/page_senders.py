@@ -10,10 +10,10 @@ from domain.mail.outbox import Message
 from domain.mail.smtp import Mailer, MailError, MailServerUnavailableError, PermanentMailError
 from domain.notifications.contact_types.base import ContactType, Delivery, Problem
 from domain.notifications.messages import Content
+from domain.outgoing.deadlines import run_within
+from domain.outgoing.errors import DeadlineError
 from web.jobs.mail import mail_server, sender_of
 from web.outgoing.apprise_processes import AppriseProcesses
-from web.outgoing.deadlines import run_within
-from web.outgoing.errors import DeadlineError
 from web.settings.reader import Settings
 
 #: For a whole attempt: connection, TLS, sending and the answer.

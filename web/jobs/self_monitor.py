@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from domain.clock import Clock, system_clock
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
+from domain.outgoing.errors import OutgoingError
 from domain.outgoing_urls import parse_outgoing_url
 from domain.programs.job_turns import claim_turn, last_turn
 from domain.self_monitor import synthetic
@@ -19,7 +20,6 @@ from domain.self_monitor.synthetic import SelfMonitorError, Target
 from web.jobs.current_settings import current_settings
 from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient
-from web.outgoing.errors import OutgoingError
 from web.settings.reader import Settings
 
 Found = TypeVar("Found")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from web.outgoing.errors import AddressRefusedError, NameNotFoundError
+from domain.outgoing.errors import AddressRefusedError, NameNotFoundError
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

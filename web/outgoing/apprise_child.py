@@ -29,10 +29,10 @@ from typing import Any, NoReturn, TextIO
 from urllib.parse import unquote, urlsplit
 from zoneinfo import TZPATH
 
+from domain.outgoing.errors import AddressRefusedError, problem_with_status
 from domain.outgoing_hosts import NamedHosts
 from web.outgoing.addresses import AddressPolicy
 from web.outgoing.apprise_texts import fitting, without_mentions
-from web.outgoing.errors import AddressRefusedError, problem_with_status
 
 #: Services that act on this machine, or read what lies on it.
 _OF_THIS_MACHINE = frozenset(

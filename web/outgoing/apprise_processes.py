@@ -18,7 +18,7 @@ from typing import Any
 
 from domain.errors import InvalidError
 from domain.notifications.contact_types.base import Problem, UrlService
-from web.outgoing.errors import OutgoingError
+from domain.outgoing.errors import OutgoingError
 from web.settings.reader import Settings
 
 #: Loading all services takes half a second of a processor that has nothing else to do.

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from domain.outgoing.claims import Attempt
+from domain.outgoing.errors import OutgoingError
 from domain.outgoing.signing import Message, signed_headers
 from domain.outgoing_urls import parse_outgoing_url
 from web.outgoing.client import OutgoingClient
-from web.outgoing.errors import OutgoingError
 
 
 def attempt(

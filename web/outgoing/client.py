@@ -22,16 +22,16 @@ from urllib3.response import HTTPResponse
 
 from domain.encryption.outgoing import outgoing_tls_context
 from domain.encryption.refusals import refusal_reason
-from domain.outgoing_urls import OutgoingUrl
-from web.outgoing.addresses import Address, AddressPolicy, allowed_addresses
-from web.outgoing.deadlines import run_within
-from web.outgoing.errors import (
+from domain.outgoing.deadlines import run_within
+from domain.outgoing.errors import (
     ConnectionFailedError,
     DeadlineError,
     OutgoingError,
     TlsRefusedError,
     problem_with_status,
 )
+from domain.outgoing_urls import OutgoingUrl
+from web.outgoing.addresses import Address, AddressPolicy, allowed_addresses
 from web.settings.reader import Settings
 
 #: Seconds for a whole request: name, connection, TLS, sending and the response.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from domain.outgoing.errors import AddressRefusedError, NameNotFoundError
 from web.outgoing.addresses import AddressPolicy, allowed_addresses
-from web.outgoing.errors import AddressRefusedError, NameNotFoundError
 
 REFUSED = (
     *("0.0.0.1", "10.1.2.3", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254"),

@@ -5,7 +5,7 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import TypeVar
 
-from web.outgoing.errors import DeadlineError
+from domain.outgoing.errors import DeadlineError
 
 Outcome = TypeVar("Outcome")
 

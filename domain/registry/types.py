@@ -1,12 +1,13 @@
 """Repositories and tags of the container registry."""
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
 from domain.registry.removal_rules import LONGEST_REGEX, RemovalRule, parse_age
 from domain.registry.repositories import RepositoryView, TagView
+from domain.registry.signing_keys import LONGEST_NOTICE, USUAL_NOTICE, KeyState
 from domain.types.base import (
     LARGEST_NUMBER,
     Body,
@@ -16,7 +17,13 @@ from domain.types.base import (
     Text,
     Time,
     WithoutEffect,
+    one_of,
 )
+
+
+def _hours(length: timedelta) -> int:
+    return int(length.total_seconds() // 3600)
+
 
 #: A regular expression in the syntax of RE2.
 _Regex = Annotated[Text, Field(max_length=LONGEST_REGEX)]
@@ -80,9 +87,11 @@ class RegistryTagName(Resource):
     location: str
 
     @classmethod
-    def of(cls, view: TagView, host: str | None) -> "RegistryTagName":
+    def of(cls, view: TagView, host: str | None) -> Self:
         """Present a tag."""
-        return cls(name=view.name, path=view.path, location=_location(view.path, host))
+        names = cls.model_fields.keys() - {"location"}
+        shown = {name: getattr(view, name) for name in names}
+        return cls(location=_location(view.path, host), **shown)
 
 
 class RegistryTag(RegistryTagName):
@@ -95,19 +104,35 @@ class RegistryTag(RegistryTagName):
     created_at: Time
     total_size: int | None
 
-    @classmethod
-    def of(cls, view: TagView, host: str | None) -> "RegistryTag":
-        """Present a tag."""
-        return cls(
-            name=view.name,
-            path=view.path,
-            location=_location(view.path, host),
-            revision=view.revision,
-            short_revision=view.short_revision,
-            digest=view.digest,
-            created_at=view.pushed_at,
-            total_size=view.total_size,
-        )
+
+class NewRegistryKey(Body):
+    """How a new key replaces the one that signs."""
+
+    notice_hours: int = Field(
+        default=_hours(USUAL_NOTICE),
+        ge=0,
+        le=_hours(LONGEST_NOTICE),
+        description="Hours until it signs, to copy its certificate to every registry.",
+    )
+    forget_former: bool = Field(
+        default=False, description="Whether all former keys are withdrawn immediately."
+    )
+
+
+class RegistryKey(Resource):
+    """A key that signs tokens of the registry."""
+
+    kid: str
+    state: Annotated[str, one_of(*(each.value for each in KeyState))]
+    created_at: Time
+    signs_from: Time
+
+
+class MadeRegistryKey(Resource):
+    """A new key, with all those whose certificates registries have to trust."""
+
+    kid: str
+    keys: list[RegistryKey]
 
 
 class RegistryRepository(Resource):

@@ -1,0 +1,174 @@
+"""What can be done with the repositories and tags of the container registry, and with its keys."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.access.roles import Role
+from domain.audit.events import EventKind
+from domain.database.locks import release_locks
+from domain.errors import InvalidError, NotFoundError
+from domain.keyring import Keyring
+from domain.outgoing.deadlines import run_within
+from domain.outgoing.errors import DeadlineError
+from domain.projects.access import get_project_for
+from domain.projects.views import GroupView, ProjectView, viewer_of
+from domain.registry import repositories, signing_keys
+from domain.registry.client import RegistryUnavailableError
+from domain.registry.connection import RegistryPolicy, open_registry
+from domain.registry.removal import (
+    plan_tag,
+    queue_removal,
+    record_removed_tag,
+    remove_in_registry,
+)
+from domain.registry.repositories import RepositoryNotFoundError, RepositoryView, get_repository
+from domain.registry.types import (
+    MadeRegistryKey,
+    NewRegistryKey,
+    RegistryKey,
+    RegistryRepository,
+    RegistryTag,
+    RegistryTagName,
+    RepositoryListQuery,
+    RepositoryQuery,
+    TagRemovalBody,
+)
+from domain.types.base import Found
+
+#: Less than a request may take, whatever the registry does.
+_DEADLINE_SECONDS = 15
+
+
+@question("registry_repositories.index")
+def list_repositories(
+    work: Work, project: ProjectView, query: RepositoryListQuery
+) -> Found[RegistryRepository]:
+    """List the registry repositories of a project."""
+    return _found(work, (project.id,), query)
+
+
+@question("registry_repositories.index_of_group")
+def list_repositories_of_group(
+    work: Work, group: GroupView, query: RepositoryListQuery
+) -> Found[RegistryRepository]:
+    """List the registry repositories of all projects of a group."""
+    return _found(work, repositories.projects_below(group.path, session=work.session), query)
+
+
+@question("registry_repositories.show")
+def show_repository(work: Work, repository_id: int, query: RepositoryQuery) -> RegistryRepository:
+    """Show a registry repository.
+
+    Raises NotFoundError, or ForbiddenError for who has no role in its project.
+    """
+    repository = get_repository(repository_id, session=work.session)
+    try:
+        get_project_for(
+            repository.project_path, viewer_of(work), at_least=Role.REPORTER, session=work.session
+        )
+    except NotFoundError as error:
+        raise RepositoryNotFoundError from error
+    return _presented(work, repository, query)
+
+
+@action("registry_repositories.delete")
+def delete_repository(work: Work, project: ProjectView, repository_id: int) -> None:
+    """Delete a registry repository with all its images, in the background.
+
+    Raises NotFoundError, or InvalidError if too many removals wait.
+    """
+    repository = get_repository(repository_id, project_id=project.id, session=work.session)
+    queue_removal(repository, None, session=work.session, now=work.now)
+    work.record(EventKind.REGISTRY_REPOSITORY_REMOVED, subject=repository.path)
+
+
+@question("registry_repositories.tag")
+def show_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
+    """Show a tag of a registry repository."""
+    repository = get_repository(repository_id, project_id=project.id, session=work.session)
+    found = repositories.get_tag(repository, tag_name, session=work.session)
+    return RegistryTag.of(found, work.policy(RegistryPolicy).host)
+
+
+@action("registry_repositories.delete_tag")
+def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
+    """Delete a tag of a registry repository, immediately.
+
+    It is removed in the registry while the request waits, then here. Raises NotFoundError,
+    RegistryUnavailableError and RegistryRefusedError; then the tag is still listed.
+    """
+    session, policy = work.session, work.policy(RegistryPolicy)
+    repository = get_repository(repository_id, project_id=project.id, session=session)
+    tag = repositories.get_tag(repository, tag_name, session=session)
+    plan = plan_tag(repository, tag, session=session)
+    with open_registry(
+        policy, session=session, keyring=work.policy(Keyring), now=work.now
+    ) as client:
+        release_locks(session)  # the registry may take seconds
+        try:
+            run_within(
+                _DEADLINE_SECONDS,
+                lambda: remove_in_registry(repository, plan, client=client),
+                stop=client.close,
+            )
+        except DeadlineError as error:
+            message = f"The container registry took more than {_DEADLINE_SECONDS} seconds."
+            raise RegistryUnavailableError(message) from error
+    record_removed_tag(repository, tag, session=session)
+    work.record(EventKind.REGISTRY_TAGS_REMOVED, subject=tag.path, details={"digest": tag.digest})
+    return RegistryTag.of(tag, policy.host)
+
+
+@action("registry_repositories.delete_tags")
+def delete_tags(
+    work: Work, project: ProjectView, repository_id: int, which: TagRemovalBody
+) -> None:
+    """Delete the tags of a registry repository that match, in the background.
+
+    Raises NotFoundError, or InvalidError for a rule that matches nothing or cannot be read.
+    """
+    repository = get_repository(repository_id, project_id=project.id, session=work.session)
+    rule = which.rule
+    if not rule.delete:
+        message = "name_regex_delete is missing"
+        raise InvalidError(message, field="name_regex_delete")
+    queue_removal(repository, rule, session=work.session, now=work.now)
+    details = rule.as_json()
+    work.record(EventKind.REGISTRY_TAGS_REMOVED, subject=repository.path, details=details)
+
+
+@action("registry_keys.rotate", command="rotate-key")
+def rotate_key(work: Work, new: NewRegistryKey) -> MadeRegistryKey:
+    """Create a key that signs after a notice period; former keys stay valid for another day."""
+    session, keyring, now = work.session, work.policy(Keyring), work.now
+    notice = timedelta(hours=new.notice_hours)
+    kid = signing_keys.rotate(notice, session=session, keyring=keyring, now=now)
+    if new.forget_former:
+        signing_keys.forget_former_keys(session=session, keyring=keyring, now=now)
+    work.record(EventKind.REGISTRY_KEY_ROTATED, subject=kid, details=new.model_dump())
+    found = signing_keys.list_keys(session=session, keyring=keyring, now=now)
+    return MadeRegistryKey(kid=kid, keys=[RegistryKey.model_validate(each) for each in found])
+
+
+def _found(
+    work: Work, project_ids: Sequence[int], query: RepositoryListQuery
+) -> Found[RegistryRepository]:
+    found, total = repositories.list_repositories(
+        project_ids, offset=query.offset, limit=query.size, session=work.session
+    )
+    return Found(items=[_presented(work, each, query) for each in found], total=total)
+
+
+def _presented(
+    work: Work, repository: RepositoryView, query: RepositoryListQuery | RepositoryQuery
+) -> RegistryRepository:
+    host = work.policy(RegistryPolicy).host
+    tags = repositories.all_tags(repository, session=work.session) if query.tags else ()
+    return RegistryRepository.of(
+        repository,
+        host,
+        tags_count=repository.tags_count if query.tags_count else None,
+        tags=[RegistryTagName.of(each, host) for each in tags] if query.tags else None,
+    )
