@@ -6,8 +6,6 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import ProjectAlertList, wants_part
-from domain.access.abilities import Ability
-from domain.access.roles import Role
 from domain.alerts.environments import names_of, reference_to
 from domain.alerts.handling.activity import list_activity
 from domain.alerts.handling.alert_detail import get_alert, get_payload
@@ -26,7 +24,7 @@ from domain.incidents.actions import list_of_alert
 from domain.projects.views import ProjectView
 from domain.silences.muting import muted_rows
 from forms.alert_query import PARAMETERS, read_query
-from web.access.marks import get_current_user, project_member
+from web.access.marks import get_current_user, permitted
 from web.alerts.files import alert_file, payload_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -42,7 +40,7 @@ _MOST_CHOICES = 200
 
 
 @alerts.get("")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+@permitted("alerts.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts; the script of the page reloads the list alone."""
     listing = ProjectAlertList(project)
@@ -71,7 +69,7 @@ def _people(project: ProjectView) -> tuple[str, ...]:
 
 
 @alerts.get("/export.<any(json, csv):kind>")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+@permitted("alerts.download")
 def download(project: ProjectView, kind: str) -> ResponseReturnValue:
     """Return the filtered list as a file."""
     query = read_query(list_query(*PARAMETERS), project_id=project.id)
@@ -79,7 +77,7 @@ def download(project: ProjectView, kind: str) -> ResponseReturnValue:
 
 
 @alerts.get(_ONE)
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+@permitted("alerts.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with all its fields, its reports and its activity."""
     session, size, given = db.session(), page_size(), list_query("reports", "activity")
@@ -105,7 +103,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 @alerts.get(f"{_ONE}/payload")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS)
+@permitted("alerts.payload")
 def payload(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Return the whole body that an alert came with, as it was received."""
     return payload_file(get_payload(project.id, iid, session=db.session()))

@@ -6,17 +6,15 @@ from flask import render_template, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
-from blueprints.alerts.bulk_changes import after_batch, me
-from domain.access.abilities import Ability
-from domain.access.checks import check_takes_changes
-from domain.access.roles import Role
+from blueprints.alerts.bulk_changes import after_batch
+from domain.alerts.handling.batch_actions import undo_batch
 from domain.alerts.handling.batch_rows import BatchView
-from domain.alerts.handling.batches import get_batch, undo
-from domain.projects.access import get_project_for
+from domain.alerts.handling.batches import get_batch
 from forms.alert_query import read_query, read_query_across
-from web.access.marks import get_current_user, signed_in, viewer
+from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.services import now
 
 alert_batches = PageBlueprint("alert_batches", __name__, url_prefix="/-/alert_changes")
@@ -32,20 +30,10 @@ def show(batch_id: int) -> ResponseReturnValue:
 
 @alert_batches.post("/<int:batch_id>/undo")
 @signed_in
-def undo_batch(batch_id: int) -> ResponseReturnValue:
+def undo(batch_id: int) -> ResponseReturnValue:
     """Give the alerts their statuses again, unless somebody changed them since."""
-    session = db.session()
-    batch = get_batch(batch_id, get_current_user().id, session=session, now=now())
-    if batch.project_path is not None:
-        project = get_project_for(
-            batch.project_path,
-            viewer(),
-            at_least=Role.DEVELOPER,
-            ability=Ability.ADMIN_ALERTS,
-            session=session,
-        )
-        check_takes_changes(project)
-    return after_batch(undo(batch_id, me(), session=session, now=now()), _list_url(batch))
+    batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=now())
+    return after_batch(undo_batch(work(), batch_id), _list_url(batch))
 
 
 def _list_url(batch: BatchView) -> str:

@@ -95,7 +95,7 @@ def flash_batch(batch: BatchView) -> None:
 def flash_change(text: str, batch: BatchView) -> None:
     """Show a result with a button that takes the change back (templates/layout.html)."""
     if batch.can_be_undone:
-        flash(text, "undo:" + url_for("alert_batches.undo_batch", batch_id=batch.id))
+        flash(text, "undo:" + url_for("alert_batches.undo", batch_id=batch.id))
     else:
         flash(text)
 

@@ -3,23 +3,17 @@
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.alerts.bulk_changes import change_alerts, flash_change, list_arguments, me
+from blueprints.alerts.bulk_changes import change_alerts, flash_change, list_arguments
 from blueprints.alerts.list_pages import ProjectAlertList
-from domain.access.abilities import Ability
-from domain.access.roles import Role
-from domain.alerts.handling.assignments import assign as assign_alert
-from domain.alerts.handling.batch_rows import BatchOrder
-from domain.alerts.handling.batches import change_selected
-from domain.alerts.handling.notes import add_note
-from domain.alerts.handling.removal import delete_alert
+from domain.alerts.handling import actions
+from domain.alerts.handling.batch_actions import assign_alert, give_status
+from domain.alerts.handling.types import AlertNoteBody
 from domain.alerts.listing.queries import LARGEST_IID
-from domain.errors import InvalidError, NotFoundError
+from domain.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
-from web.access.marks import project_member
-from web.alerts.alert_audit import record_deletion
-from web.extensions import db
+from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
-from web.services import now
+from web.http.work import work
 
 alert_changes = PageBlueprint(
     "alert_changes", __name__, url_prefix="/<names:project_path>/-/alerts"
@@ -28,7 +22,7 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 
 
 @alert_changes.post("/status")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("alerts.change_several")
 def change_several(project: ProjectView) -> ResponseReturnValue:
     """Change the selected alerts, or all that match, and return to the list."""
     listing = ProjectAlertList(project, list_arguments())
@@ -36,52 +30,46 @@ def change_several(project: ProjectView) -> ResponseReturnValue:
 
 
 @alert_changes.post(f"{_ONE}/status")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("alerts.change")
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an alert."""
-    order = BatchOrder(
-        status=request.form.get("status", ""), by=me(), project_id=project.id, list_query=""
-    )
-    batch, outcome = change_selected(order, [iid], session=db.session(), now=now())
-    if outcome.conflicts:
-        flash("Another open alert has the same fingerprint.", "error")
-    elif not outcome.done:
-        message = f"Alert {iid} not found in this project."
-        raise NotFoundError(message)
+    try:
+        batch = give_status(work(), project, iid, request.form.get("status", ""))
+    except ConflictError as error:
+        flash(str(error), "error")
     else:
         flash_change(f"The alert is {batch.status} now.", batch)
     return _to_alert(project, iid)
 
 
 @alert_changes.post(f"{_ONE}/assignee")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("alerts.change")
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Assign an alert to a user, or to nobody."""
-    name = request.form.get("assignee", "")
     try:
-        assign_alert(project, iid, name, by=me(), session=db.session(), now=now())
+        assign_alert(work(), project, iid, request.form.get("assignee", ""))
     except InvalidError as error:
         flash(str(error), "error")
     return _to_alert(project, iid)
 
 
 @alert_changes.post(f"{_ONE}/notes")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.ADMIN_ALERTS)
+@permitted("alert_activity.create_note")
 def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Add a note to an alert."""
-    text = request.form.get("text", "")
+    new = AlertNoteBody.model_construct(body=request.form.get("text", ""))
     try:
-        add_note(project.id, iid, text, by=me(), session=db.session(), now=now())
+        actions.create_note(work(), project, iid, new)
     except InvalidError as error:
         flash(str(error), "error")
     return _to_alert(project, iid, part="activity")
 
 
 @alert_changes.post(f"{_ONE}/delete")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("alerts.delete")
 def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Delete an alert with its activity, and return to the list."""
-    record_deletion(project, delete_alert(project.id, iid, session=db.session()))
+    actions.delete_alert(work(), project, iid)
     flash(f"Alert #{iid} was deleted.")
     return redirect(url_for("alerts.index", project_path=project.path))
 

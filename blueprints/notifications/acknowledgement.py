@@ -9,14 +9,13 @@ import re
 from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
-from domain.audit.events import Event, EventKind
 from domain.errors import InvalidError
 from domain.notifications.acknowledging import Chosen, acknowledge, alerts_of_link
 from domain.notifications.links import AcknowledgementLink, open_link
 from web.access.marks import open_to_anyone
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.work import work
 from web.services import now, services
 
 acknowledgement: Blueprint = MachineBlueprint(
@@ -40,19 +39,9 @@ def confirm(sealed: str) -> ResponseReturnValue:
     """Acknowledge the selected alerts of a message that still wait for somebody."""
     link = _opened(sealed)
     try:
-        done = acknowledge(link, _chosen(), session=db.session(), now=now())
+        done = acknowledge(work(), link, _chosen())
     except InvalidError as error:
         return _page(link, problem=str(error)), 422, _NOT_KEPT
-    db.session.flush()  # Before the alerts are read again.
-    if done:
-        record_event(
-            Event(
-                kind=EventKind.ALERTS_ACKNOWLEDGED_BY_LINK,
-                actor=(user := alerts_of_link(link, session=db.session(), now=now()).user),
-                user_id=user.id,
-                details={"alerts": done},
-            )
-        )
     return _page(link, done=done), 200, _NOT_KEPT
 
 

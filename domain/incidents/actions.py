@@ -9,7 +9,10 @@ from domain.access.actor import Work
 from domain.alerts.formats.base import Reading
 from domain.alerts.listing.queries import ROWS, AlertRow, row_of
 from domain.alerts.listing.sort_orders import read_cursor
+from domain.alerts.listing.types import Alert as ShownAlert
+from domain.alerts.listing.types import shown_alert
 from domain.audit.events import Actor, EventKind
+from domain.database import paging
 from domain.database.paging import Page, Slice, fetch_page
 from domain.errors import InvalidError, NotFoundError
 from domain.incidents import listing
@@ -34,6 +37,7 @@ from domain.incidents.timeline import EntryKind, NewEntry, add_entries, alerts_i
 from domain.incidents.types import (
     Incident,
     IncidentAlertsBody,
+    IncidentAlertsQuery,
     IncidentChange,
     IncidentQuery,
     NewIncident,
@@ -105,6 +109,16 @@ def show_alerts(work: Work, project: ProjectView, iid: int, part: Slice) -> Page
         IncidentAlert.incident_id == incident_id
     )
     return fetch_page(linked, IncidentAlert.alert_id, part, session=work.session, view=row_of)
+
+
+@question("incident_alerts.index")
+def list_alerts(
+    work: Work, project: ProjectView, iid: int, query: IncidentAlertsQuery
+) -> Found[ShownAlert]:
+    """List the alerts of an incident, newest first."""
+    part = Slice(size=query.size, before=paging.read_cursor(query.cursor))
+    page = show_alerts(work, project, iid, part)
+    return Found.of_page(page, lambda row: shown_alert(ShownAlert, row, work.settings.base_url))
 
 
 @action("incidents.create")

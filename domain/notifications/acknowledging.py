@@ -1,16 +1,17 @@
 """Acknowledges the alerts of a page for the person it was sent to."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import Work
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import SEVERITIES
-from domain.audit.events import Actor
+from domain.audit.events import Actor, EventKind
 from domain.errors import ForbiddenError, InvalidError
 from domain.notifications.links import AcknowledgementLink
 from domain.notifications.paging import PageKind
@@ -123,14 +124,13 @@ def _view(alert: Alert, project: ProjectView) -> PagedAlert:
     )
 
 
-def acknowledge(
-    link: AcknowledgementLink, chosen: Chosen, *, session: Session, now: datetime
-) -> int:
+def acknowledge(work: Work, link: AcknowledgementLink, chosen: Chosen) -> int:
     """Acknowledge chosen alerts of a link that still wait for somebody; return their number.
 
-    Raises ForbiddenError as `alerts_of_link`, and InvalidError if nothing was chosen though
-    something waits.
+    The link is the permission of the person that it was sent to. Raises ForbiddenError as
+    `alerts_of_link`, and InvalidError if nothing was chosen though something waits.
     """
+    session, now = work.session, work.now
     user, _, alerts = _found(link, session=session, now=now)
     waiting = [each for each in alerts if each.status == _WAITING]
     # One alert has no checkbox.
@@ -147,7 +147,17 @@ def acknowledge(
     for project_id in sorted(by_project):  # in one order, as each is locked
         ids = select(Alert.id).where(Alert.id.in_(by_project[project_id]))
         done += change_all(project_id, ids, change, among=(_WAITING,), session=session, now=now)
+    session.flush()  # before the alerts are read again
+    if done:
+        _record(work, user, done)
     return done
+
+
+def _record(work: Work, user: Actor, done: int) -> None:
+    source = replace(work.actor.source, actor=user)
+    own = replace(work, actor=replace(work.actor, id=user.id, name=user.name, source=source))
+    details = {"alerts": done}
+    own.record(EventKind.ALERTS_ACKNOWLEDGED_BY_LINK, user_id=user.id, details=details)
 
 
 def _found(

@@ -12,6 +12,7 @@ from domain.alerts.handling.occurrences import touched_alerts
 from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.replays import Period
 from domain.alerts.integrations.types import IntegrationView
+from domain.alerts.listing.types import alert_url
 from domain.database.paging import LARGEST_ID, Slice
 from domain.durations import parse_duration
 from domain.errors import InvalidError
@@ -23,12 +24,11 @@ from web.api.schemas.alerts.alert_deliveries import (
     Delivery,
     DeliveryDetail,
 )
-from web.commands.alerts import alert_url
 from web.commands.operator import project_at
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.work import work
-from web.services import now
+from web.services import now, settings
 
 _MOST_LISTED = 100
 #: As whom a body is sent again.
@@ -137,7 +137,7 @@ def _moment(text: str, field: str) -> datetime:
 def _shown(project: ProjectView, integration: IntegrationView, delivery_id: int) -> dict[str, Any]:
     delivery = log.get_delivery(integration.id, delivery_id, session=db.session())
     alerts = [
-        DeliveredAlert.of(each, alert_url(project, each.iid))
+        DeliveredAlert.of(each, alert_url(project.path, each.iid, settings().base_url))
         for each in touched_alerts(delivery.id, session=db.session())
     ]
     return DeliveryDetail.of_detail(delivery, alerts).model_dump(mode="json")

@@ -109,16 +109,25 @@ def _params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
     yield from (_variable(name, kind) for name, kind in act.variables.items())
     if act.takes is not None:
         for name, field in act.takes.model_fields.items():
-            if not (act.is_list and name in _OF_PAGES):
+            if not (act.is_list and (name in _OF_PAGES or "const" in _schema(field))):
                 yield from _params_of(name, field)
-        if issubclass(act.takes, OffsetQuery):
-            yield click.Option(
-                ["--page"],
-                type=click.IntRange(1),
-                default=1,
-                show_default=True,
-                help=f"Number of the page; a page has {_MOST_LISTED:,} entries.",
-            )
+        yield from _of_pages(act.takes)
+
+
+def _of_pages(takes: type[BaseModel]) -> Iterator[click.Option]:
+    """Yield the option that leads to what follows the first entries of a list."""
+    if issubclass(takes, KeysetQuery):
+        yield click.Option(
+            ["--cursor"], help="The value of next_cursor, for the entries that follow."
+        )
+    if issubclass(takes, OffsetQuery):
+        yield click.Option(
+            ["--page"],
+            type=click.IntRange(1),
+            default=1,
+            show_default=True,
+            help=f"Number of the page; a page has {_MOST_LISTED:,} entries.",
+        )
 
 
 def _variable(name: str, kind: type) -> click.Argument:
@@ -278,12 +287,14 @@ def _whole_list(
     items: list[Any] = []
     query = cast("type[Query]", act.takes)
     sent = dict(sent)
-    total, part = None, _first_part(query, sent.pop("page", 1))
+    total, cursor, part = None, None, _first_part(query, sent.pop("page", 1))
     while part is not None:
         found: Found[Any] = act(unit, *arguments, read_body(query, {**sent, **part}))
         items += [each.model_dump(mode="json") for each in found.items]
-        total = found.total
+        total, cursor = found.total, found.next_cursor
         part = _next_part(part, found, len(items))
+    if total is None and cursor:
+        return {act.plural: items, "next_cursor": cursor}
     return {act.plural: items, "total": len(items) if total is None else total}
 
 

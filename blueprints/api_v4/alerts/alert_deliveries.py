@@ -7,12 +7,12 @@ from domain.alerts.deliveries import log
 from domain.alerts.handling.occurrences import touched_alerts
 from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.replays import Period
+from domain.alerts.listing.types import alert_url
 from domain.audit.events import Actor
 from domain.database.paging import LARGEST_ID, Slice, read_cursor
 from domain.projects.views import ProjectView
 from domain.types.base import Found
 from web.alerts.files import payload_file
-from web.alerts.urls import AlertUrls
 from web.alerts.user_deliveries import replay_period, send_again
 from web.api.description.described import answers_with
 from web.api.operations import operation
@@ -26,7 +26,7 @@ from web.api.schemas.alerts.alert_deliveries import (
 )
 from web.extensions import db
 from web.http.work import work
-from web.services import now
+from web.services import now, settings
 
 alert_deliveries = Blueprint("alert_deliveries", __name__, url_prefix=f"{AT}{ONE}/deliveries")
 _ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
@@ -83,6 +83,8 @@ def _shown(project: ProjectView, integration_id: int, delivery_id: int) -> Deliv
     integration = get_receiver(work(), project, integration_id)
     delivery = log.get_delivery(integration.id, delivery_id, session=db.session())
     touched = touched_alerts(delivery.id, session=db.session())
-    urls = AlertUrls()
-    alerts = [DeliveredAlert.of(each, urls.of(project.path, each.iid)) for each in touched]
+    base_url = settings().base_url
+    alerts = [
+        DeliveredAlert.of(each, alert_url(project.path, each.iid, base_url)) for each in touched
+    ]
     return DeliveryDetail.of_detail(delivery, alerts)

@@ -3,6 +3,12 @@
 from flask import Blueprint, Response
 
 from domain.alerts.listing.queries import list_alerts
+from domain.alerts.listing.types import (
+    ProjectAlert,
+    ProjectsAlertExportQuery,
+    ProjectsAlertQuery,
+    shown_alert,
+)
 from domain.alerts.listing.watched_projects import (
     SelectedProjects,
     projects_of_group,
@@ -11,11 +17,10 @@ from domain.alerts.listing.watched_projects import (
 from domain.projects.views import GroupView, Viewer
 from domain.types.base import Found
 from web.alerts.files import alert_file
-from web.alerts.urls import AlertUrls
 from web.api.description.described import answers_with
 from web.api.operations import operation
-from web.api.schemas.alerts.alerts import ProjectAlert, ProjectsAlertExportQuery, ProjectsAlertQuery
 from web.extensions import db
+from web.services import settings
 
 alert_lists = Blueprint("alert_lists", __name__)
 _OF_GROUP = "/groups/<path:reference>/alert_management_alerts"
@@ -56,6 +61,6 @@ def download_mine(viewer: Viewer, query: ProjectsAlertExportQuery, kind: str) ->
 
 
 def _listed(query: ProjectsAlertQuery, projects: SelectedProjects) -> Found[ProjectAlert]:
-    page = list_alerts(query.of_projects(projects), query.part, session=db.session())
-    urls = AlertUrls()
-    return Found.of_page(page, lambda row: ProjectAlert.of(row, urls.of(row.project_path, row.iid)))
+    part, base_url = query.part_in(query.order), settings().base_url
+    page = list_alerts(query.of_projects(projects), part, session=db.session())
+    return Found.of_page(page, lambda row: shown_alert(ProjectAlert, row, base_url))

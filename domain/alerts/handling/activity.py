@@ -64,6 +64,12 @@ class ActivityView:
     changes: tuple[FieldChange, ...] = ()
 
     @property
+    def author(self) -> Mapping[str, object] | None:
+        """Who it is of; None for a change by a report or by the command line."""
+        has_author = self.kind is not NoteKind.CHANGE and self.user_name
+        return {"id": self.user_id, "username": self.user_name} if has_author else None
+
+    @property
     def is_by_itself(self) -> bool:
         """Whether the service acted, and nobody else."""
         return bool(self.via and self.via.startswith(BY_ITSELF))

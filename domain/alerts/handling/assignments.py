@@ -69,7 +69,7 @@ def assign(
     iid: int,
     username: str,
     *,
-    by: Actor,
+    by: Actor | None,
     session: Session,
     now: datetime,
 ) -> None:
@@ -99,4 +99,10 @@ def assign(
     )
     add_entry(alert_id, NoteKind.ASSIGNEE, user.username, by=by, session=session, now=now)
     assigned = [NewAssignment(user_id=user.id, alert_id=alert_id)]
-    note_assignments(assigned, by_id=by.id, by_name=by.name, session=session, now=now)
+    note_assignments(
+        assigned,
+        by_id=by.id if by else None,
+        by_name=by.name if by else "",
+        session=session,
+        now=now,
+    )

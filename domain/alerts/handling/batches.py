@@ -29,7 +29,6 @@ from domain.alerts.handling.batch_rows import (
     view_of,
 )
 from domain.alerts.handling.status import (
-    MOST_AT_ONCE,
     MadeChange,
     StatusChange,
     StatusChangeResult,
@@ -37,6 +36,7 @@ from domain.alerts.handling.status import (
     give_statuses,
     lock_alerts_of,
 )
+from domain.alerts.handling.types import MOST_AT_ONCE
 from domain.alerts.listing.filters import STATUSES, AlertFilter
 from domain.alerts.listing.queries import AlertSlice, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST, read_cursor

@@ -12,15 +12,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import NoteKind, add_entry
-from domain.alerts.listing.filters import STATUSES, AlertFilter
-from domain.alerts.listing.queries import AlertSlice, list_alerts
-from domain.alerts.listing.sort_orders import Values
+from domain.alerts.handling.types import MOST_AT_ONCE
+from domain.alerts.listing.filters import STATUSES
 from domain.audit.events import Actor
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
 
-#: The most alerts of one change, more than any page of the list has.
-MOST_AT_ONCE = 200
 #: Rows of a statement.
 _SLICE = 500
 
@@ -89,26 +86,6 @@ def change_statuses(
         raise InvalidError(message, field="iids")
     lock_alerts_of(project_id, session=session)
     return change_locked(project_id, iids, change, session=session, now=now)
-
-
-def change_matching(
-    wanted: AlertFilter,
-    following: Values | None,
-    change: StatusChange,
-    *,
-    session: Session,
-    now: datetime,
-) -> tuple[StatusChangeResult, str | None]:
-    """Change the status of the newest alerts that match, at most MOST_AT_ONCE.
-
-    Return the result and, if others follow them, the cursor that leads to these.
-    """
-    lock_alerts_of(wanted.project_id, session=session)
-    part = AlertSlice(size=MOST_AT_ONCE, following=following)
-    page = list_alerts(wanted, part, session=session)
-    iids = [row.iid for row in page.items]
-    result = change_locked(wanted.project_id, iids, change, session=session, now=now)
-    return result, None if page.next_before is None else str(page.next_before)
 
 
 def change_all(

@@ -111,7 +111,7 @@ def change_integration(
 
 @action("alert_integrations.delete")
 def delete_integration(work: Work, project: ProjectView, integration_id: int) -> Integration:
-    """Delete an alert integration; its alerts and their payloads stay."""
+    """Delete an alert integration; its alerts stay."""
     gone = get_integration(work, project, integration_id)
     work.session.execute(delete(IntegrationRow).where(IntegrationRow.id == gone.id))
     record(work, project, gone, "deleted")

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from domain.access.roles import Role
 from domain.accounts.users import get_user
-from domain.alerts.handling.notes import add_note
+from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.audit.events import Actor
 from models import AuditEvent
 from tests.support.accounts.people import alice, database_of, now, signed_in
@@ -145,7 +145,7 @@ def write_note(gatebell: LiveGatebell, endpoint: Endpoint, text: str) -> None:
     (alert,) = alerts_of(gatebell, endpoint.project)
     with database_of(gatebell) as session:
         by = Actor(id=get_user(me, session=session).id, name=me)
-        add_note(alert.project_id, alert.iid, text, by=by, session=session, now=now())
+        add_entry(alert.id, NoteKind.NOTE, text, by=by, session=session, now=now())
 
 
 @pytest.mark.spec("H7")

@@ -1,0 +1,103 @@
+"""Changes of many alerts at once, and changes that pages make by a button."""
+
+from domain.access.actions import action
+from domain.access.actor import Work
+from domain.alerts.handling.assignments import assign
+from domain.alerts.handling.batch_rows import BatchOrder, BatchView
+from domain.alerts.handling.batches import change_selected, get_batch, undo
+from domain.alerts.handling.status import (
+    StatusChange,
+    StatusChangeResult,
+    change_locked,
+    change_statuses,
+    lock_alerts_of,
+)
+from domain.alerts.handling.types import MOST_AT_ONCE, AlertStatusBody, StatusConflict, StatusReport
+from domain.alerts.listing.queries import AlertSlice, list_alerts
+from domain.alerts.listing.sort_orders import NEWEST, read_cursor
+from domain.audit.events import Actor
+from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.projects.access import get_project
+from domain.projects.views import ProjectView, Viewer
+
+
+@action("alerts.change_several")
+def change_several(work: Work, project: ProjectView, body: AlertStatusBody) -> StatusReport:
+    """Change the status of several alerts, by their numbers or by the filters of the list."""
+    if (body.iids is None) == (body.filter is None):
+        message = "Give either iids or filter."
+        raise InvalidError(message, field="iids")
+    change = StatusChange(status=body.status, by=work.actor.source.actor)
+    session = work.session
+    if body.filter is None:
+        given = body.iids or ()
+        result = change_statuses(project.id, given, change, session=session, now=work.now)
+        return _report(body, result, None)
+    lock_alerts_of(project.id, session=session)
+    part = AlertSlice(size=MOST_AT_ONCE, following=read_cursor(body.cursor, NEWEST))
+    page = list_alerts(body.filter.of_project(project.id), part, session=session)
+    iids = [row.iid for row in page.items]
+    result = change_locked(project.id, iids, change, session=session, now=work.now)
+    return _report(body, result, None if page.next_before is None else str(page.next_before))
+
+
+def _report(
+    body: AlertStatusBody, result: StatusChangeResult, next_cursor: str | None
+) -> StatusReport:
+    unchanged, conflicts = set(result.unchanged), dict(result.conflicts)
+    found = {*result.done, *conflicts}
+    return StatusReport(
+        status=body.status,
+        changed=tuple(iid for iid in result.done if iid not in unchanged),
+        unchanged=result.unchanged,
+        conflicts=tuple(StatusConflict(iid=iid, title=title) for iid, title in conflicts.items()),
+        not_found=tuple(iid for iid in dict.fromkeys(body.iids or ()) if iid not in found),
+        next_cursor=next_cursor,
+    )
+
+
+@action("alerts.change")
+def give_status(work: Work, project: ProjectView, iid: int, status: str) -> BatchView:
+    """Give an alert a status as a batch of one, which can be undone.
+
+    Raises InvalidError, ConflictError or NotFoundError.
+    """
+    order = BatchOrder(status=status, by=_by(work), project_id=project.id, list_query="")
+    batch, outcome = change_selected(order, [iid], session=work.session, now=work.now)
+    if outcome.conflicts:
+        message = "Another open alert has the same fingerprint."
+        raise ConflictError(message, field="status")
+    if not outcome.done:
+        raise NotFoundError(f"Alert {iid} not found in this project.")
+    return batch
+
+
+@action("alerts.change")
+def assign_alert(work: Work, project: ProjectView, iid: int, username: str) -> None:
+    """Assign an alert to a user, or to NOBODY; raise InvalidError or NotFoundError."""
+    assign(project, iid, username, by=_by(work), session=work.session, now=work.now)
+
+
+def undo_batch(work: Work, batch_id: int) -> BatchView:
+    """Begin to give the alerts of a batch of the user their statuses again.
+
+    Raises NotFoundError, InvalidError if it cannot be undone, or ForbiddenError of its project. A
+    batch of all projects changes those in which the user may still change alerts.
+    """
+    by, session = _by(work), work.session
+    path = get_batch(batch_id, by.id, session=session, now=work.now).project_path
+    if path is None:
+        return undo(batch_id, by, session=session, now=work.now)
+    viewer = Viewer(user_id=by.id, is_admin=work.actor.is_admin, today=work.now.date())
+    return _undo_in(work, get_project(path, viewer, session=session), batch_id)
+
+
+@action("alerts.change_several")
+def _undo_in(work: Work, project: ProjectView, batch_id: int) -> BatchView:
+    """Undo a batch in a project."""
+    del project  # it decides who may ask
+    return undo(batch_id, _by(work), session=work.session, now=work.now)
+
+
+def _by(work: Work) -> Actor:
+    return Actor(id=work.actor.id or 0, name=work.actor.name)

@@ -1,0 +1,155 @@
+"""An alert as all faces see it, with what happened to it, and what may be asked of it."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from domain.alerts.handling.activity import NoteKind
+from domain.alerts.listing.types import Alert, AlertFilters, RowId, Status
+from domain.alerts.storing.lifecycle import Action
+from domain.types.base import Body, KeysetQuery, Numbers, Resource, Text, Time
+
+#: The most alerts of one change, more than any page of the list has.
+MOST_AT_ONCE = 200
+
+
+class AlertBody(Body):
+    """Changes to an alert; omitted fields are kept."""
+
+    status: Literal["triggered", "acknowledged", "resolved", "ignored"] | None = None
+    assignee: Text | None = Field(
+        default=None, description="A user name; empty or null for nobody."
+    )
+    assignee_id: RowId | None = Field(
+        default=None, description="The id of a user; 0 or null for nobody."
+    )
+
+
+class AlertStatusBody(Body):
+    """A status for several alerts: those with these numbers, or those that a filter matches."""
+
+    status: Literal["triggered", "acknowledged", "resolved", "ignored"]
+    iids: Numbers | None = Field(default=None, description=f"At most {MOST_AT_ONCE}.")
+    filter: AlertFilters | None = Field(
+        default=None, description=f"The newest {MOST_AT_ONCE} that match are changed at once."
+    )
+    cursor: str = Field(
+        default="", description="With a filter: from `next_cursor`, to change those that follow."
+    )
+
+
+class AlertGrouping(Resource):
+    """Why reports are grouped into an alert."""
+
+    sentence: str
+    fields: Annotated[dict[str, str], BeforeValidator(dict)] = Field(
+        description="What the fingerprint was made from."
+    )
+
+
+class AlertDetail(Alert):
+    """An alert with all its fields. Those that only the payload has are null without it."""
+
+    description: str | None
+    runbook: str | None
+    query: str | None = Field(description="The expression of the metric.")
+    incident_markdown: str | None = Field(validation_alias="markdown")
+    y_label: str | None
+    generator_url: str | None = Field(description="The URL of the graph.")
+    severity_reason: str = Field(description="Why the alert has its severity.")
+    grouping: AlertGrouping
+    integration_id: int | None
+    received_at: Time | None = Field(
+        description="When the report was received whose texts are shown."
+    )
+    details: Annotated[dict[str, str], BeforeValidator(dict)] = Field(
+        validation_alias="payload_fields",
+        description="Every field of the payload by its dotted path.",
+    )
+
+
+class StatusConflict(Resource):
+    """An alert that was left as it is: another open one has its fingerprint."""
+
+    iid: int
+    title: str
+
+
+class StatusReport(Resource):
+    """What a change of several alerts did."""
+
+    status: Status
+    changed: tuple[int, ...] = Field(description="Numbers (iid) of the alerts that were changed.")
+    unchanged: tuple[int, ...] = Field(description="Those that had the status before.")
+    conflicts: tuple[StatusConflict, ...]
+    not_found: tuple[int, ...] = Field(description="Given numbers that no alert has.")
+    next_cursor: str | None = Field(description="With a filter: leads to the alerts that follow.")
+
+
+class ActivityQuery(KeysetQuery):
+    """A list of what happened to an alert, the newest first."""
+
+
+class AlertNoteBody(Body):
+    """A new note."""
+
+    body: Text = Field(default="", description="Plain text; Markdown is kept as it is written.")
+
+
+class AlertAuthor(Resource):
+    """A user who did something to an alert."""
+
+    id: int | None = Field(description="Null if the account was deleted.")
+    username: str
+
+
+class AlertNote(Resource):
+    """A note that a user wrote about an alert."""
+
+    id: int
+    body: str = Field(validation_alias="text")
+    author: AlertAuthor
+    created_at: Time
+
+
+def _as_key(label: str) -> str:
+    return label.replace(" ", "_")
+
+
+class AlertChange(Resource):
+    """A field of an alert before and after a report; null for no value."""
+
+    field: Annotated[str, BeforeValidator(_as_key)]
+    old: str | None
+    new: str | None
+
+
+class AlertActivity(Resource):
+    """An entry of the activity of an alert."""
+
+    id: int
+    kind: NoteKind
+    author: AlertAuthor | None = Field(
+        description="Null for a change by a report or by the command line."
+    )
+    text: str = Field(
+        description="The note, the new status, the new assignee, empty for nobody, or what came of "
+        "a page to the author."
+    )
+    via: str | None = Field(
+        description="From where the author acted, if it was no page and no token."
+    )
+    changes: tuple[AlertChange, ...] = Field(description="Fields that a report changed.")
+    created_at: Time
+
+
+class AlertOccurrence(Resource):
+    """A report of an alert: an item of a delivery."""
+
+    received_at: Time
+    action: Action
+    sender: str = Field(description="An IP address, or the user who sent a test alert.")
+    is_test: bool
+    item: int = Field(description="Its position in the body, from 1.")
+    delivery_id: int
+    integration_id: int | None = Field(description="Null if the integration was deleted.")

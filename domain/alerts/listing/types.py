@@ -1,0 +1,158 @@
+"""Lists of alerts as all faces see them, and what may be asked of them."""
+
+from dataclasses import replace
+from typing import Annotated, Literal, TypeVar
+from urllib.parse import quote
+
+from pydantic import AfterValidator, Field
+from sqlalchemy import Select
+
+from domain.alerts.listing.filters import STATUSES, TABS, AlertFilter
+from domain.alerts.listing.queries import AlertRow, AlertSlice
+from domain.alerts.listing.sort_orders import SORT_ORDERS, SortOrder, read_cursor
+from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.text import storable
+from domain.database.list_queries import LONGEST_SEARCH
+from domain.database.paging import LARGEST_ID
+from domain.types.base import KeysetQuery, Query, Resource, Time, one_of
+
+_LONGEST_NAME = 255
+
+#: A text of a filter. What no database can store matches nothing, as on the page.
+_Name = Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(storable)]
+_Search = Annotated[str, Field(max_length=LONGEST_SEARCH), AfterValidator(storable)]
+_Severity = Annotated[str, one_of(*Severity)]
+#: The id of a row, or 0 for none.
+RowId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
+Status = Annotated[str, one_of(*STATUSES)]
+
+
+class _SharedFilters(Query):
+    status: Literal["open", "triggered", "acknowledged", "resolved", "ignored", "all"] = Field(
+        default="open", description="`open` is triggered or acknowledged."
+    )
+    severity: Severity | None = None
+    environment: _Name = ""
+    service: _Name = ""
+    assignee: _Name = Field(default="", description="A user name, or `-` for nobody.")
+    search: _Search = Field(
+        default="", description="Words of the alert or their beginnings; all have to occur."
+    )
+
+    def of_project(self, project_id: int) -> AlertFilter:
+        """Return the filter on the alerts of a project."""
+        return AlertFilter(
+            project_id=project_id,
+            search=self.search.strip(),
+            statuses=TABS[self.status],
+            severity=self.severity,
+            environment=self.environment or None,
+            service=self.service or None,
+            assignee=self.assignee or None,
+        )
+
+
+class AlertFilters(_SharedFilters):
+    """Which alerts are meant: those that match everything that is given."""
+
+    integration: RowId | None = Field(default=None, description="The id of an integration.")
+
+    def of_project(self, project_id: int) -> AlertFilter:
+        """Return the filter on the alerts of a project."""
+        return replace(super().of_project(project_id), integration_id=self.integration)
+
+
+class ProjectsAlertExportQuery(_SharedFilters):
+    """Which alerts of several projects a file has, and in which order."""
+
+    sort: Literal["started", "oldest", "severity"] = "started"
+
+    @property
+    def order(self) -> SortOrder:
+        """The sort order."""
+        return SORT_ORDERS[self.sort]
+
+    def of_projects(self, projects: Select[int]) -> AlertFilter:
+        """Return the filter on the alerts of projects, whose ids are selected."""
+        return replace(self.of_project(0), projects=projects)
+
+
+class AlertExportQuery(AlertFilters):
+    """Which alerts a file has, and in which order."""
+
+    sort: Literal["started", "oldest", "severity", "last_event", "events"] = Field(
+        default="started",
+        description="`last_event` and `events` are for pages; a file has the newest first instead.",
+    )
+
+    @property
+    def order(self) -> SortOrder:
+        """The sort order."""
+        return SORT_ORDERS[self.sort]
+
+
+class _Paged(KeysetQuery):
+    order_by: Literal["started_at"] = Field(
+        default="started_at", description="Accepted for clients that send it; `sort` decides."
+    )
+
+    def part_in(self, order: SortOrder) -> AlertSlice:
+        """Return the requested page; raises QueryError for a forged cursor."""
+        return AlertSlice(size=self.size, order=order, following=read_cursor(self.cursor, order))
+
+
+class ProjectsAlertQuery(ProjectsAlertExportQuery, _Paged):
+    """Which alerts of several projects a list has, and in which order."""
+
+
+class AlertQuery(AlertExportQuery, _Paged):
+    """Which alerts a list has, and in which order."""
+
+
+class Alert(Resource):
+    """An alert in a list."""
+
+    id: int
+    iid: int = Field(description="Its number within the project.")
+    title: str
+    severity: _Severity
+    raised_from: _Severity | None = Field(
+        description="The severity before the last report raised it."
+    )
+    status: Status
+    events: int = Field(description="The number of reports.")
+    started_at: Time
+    ended_at: Time | None
+    last_event_at: Time
+    service: str | None
+    environment: str | None
+    monitoring_tool: str | None
+    hosts: tuple[str, ...]
+    integration: str | None = Field(
+        validation_alias="integration_name",
+        description="The name of the integration that received it.",
+    )
+    assignee: str | None = Field(description="A user name.")
+    web_url: str
+
+
+class ProjectAlert(Alert):
+    """An alert in a list of several projects."""
+
+    project_id: int
+    project_path: str
+
+
+SomeAlert = TypeVar("SomeAlert", bound=Alert)
+
+
+def shown_alert(kind: type[SomeAlert], row: AlertRow, base_url: str) -> SomeAlert:
+    """Return an alert as all faces see it."""
+    return kind.model_validate(
+        {**vars(row), "web_url": alert_url(row.project_path, row.iid, base_url)}
+    )
+
+
+def alert_url(project_path: str, iid: int, base_url: str) -> str:
+    """Return the URL of the page of an alert."""
+    return f"{base_url}/{quote(project_path)}/-/alerts/{iid}"
