@@ -3,16 +3,12 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.audit.events import Event, EventKind
-from domain.oauth.consent.authorized_applications import (
-    list_authorized,
-    revoke_authorized,
-    revoke_without_application,
-)
+from domain.oauth.consent import actions
+from domain.oauth.consent.authorized_applications import list_authorized
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.services import now
 
 authorized_applications = PageBlueprint(
@@ -32,8 +28,7 @@ def index() -> ResponseReturnValue:
 @signed_in
 def revoke(application_id: int) -> ResponseReturnValue:
     """Revoke all access of one application for the user."""
-    name = revoke_authorized(application_id, get_current_user().id, session=db.session(), now=now())
-    record_event(Event(kind=EventKind.CONSENT_REVOKED, user_id=get_current_user().id, subject=name))
+    name = actions.revoke_application(work(), application_id)
     flash(f"{name} no longer has access to your account.")
     return redirect(url_for("authorized_applications.index"))
 
@@ -42,9 +37,6 @@ def revoke(application_id: int) -> ResponseReturnValue:
 @signed_in
 def revoke_passwords() -> ResponseReturnValue:
     """Revoke all tokens of password grants without an application."""
-    revoke_without_application(get_current_user().id, session=db.session(), now=now())
-    record_event(
-        Event(kind=EventKind.TOKEN_REVOKED, user_id=get_current_user().id, subject="password grant")
-    )
+    actions.revoke_tokens_of_passwords(work())
     flash("Tokens from password sign-ins are revoked.")
     return redirect(url_for("authorized_applications.index"))

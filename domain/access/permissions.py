@@ -408,6 +408,7 @@ PERMISSIONS: Mapping[str, Permission] = {
 BESIDE_THE_API: Mapping[str, Permission] = {
     # Of who is signed in.
     "own_account.change": _instance(_WRITE),
+    "authorized_applications.revoke": _instance(_WRITE),
     "signing_in.prove": _open(_ANY),
     "signing_in.sign_in": _open(_ANY),
     "signing_in.sign_out": _open(_ANY),
