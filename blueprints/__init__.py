@@ -61,10 +61,10 @@ from blueprints.on_call.routes import alert_routes
 from blueprints.on_call.schedules import on_call_schedules
 from blueprints.projects.environments import environments
 from blueprints.projects.files import files
-from blueprints.projects.group_settings import group_places
+from blueprints.projects.group_settings import group_settings
 from blueprints.projects.groups import groups
 from blueprints.projects.invitations import invitations
-from blueprints.projects.project_settings import project_places
+from blueprints.projects.project_settings import project_settings
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry.notifications import registry_notifications
@@ -107,8 +107,8 @@ BLUEPRINTS = (
     channels,  # /<project>/-/settings/channels…
     acknowledgement,  # /-/acknowledge/…
     invitations,  # /-/invitations/…
-    group_places,  # /groups/<group>/-/{settings,path,transfer,delete}
-    project_places,  # /<project>/-/settings/{path,transfer,delete}
+    group_settings,  # /groups/<group>/-/{settings,path,transfer,delete}
+    project_settings,  # /<project>/-/settings/{path,transfer,delete}
     groups,  # /groups/new  /groups/<group>/-/members
     integrations,  # /<project>/-/settings/integrations…
     integration_settings,  # …/integrations/<id>/{configure,mapping}

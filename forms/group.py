@@ -5,8 +5,8 @@ from typing import Any
 from wtforms import StringField
 from wtforms.validators import InputRequired, Length
 
-from domain.accounts.names import LONGEST_PATH, check_path
-from forms.base import Form, objections_beside_the_field
+from domain.accounts.names import LONGEST_PATH
+from forms.base import Form
 
 
 def _without_slashes(value: Any) -> Any:
@@ -24,13 +24,3 @@ class GroupForm(Form):
             Length(max=LONGEST_PATH, message=f"A path may have at most {LONGEST_PATH} characters."),
         ],
     )
-
-    def __init__(self, *args: Any, reserved: frozenset[str], **kwargs: Any) -> None:
-        """Take the reserved first segments."""
-        super().__init__(*args, **kwargs)
-        self.reserved = reserved
-
-    def validate_path(self, field: StringField) -> None:
-        """Check the path."""
-        with objections_beside_the_field():
-            check_path(field.data or "", reserved=self.reserved)

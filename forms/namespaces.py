@@ -5,10 +5,10 @@ from typing import Any
 from wtforms import StringField, TextAreaField
 from wtforms.validators import DataRequired, Length
 
-from domain.accounts.names import LONGEST_NAME, LONGEST_PATH, check_display_name
-from domain.projects.editing import LONGEST_DESCRIPTION, GroupEdit
+from domain.accounts.names import LONGEST_NAME, LONGEST_PATH
+from domain.projects.editing import LONGEST_DESCRIPTION
 from domain.projects.views import GroupView
-from forms.base import Form, objections_beside_the_field, without_edges
+from forms.base import Form, without_edges
 
 
 def with_plain_breaks(value: Any) -> Any:
@@ -38,11 +38,6 @@ class NameAndDescription(Form):
         ],
     )
 
-    def validate_name(self, field: StringField) -> None:
-        """Check the name."""
-        with objections_beside_the_field():
-            check_display_name(field.data or "")
-
 
 class GroupSettingsForm(NameAndDescription):
     """Name and description of a group."""
@@ -51,11 +46,6 @@ class GroupSettingsForm(NameAndDescription):
     def of(cls, group: GroupView) -> "GroupSettingsForm":
         """Return the form with the present values of a group, or those of the request."""
         return cls(name=group.name, description=group.description)
-
-    @property
-    def edit(self) -> GroupEdit:
-        """The new values."""
-        return GroupEdit(name=self.name.data, description=self.description.data)
 
 
 class PathForm(Form):

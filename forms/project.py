@@ -1,20 +1,18 @@
 """Forms to create a project and change it."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length
 
-from domain.access.features import AccessLevel, Feature
-from domain.accounts.names import LONGEST_NAME, check_path
-from domain.projects.editing import ProjectEdit
+from domain.access.features import AccessLevel
+from domain.accounts.names import LONGEST_NAME
 from domain.projects.grants import VISIBILITIES
 from domain.projects.views import ProjectView
-from forms.base import Form, objections_beside_the_field, without_edges
+from forms.base import Form, without_edges
 from forms.namespaces import NameAndDescription
 
-_NO_RESERVED_WORDS: frozenset[str] = frozenset()
 _LEVELS = [
     (AccessLevel.ENABLED.value, "On"),
     (AccessLevel.PRIVATE.value, "On, for members only"),
@@ -58,20 +56,6 @@ class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
             del form.visibility
         return form
 
-    @property
-    def edit(self) -> ProjectEdit:
-        """The new values."""
-        return ProjectEdit(
-            name=self.name.data,
-            description=self.description.data,
-            visibility=self.visibility.data if "visibility" in self else None,
-            access_levels={
-                Feature.MONITOR: AccessLevel(self.monitor_access_level.data),
-                Feature.ENVIRONMENTS: AccessLevel(self.environments_access_level.data),
-                Feature.RELEASES: AccessLevel(self.releases_access_level.data),
-            },
-        )
-
 
 class ProjectForm(_VisibilityForm):
     """The group and the name of a new project."""
@@ -91,13 +75,5 @@ class ProjectForm(_VisibilityForm):
         super().__init__(*args, **kwargs)
         self.group.choices = [(path, path) for path in groups]
 
-    @property
-    def path(self) -> str:
-        """The full path of the project."""
-        return f"{self.group.data}/{self.name.data}"
-
-    def validate_name(self, field: StringField) -> None:
-        """Check the name."""
-        # The group exists, so its first segment is not reserved.
-        with objections_beside_the_field():
-            check_path(field.data or "", reserved=_NO_RESERVED_WORDS)
+    #: It is the last part of the path as well.
+    fields_of: ClassVar[Mapping[str, str]] = {"path": "name"}

@@ -7,12 +7,14 @@ from datetime import datetime
 from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 from flask import current_app
 from itsdangerous import URLSafeTimedSerializer
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
+from werkzeug.routing import Map
 
 from domain.access.actor import Actor, Seal, Work
 from domain.accounts.email_addresses import Letterhead
@@ -30,9 +32,15 @@ from domain.oauth.context import OAuthPolicy
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
 from domain.outgoing.claims import Attempt
 from domain.outgoing.signing import Message
+from domain.projects.creation import ReservedNames
+from domain.projects.creation import reserved_names as first_parts
+from domain.projects.resources import Repositories, Repository
+from domain.projects.views import ProjectView
 from domain.refusal_sampling import RefusalSampler
 from domain.registry.connection import RegistryPolicy
+from domain.repositories.access import may_read
 from domain.repositories.program import Git
+from domain.repositories.storage import default_branch, has_branches, repository_path
 from models import InstanceSetting
 from web.database.connections import KeptConnections
 from web.database.write_probe import WriteProbe
@@ -205,6 +213,41 @@ def _send(url: str, message: Message, secrets: Sequence[str]) -> Attempt:
         client.close()
 
 
+#: Reserved besides the first segments of routes, because they look like parts of the service.
+_ALSO_RESERVED = frozenset(
+    {
+        *("-", "help", "dashboard", "explore", "search"),
+        # Files that browsers and robots request from every host.
+        *("robots.txt", "favicon.ico", "sitemap.xml"),
+        *("apple-touch-icon.png", "apple-touch-icon-precomposed.png"),
+    }
+)
+
+
+def reserved_in(url_map: Map) -> frozenset[str]:
+    """Return the names that top-level groups must not have because of URLs."""
+    return first_parts(rule.rule for rule in url_map.iter_rules()) | _ALSO_RESERVED
+
+
+def _reserved_names() -> ReservedNames:
+    """Return the reserved names with the first segment of the base path.
+
+    Otherwise `/gate/shop` would be ambiguous, because a proxy may strip `/gate` or not.
+    """
+    base_path = urlsplit(settings().base_url).path
+    return ReservedNames(reserved_in(current_app.url_map) | first_parts([base_path]))
+
+
+def _repository_of(project: ProjectView) -> Repository:
+    """Return what its files tell: two looks at the disk, so that a list can have it.
+
+    Where nothing was pushed, the default branch is the one that the first push is expected to have.
+    """
+    path = repository_path(settings().repositories_path, project.id, project.created_at)
+    branch = default_branch(path).decode(errors="replace") if may_read(project) else None
+    return Repository(default_branch=branch, is_empty=not has_branches(path))
+
+
 def _contact_means() -> ContactMeans:
     def find_outcome(message_id: int) -> Sequence[str | None] | None:
         return services().connections.first(OUTCOME_OF_MESSAGE, {"message_id": message_id})
@@ -224,6 +267,8 @@ _POLICIES: Mapping[type[Any], Callable[[], Any]] = {
     PasswordRules: lambda: password_rules(settings()),
     Reading: reading,
     RegistryPolicy: registry_policy,
+    Repositories: lambda: Repositories(_repository_of),
+    ReservedNames: _reserved_names,
     Seal: lambda: Seal(lambda value, purpose: str(sealer(purpose).dumps(value))),
     Sending: lambda: Sending(_send),
     SignInLimits: sign_in_limits,

@@ -1,24 +1,20 @@
 """Groups: creation, and management of their members."""
 
-from flask import flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.projects.member_pages import MemberPages
-from domain.access.roles import Role
-from domain.errors import ForbiddenError, InvalidError, NotFoundError
-from domain.projects.access import get_group_for
-from domain.projects.changes import created
-from domain.projects.creation import create_group, make_owner
+from domain.errors import ForbiddenError, NotFoundError
+from domain.projects import group_actions as actions
+from domain.projects.access import get_group
 from domain.projects.overview import my_projects
-from domain.projects.paths import parent
+from domain.projects.types import NewGroup
 from domain.projects.views import GroupView
 from forms.group import GroupForm
-from web.access.marks import get_current_user, signed_in, viewer
+from web.access.marks import permitted, signed_in, viewer
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
-from web.http.routes import reserved_names
-from web.services import now
+from web.http.work import work
 
 groups = PageBlueprint("groups", __name__, url_prefix="/groups")
 
@@ -27,59 +23,53 @@ groups = PageBlueprint("groups", __name__, url_prefix="/groups")
 @signed_in
 def new() -> ResponseReturnValue:
     """Create a group, which the user then owns."""
-    form = GroupForm(reserved=reserved_names())
-    if not form.validate_on_submit():
+    form = GroupForm()
+    if request.method == "GET":
         return _new_page(form)
-    path = form.path.data or ""
     try:
-        above = parent(path)
-        if above:
-            _maintained(above)
-        group = create_group(path, reserved=form.reserved, session=db.session(), now=now())
-    except (InvalidError, NotFoundError, ForbiddenError) as error:
+        made = form.carry_out(lambda: actions.create_group(work(), _new_group(form)))
+    except (NotFoundError, ForbiddenError) as error:
         form.object_to("path", str(error))
+        made = None
+    if made is None:
         return _new_page(form)
-    make_owner(group, get_current_user().id, session=db.session(), now=now())
-    record_event(created(group))
-    if not above and not my_projects(viewer(), most=1, session=db.session()).projects:
-        flash(f"Group {group.path} created. Create its first project next.")
-        return redirect(url_for("projects.new", group=group.path))
-    flash(f"Group {group.path} created.")
-    return redirect(url_for("projects.show_namespace", full_path=group.path))
+    path = made.full_path
+    if made.parent_id is None and not my_projects(viewer(), most=1, session=db.session()).projects:
+        flash(f"Group {path} created. Create its first project next.")
+        return redirect(url_for("projects.new", group=path))
+    flash(f"Group {path} created.")
+    return redirect(url_for("projects.show_namespace", full_path=path))
+
+
+def _new_group(form: GroupForm) -> NewGroup:
+    """Return the group of the form; the one above it is named by its path."""
+    above, _, segment = (form.path.data or "").rpartition("/")
+    parent_id = get_group(above, viewer(), session=db.session()).id if above else None
+    return NewGroup(path=segment, parent_id=parent_id)
 
 
 @groups.route("/<names:group_path>/-/members", methods=["GET", "POST"])
-@signed_in
-def members(group_path: str) -> ResponseReturnValue:
+@permitted("members.index")
+def members(group: GroupView) -> ResponseReturnValue:
     """Show the members to members; maintainers can add some."""
-    return MemberPages(_seen_from_inside(group_path)).members()
+    return MemberPages(group).members()
 
 
 @groups.post("/<names:group_path>/-/members/<int:member_id>/role")
-@signed_in
-def change_member(group_path: str, member_id: int) -> ResponseReturnValue:
+@permitted("members.change")
+def change_member(group: GroupView, member_id: int) -> ResponseReturnValue:
     """Change the role of a member."""
-    return MemberPages(_seen_from_inside(group_path)).change(member_id)
+    return MemberPages(group).change(member_id)
 
 
 @groups.post(
     "/<names:group_path>/-/members/<int:member_id>/remove",
     endpoint="remove_member",
 )
-@signed_in
-def drop_member(group_path: str, member_id: int) -> ResponseReturnValue:
+@permitted("members.delete")
+def drop_member(group: GroupView, member_id: int) -> ResponseReturnValue:
     """Remove a member, or leave."""
-    return MemberPages(_seen_from_inside(group_path)).remove(member_id)
-
-
-def _seen_from_inside(path: str) -> GroupView:
-    """Return a group of which the user is a member, or raise ForbiddenError."""
-    return get_group_for(path, viewer(), at_least=Role.GUEST, session=db.session())
-
-
-def _maintained(path: str) -> GroupView:
-    """Return a group that the user maintains, or raise ForbiddenError."""
-    return get_group_for(path, viewer(), at_least=Role.MAINTAINER, session=db.session())
+    return MemberPages(group).remove(member_id)
 
 
 def _new_page(form: GroupForm) -> ResponseReturnValue:

@@ -2,40 +2,39 @@
 
 from flask.typing import ResponseReturnValue
 
-from blueprints.projects.namespace_pages import PlacePages
-from domain.access.roles import Role
+from blueprints.projects.namespace_pages import NamespacePages
 from domain.projects.views import ProjectView
-from web.access.marks import project_member
+from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 
-project_places = PageBlueprint(
-    "project_places", __name__, url_prefix="/<names:project_path>/-/settings"
+project_settings = PageBlueprint(
+    "project_settings", __name__, url_prefix="/<names:project_path>/-/settings"
 )
 
 
-@project_places.route("/path", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER)
+@project_settings.route("/path", methods=["GET", "POST"])
+@permitted("projects.change")
 def rename(project: ProjectView) -> ResponseReturnValue:
     """Change the path."""
-    return PlacePages(project).rename()
+    return NamespacePages(project).rename()
 
 
-@project_places.post("/path/<int:former_id>/release")
-@project_member(at_least=Role.OWNER)
+@project_settings.post("/path/<int:former_id>/release")
+@permitted("former_paths.release")
 def release(project: ProjectView, former_id: int) -> ResponseReturnValue:
     """Release a former path."""
-    return PlacePages(project).release(former_id)
+    return NamespacePages(project).release(former_id)
 
 
-@project_places.route("/transfer", methods=["GET", "POST"])
-@project_member(at_least=Role.OWNER)
+@project_settings.route("/transfer", methods=["GET", "POST"])
+@permitted("projects.transfer")
 def transfer(project: ProjectView) -> ResponseReturnValue:
     """Move the project into another group."""
-    return PlacePages(project).transfer()
+    return NamespacePages(project).transfer()
 
 
-@project_places.route("/delete", methods=["GET", "POST"])
-@project_member(at_least=Role.OWNER, in_archived=True)
+@project_settings.route("/delete", methods=["GET", "POST"])
+@permitted("projects.delete")
 def delete(project: ProjectView) -> ResponseReturnValue:
     """Delete the project."""
-    return PlacePages(project).delete()
+    return NamespacePages(project).delete()

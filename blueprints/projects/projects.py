@@ -8,34 +8,29 @@ from flask_login import current_user
 
 from blueprints.projects.member_pages import MemberPages
 from domain.access.features import Feature
-from domain.access.roles import Role
 from domain.accounts.names import can_be_path
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, open_alerts
 from domain.alerts.listing.watched_projects import only
-from domain.errors import InvalidError, NotFoundError
+from domain.errors import ForbiddenError, NotFoundError
 from domain.escalations.explanation import unanswered_among
 from domain.escalations.routing import pages_nobody
 from domain.on_call.shifts import on_call_in_project
-from domain.projects import editing
+from domain.projects import project_actions as actions
 from domain.projects.access import follow_to_project, get_group, get_project
-from domain.projects.changes import archived, created, edited, unarchived
-from domain.projects.creation import create_project, make_owner
-from domain.projects.editing import edit_project
 from domain.projects.former_paths import MovedError
 from domain.projects.listing import ProjectFilter
 from domain.projects.overview import groups_to_create_in, search_projects, with_subgroups
+from domain.projects.types import NewProject, ProjectChange
 from domain.projects.views import GroupView, ProjectView
 from domain.silences.in_force import in_force
 from domain.silences.muting import muted_rows
 from forms.project import ProjectForm, ProjectSettingsForm
-from web.access.marks import get_current_user, open_to_anyone, project_member, signed_in, viewer
+from web.access.marks import open_to_anyone, permitted, signed_in, viewer
 from web.extensions import db
-from web.http.audit_events import record_event
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path
-from web.http.routes import reserved_names
 from web.http.work import work
 from web.pages.links import numbered_links
 from web.pages.list_query import asked_part, list_query
@@ -54,23 +49,24 @@ _MOST_GROUPS = 200
 def new() -> ResponseReturnValue:
     """Create a project in a group in which the user is a maintainer."""
     form = _new_form()
-    if not form.validate_on_submit():
+    if request.method == "GET":
         return _new_page(form)
     try:
-        project = create_project(
-            form.path,
-            visibility=form.visibility.data,
-            reserved=reserved_names(),
-            session=db.session(),
-            now=now(),
-        )
-    except (InvalidError, NotFoundError) as error:
+        made = form.carry_out(lambda: actions.create_project(work(), _new_project(form)))
+    except (NotFoundError, ForbiddenError) as error:
         form.object_to("name", str(error))
+        made = None
+    if made is None:
         return _new_page(form)
-    make_owner(project, get_current_user().id, session=db.session(), now=now())
-    record_event(created(project))
-    flash(f"Project {project.path} created. Connect a monitoring system next.")
-    return redirect(url_for("integrations.new", project_path=project.path))
+    path = made.path_with_namespace
+    flash(f"Project {path} created. Connect a monitoring system next.")
+    return redirect(url_for("integrations.new", project_path=path))
+
+
+def _new_project(form: ProjectForm) -> NewProject:
+    """Return the project of the form; its group is named by its path."""
+    group = get_group(form.group.data, viewer(), session=db.session())
+    return form.read(NewProject, path=form.name.data, name="", namespace_id=group.id)
 
 
 def _new_form() -> ProjectForm:
@@ -170,49 +166,50 @@ def _counts(project: ProjectView) -> dict[str, int]:
 
 
 @projects.route("/<names:project_path>/-/settings/general", methods=["GET", "POST"])
-@project_member(at_least=Role.MAINTAINER)
+@permitted("projects.change")
 def general(project: ProjectView) -> ResponseReturnValue:
     """Change the project's name, description and visibility, and which of its parts are on."""
     form = ProjectSettingsForm.of(project)
-    if not form.validate_on_submit():
+    changed = None
+    if request.method == "POST":
+        changed = form.carry_out(
+            lambda: actions.change_project(work(), project, form.read(ProjectChange))
+        )
+    if changed is None:
         page = render_template("projects/general.html", project=project, form=form)
         return page, 422 if form.errors else 200
-    changes = edit_project(project.id, form.edit, by=viewer(), session=db.session())
-    if changes:
-        record_event(edited(project.namespace, changes))
-    flash("Settings saved." if changes else "Nothing was changed.")
+    is_same = changed == actions.show_project(work(), project)
+    flash("Nothing was changed." if is_same else "Settings saved.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 
 @projects.post("/<names:project_path>/-/settings/archive")
-@project_member(at_least=Role.OWNER, in_archived=True)
+@permitted("projects.archive")
 def archive(project: ProjectView) -> ResponseReturnValue:
     """Archive the project."""
-    if editing.archive(project.id, session=db.session(), now=now()):
-        record_event(archived(project.namespace))
+    actions.archive(work(), project)
     flash("Project archived. It no longer accepts changes and alerts.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 
 @projects.post("/<names:project_path>/-/settings/unarchive")
-@project_member(at_least=Role.OWNER, in_archived=True)
+@permitted("projects.unarchive")
 def unarchive(project: ProjectView) -> ResponseReturnValue:
     """Let the project take changes and alerts again."""
-    if editing.unarchive(project.id, session=db.session()):
-        record_event(unarchived(project.namespace))
+    actions.unarchive(work(), project)
     flash("Project unarchived. It accepts changes and alerts again.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 
 @projects.route("/<names:project_path>/-/settings/members", methods=["GET", "POST"])
-@project_member(at_least=Role.GUEST)
+@permitted("members.index")
 def members(project: ProjectView) -> ResponseReturnValue:
     """Show the members to members; maintainers can add some."""
     return MemberPages(project).members()
 
 
 @projects.post("/<names:project_path>/-/settings/members/<int:member_id>/role")
-@project_member(at_least=Role.MAINTAINER)
+@permitted("members.change")
 def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Change the role of a member."""
     return MemberPages(project).change(member_id)
@@ -222,7 +219,7 @@ def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     "/<names:project_path>/-/settings/members/<int:member_id>/remove",
     endpoint="remove_member",
 )
-@project_member(at_least=Role.GUEST, in_archived=True)
+@permitted("members.delete")
 def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
     """Remove a member, or leave."""
     return MemberPages(project).remove(member_id)

@@ -431,6 +431,8 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     # An address of one's own, which shows what its owner may see.
     "on_call_calendars.renew": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_calendars.end": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "former_paths.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
+    "former_paths.release": _namespace(_WRITE, Role.OWNER, in_group=Role.OWNER),
 }
 
 

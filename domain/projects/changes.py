@@ -1,6 +1,9 @@
-"""Audit events of groups and projects."""
+"""What is recorded of groups and projects."""
 
-from domain.audit.events import Event, EventKind
+from dataclasses import replace
+
+from domain.access.actor import Work
+from domain.audit.events import EventKind
 from domain.projects.editing import Changes
 from domain.projects.views import Namespace
 
@@ -10,52 +13,37 @@ _KINDS = {
 }
 
 
-def created(namespace: Namespace) -> Event:
-    """Return the audit event for a new group or project."""
-    return Event(kind=_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace)
+def record_created(work: Work, namespace: Namespace) -> None:
+    """Record a new group or project."""
+    work.record(_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace)
 
 
-def edited(namespace: Namespace, changes: Changes) -> Event:
-    """Return the audit event for changed settings; a description may be long, and is left out."""
+def record_edit(work: Work, namespace: Namespace, changes: Changes) -> str:
+    """Record what was changed, if anything was, and return the path that is in force.
+
+    A description may be long, and is left out.
+    """
+    path = changes["path"][1] if "path" in changes else namespace.path
     details: dict[str, object] = {"changed": " ".join(changes)}
     for name, (before, after) in changes.items():
         if name != "description":
             details |= {name: after, f"{name}_before": before}
-    return Event(
-        kind=_KINDS[namespace.resource_type][1],
-        subject=namespace.path,
-        place=namespace,
-        details=details,
-    )
+    if changes:
+        place = replace(namespace, path=path)
+        kind = _KINDS[namespace.resource_type][1]
+        work.record(kind, subject=path, place=place, details=details)
+    return path
 
 
-def path_released(namespace: Namespace, path: str) -> Event:
-    """Return the audit event for a former path that others can have now."""
+def record_released(work: Work, namespace: Namespace, path: str) -> None:
+    """Record that others can have a former path now."""
     details = {"changed": "former paths", "released": path}
-    return Event(
-        kind=_KINDS[namespace.resource_type][1],
-        subject=namespace.path,
-        place=namespace,
-        details=details,
-    )
+    kind = _KINDS[namespace.resource_type][1]
+    work.record(kind, subject=namespace.path, place=namespace, details=details)
 
 
-def deleted(namespace: Namespace, *, projects: int | None = None) -> Event:
-    """Return the audit event for a deleted project, or a group with its number of projects."""
+def record_deleted(work: Work, namespace: Namespace, *, projects: int | None = None) -> None:
+    """Record a deleted project, or group with its number of projects."""
     details = {} if projects is None else {"projects": projects}
-    return Event(
-        kind=_KINDS[namespace.resource_type][2],
-        subject=namespace.path,
-        place=namespace,
-        details=details,
-    )
-
-
-def archived(namespace: Namespace) -> Event:
-    """Return the audit event for a project that takes no changes any more."""
-    return Event(kind=EventKind.PROJECT_ARCHIVED, subject=namespace.path, place=namespace)
-
-
-def unarchived(namespace: Namespace) -> Event:
-    """Return the audit event for a project that takes changes again."""
-    return Event(kind=EventKind.PROJECT_UNARCHIVED, subject=namespace.path, place=namespace)
+    kind = _KINDS[namespace.resource_type][2]
+    work.record(kind, subject=namespace.path, place=namespace, details=details)

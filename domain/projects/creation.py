@@ -8,17 +8,27 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.names import check_path
+from domain.accounts.users import BOT
 from domain.errors import InvalidError, NotFoundError, TakenError
+from domain.projects.access import get_group_for
 from domain.projects.editing import checked_name, checked_visibility
-from domain.projects.paths import ancestors, parent
-from domain.projects.views import Namespace
-from models import AlertCounter, FormerPath, Group, Member, Project
+from domain.projects.paths import ancestors, group_path, parent
+from domain.projects.views import GroupView, Namespace, viewer_of
+from models import AlertCounter, FormerPath, Group, Member, Project, User
 from models.folding import fold
 
 #: Until the transaction ends; the prefix keeps it apart from locks of other words.
 _CLAIM = text("SELECT pg_advisory_xact_lock(hashtext(:key))")
+
+
+@dataclass(frozen=True)
+class ReservedNames:
+    """The names that top-level groups must not have, in lower case: a policy."""
+
+    names: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +172,34 @@ def make_owner(namespace: Namespace, user_id: int, *, session: Session, now: dat
             created_at=now,
         )
     )
+
+
+def make_maker_owner(work: Work, namespace: Namespace) -> None:
+    """Make who creates a group or project its owner, except the command line and bots."""
+    if work.actor.id is not None and not is_bot(work):
+        make_owner(namespace, work.actor.id, session=work.session, now=work.now)
+
+
+def is_bot(work: Work) -> bool:
+    """Return whether the account of an access token acts."""
+    return work.session.scalar(select(User.kind).where(User.id == work.actor.id)) == BOT
+
+
+def get_maintained_group(work: Work, reference: int | str) -> GroupView:
+    """Return the group with an id or path to put something in, where the actor is a maintainer.
+
+    Raises NotFoundError or ForbiddenError.
+    """
+    path = group_path(str(reference), session=work.session)
+    return get_group_for(path, viewer_of(work), at_least=Role.MAINTAINER, session=work.session)
+
+
+def checked_segment(path: str) -> str:
+    """Return the last part of a path, or raise InvalidError for more than that."""
+    if "/" in path:
+        message = "path must be a single name; the group has its own parameter."
+        raise InvalidError(message, field="path")
+    return path
 
 
 def reserved_names(rules: Iterable[str]) -> frozenset[str]:

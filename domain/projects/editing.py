@@ -1,14 +1,12 @@
 """Changes groups and projects: their names, who sees them, and whether they take changes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.access.features import AccessLevel, Feature
 from domain.access.roles import Role
 from domain.accounts.names import check_display_name
 from domain.accounts.users import BOT
@@ -25,25 +23,8 @@ LONGEST_DESCRIPTION = 2000
 Changes = Mapping[str, tuple[str, str]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class GroupEdit:
-    """The new values of a group; None leaves one as it is."""
-
-    name: str | None = None
-    description: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProjectEdit:
-    """The new values of a project; None leaves one as it is."""
-
-    name: str | None = None
-    description: str | None = None
-    visibility: str | None = None
-    access_levels: Mapping[Feature, AccessLevel] | None = None
-    #: See JobTokenScope.
-    outbound_job_tokens: bool | None = None
-    inbound_job_tokens: bool | None = None
+#: The new values of columns; None leaves one as it is.
+Values = Mapping[str, str | bool | None]
 
 
 def checked_name(name: str) -> str:
@@ -75,35 +56,20 @@ def checked_visibility(visibility: str) -> str:
     return visibility
 
 
-def edit_group(group_id: int, edit: GroupEdit, *, session: Session) -> Changes:
+def edit_group(group_id: int, values: Values, *, session: Session) -> Changes:
     """Change a group and return what is different now; raises InvalidError."""
-    group = _locked(Group, group_id, session=session)
-    name = None if edit.name is None else checked_name(edit.name)
-    description = None if edit.description is None else checked_description(edit.description)
-    return _apply(group, {"name": name, "description": description})
+    return _apply(_locked(Group, group_id, session=session), values)
 
 
-def edit_project(project_id: int, edit: ProjectEdit, *, by: Viewer, session: Session) -> Changes:
+def edit_project(project_id: int, values: Values, *, by: Viewer, session: Session) -> Changes:
     """Change a project and return what is different now.
 
     Raises InvalidError, or ForbiddenError for a new visibility that the viewer may not choose.
     """
     project = _locked(Project, project_id, session=session)
-    if edit.visibility not in {None, project.visibility}:
+    if values.get("visibility") not in {None, project.visibility}:
         _check_may_publish(project, by, session=session)
-    levels = {
-        f"{feature}_access_level": str(level)
-        for feature, level in (edit.access_levels or {}).items()
-    }
-    visibility = None if edit.visibility is None else checked_visibility(edit.visibility)
-    name = None if edit.name is None else checked_name(edit.name)
-    description = None if edit.description is None else checked_description(edit.description)
-    words = {"name": name, "description": description, "visibility": visibility}
-    limits = {
-        "limits_job_token_to_others": edit.outbound_job_tokens,
-        "limits_job_tokens_of_others": edit.inbound_job_tokens,
-    }
-    return _apply(project, {**words, **levels, **limits})
+    return _apply(project, values)
 
 
 def _check_may_publish(project: Project, viewer: Viewer, *, session: Session) -> None:
@@ -152,9 +118,18 @@ def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
     return row
 
 
-def _apply(row: Group | Project, wanted: Mapping[str, str | bool | None]) -> Changes:
+#: What some values have to be.
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "name": checked_name,
+    "description": checked_description,
+    "visibility": checked_visibility,
+}
+
+
+def _apply(row: Group | Project, values: Values) -> Changes:
     changes: dict[str, tuple[str, str]] = {}
-    for field, value in wanted.items():
+    for field, given in values.items():
+        value = given if given is None else _CHECKS.get(field, lambda each: each)(given)
         before = getattr(row, field)
         if value is not None and value != before:
             setattr(row, field, value)

@@ -27,6 +27,7 @@ from pydantic import (
     create_model,
     field_validator,
 )
+from pydantic.fields import FieldInfo
 
 from domain.clock import written
 from domain.database.list_queries import LONGEST_SEARCH
@@ -235,10 +236,11 @@ def partial(body: type[SomeBody]) -> type[SomeBody]:
     return made
 
 
+_WITHOUT_EFFECT = BeforeValidator(_dropped)
 #: What GitLab adds to its responses, or how it looks for items: without effect here.
 WithoutEffect = Annotated[
     str,
-    BeforeValidator(_dropped),
+    _WITHOUT_EFFECT,
     Field(description="For clients written for GitLab; it has no effect."),
 ]
 _ABSENT = object()
@@ -259,6 +261,11 @@ AbsentWord = Annotated[
     ),
     _ABSENT,
 ]
+
+
+def has_effect(field: FieldInfo) -> bool:
+    """Return whether a parameter is not for clients written for GitLab alone."""
+    return not {id(_WITHOUT_EFFECT), id(_ABSENT)} & {id(each) for each in field.metadata}
 
 
 class Query(BaseModel):

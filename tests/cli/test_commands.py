@@ -55,7 +55,7 @@ def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -
     project = live_postgres.cli(
         "projects", "create", f"{group}/shop", "--visibility", "internal", "--owner", name
     )
-    assert (project["path"], project["visibility"]) == (f"{group}/shop", "internal")
+    assert (project["path_with_namespace"], project["visibility"]) == (f"{group}/shop", "internal")
     member = live_postgres.cli(
         "members", "add", f"{group}/shop", alice(live_postgres).username, "developer"
     )

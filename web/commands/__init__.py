@@ -37,7 +37,7 @@ _COMMANDS = {
         "domain.silences.actions",
         "How alerts that open repeatedly page.",
     ),
-    "groups": ("projects:groups", "Groups of projects."),
+    "groups": ("namespaces:groups", "Groups of projects."),
     "heartbeats": (
         "domain.heartbeats.actions",
         "Heartbeats: alerts when a job does not report.",
@@ -54,7 +54,7 @@ _COMMANDS = {
     ),
     "member-roles": ("member_roles:member_roles", "Custom member roles."),
     "members": ("domain.projects.member_actions", "Members of groups and projects."),
-    "projects": ("projects:projects", "Projects."),
+    "projects": ("namespaces:projects", "Projects."),
     "prune": ("prune:prune_command", "Remove expired and deleted data now."),
     "registry": ("registry:registry", "The container registry."),
     "releases": ("releases:releases", "The release schedule."),

@@ -31,6 +31,7 @@ from domain.types.base import (
     Option,
     PagedQuery,
     Query,
+    has_effect,
 )
 from domain.types.reading import read_body
 from web.commands.transaction import one_transaction
@@ -109,7 +110,8 @@ def _params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
     yield from (_variable(name, kind) for name, kind in act.variables.items())
     if act.takes is not None:
         for name, field in act.takes.model_fields.items():
-            if not (act.is_list and (name in _OF_PAGES or "const" in _schema(field))):
+            is_hidden = act.is_list and (name in _OF_PAGES or "const" in _schema(field))
+            if has_effect(field) and not is_hidden:
                 yield from _params_of(name, field)
         yield from _of_pages(act.takes)
 

@@ -1,4 +1,4 @@
-"""URL converters for paths of groups and projects, and the reserved names."""
+"""URL converters for paths of groups and projects."""
 
 import re
 from collections.abc import Iterable
@@ -19,9 +19,7 @@ from werkzeug.routing import (
 )
 
 from domain.database.paging import LARGEST_ID
-from domain.projects.creation import reserved_names as first_parts
-from web.http.public_urls import path_of
-from web.services import settings
+from web.services import reserved_in
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -65,30 +63,6 @@ def _with_encoded_slashes(path: str, sent: str) -> str:
     return before + reference.replace("/", _SLASH) + path[len(before + reference) :]
 
 
-#: Reserved besides the first segments of routes, because they look like parts of the service.
-_ALSO = frozenset(
-    {
-        *("-", "help", "dashboard", "explore", "search"),
-        # Files that browsers and robots request from every host.
-        *("robots.txt", "favicon.ico", "sitemap.xml"),
-        *("apple-touch-icon.png", "apple-touch-icon-precomposed.png"),
-    }
-)
-
-
-def _reserved_in(url_map: Map) -> frozenset[str]:
-    return first_parts(rule.rule for rule in url_map.iter_rules()) | _ALSO
-
-
-def reserved_names() -> frozenset[str]:
-    """Return the names that top-level groups must not have, in lower case.
-
-    They include the first segment of the base path: otherwise `/gate/shop` would be ambiguous,
-    because a proxy may strip `/gate` or not.
-    """
-    return _reserved_in(current_app.url_map) | first_parts([path_of(settings().base_url)])
-
-
 class NamesConverter(PathConverter):
     """Converter for the full path of a group or project, without reserved first segments.
 
@@ -103,7 +77,7 @@ class NamesConverter(PathConverter):
     @cached_property
     def _reserved(self) -> frozenset[str]:
         # Computed at the first request, when the URL map is complete.
-        return _reserved_in(self.map)
+        return reserved_in(self.map)
 
     def to_python(self, value: str) -> str:
         """Return the path, or raise ValidationError."""

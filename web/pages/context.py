@@ -27,7 +27,7 @@ _SIGNED_IN = (
         "Projects",
         "home.groups_and_projects",
         (
-            *("home.groups", "groups.", "group_places.", "projects.", "project_places."),
+            *("home.groups", "groups.", "group_settings.", "projects.", "project_settings."),
             *("resource_tokens.", "alerts.", "on_call"),
             *("incidents.", "incident_"),
             *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),

@@ -4,20 +4,18 @@ from dataclasses import replace
 
 from flask import Response
 
-from blueprints.api_v4.projects.projects import present_projects
 from domain.accounts.types import Account, CurrentUser, NameBody, User, UserQuery
 from domain.accounts.users import find_user
 from domain.database.paging import parse_id
 from domain.errors import QueryError
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.projects.listing import list_projects
-from domain.projects.views import Viewer
+from domain.projects.resources import find_projects
+from domain.projects.types import Project, ProjectQuery
 from domain.releases.schedule import BY_ID
 from domain.types.base import Done, Found
 from domain.users import actions, own_account
 from web.access.api_limits import Family
 from web.api.operations import Resources, operation, ready_operation
-from web.api.schemas.projects.projects import Project, ProjectQuery
 from web.extensions import db
 from web.http.json_responses import json_response
 from web.http.work import work
@@ -59,15 +57,14 @@ def index(query: UserQuery) -> Found[Account] | Found[User]:
 
 @users.get("/users/<string:user>/projects")
 @operation("users.projects", query=ProjectQuery, returns=Project, limit=Family.PROJECTS)
-def projects(viewer: Viewer, query: ProjectQuery, user: str) -> Found[Project]:
+def projects(query: ProjectQuery, user: str) -> Found[Project]:
     """List the projects that a user owns, as far as the caller is a member of them.
 
     The user is an id or a user name. Administrators see all of them.
     """
     owner_id = _id_of(user)
     actions.show_user(work(), owner_id)
-    found = list_projects(query.wanted(owner_id=owner_id), query.part, viewer, session=db.session())
-    return present_projects(found, query)
+    return find_projects(work(), query, owner_id=owner_id)
 
 
 def _id_of(user: str) -> int:

@@ -6,12 +6,12 @@ This service makes no tokens for jobs: it keeps the limits for the external CI t
 from flask import Blueprint
 
 from domain.projects import editing
-from domain.projects.changes import edited
+from domain.projects.changes import record_edit
 from domain.projects.views import ProjectView, Viewer
 from web.api.operations import operation
 from web.api.schemas.projects.job_token_scope import JobTokenScope, JobTokenScopeBody
 from web.extensions import db
-from web.http.audit_events import record_event
+from web.http.work import work
 
 job_token_scope = Blueprint(
     "job_token_scope", __name__, url_prefix="/projects/<string:reference>/job_token_scope"
@@ -29,9 +29,9 @@ def show(project: ProjectView) -> JobTokenScope:
 @operation("job_token_scope.change", body=JobTokenScopeBody, status=204)
 def change(project: ProjectView, viewer: Viewer, body: JobTokenScopeBody) -> None:
     """Change the limits."""
-    edit = editing.ProjectEdit(
-        inbound_job_tokens=body.inbound, outbound_job_tokens=body.outbound_enabled
-    )
-    changes = editing.edit_project(project.id, edit, by=viewer, session=db.session())
-    if changes:
-        record_event(edited(project.namespace, changes))
+    limits = {
+        "limits_job_token_to_others": body.outbound_enabled,
+        "limits_job_tokens_of_others": body.inbound,
+    }
+    changes = editing.edit_project(project.id, limits, by=viewer, session=db.session())
+    record_edit(work(), project.namespace, changes)

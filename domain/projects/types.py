@@ -1,19 +1,17 @@
-"""Projects."""
+"""Groups and projects as all faces see them, and what may be asked of them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from domain.access.features import AccessLevel, Feature
+from domain.access.features import Feature
 from domain.access.roles import Role
-from domain.projects.editing import ProjectEdit
-from domain.projects.listing import ProjectDetails, ProjectFilter
-from domain.projects.views import ProjectView
+from domain.projects.editing import LONGEST_DESCRIPTION
+from domain.projects.listing import GroupFilter, ProjectFilter
 from domain.types.base import (
     AbsentFlag,
     AbsentWord,
+    Argument,
     Body,
     GitLabQuery,
     GivenTime,
@@ -21,16 +19,147 @@ from domain.types.base import (
     PagedQuery,
     Resource,
     Search,
+    Text,
     Time,
     WithoutEffect,
+    split,
 )
-from web.api.schemas.projects.groups import (
-    Description,
-    LeastLevel,
-    Name,
-    Visibility,
-    least_role,
-)
+
+#: Of a group or a project.
+Description = Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)]
+Name = Annotated[Text, Field(max_length=255)]
+Visibility = Literal["private", "internal", "public"]
+
+
+def least_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | None:
+    """Return the lowest role that the caller has to have in what a list has."""
+    if owned:
+        return Role.OWNER
+    return given or (Role.GUEST if is_member else None)
+
+
+def _nearest_role(value: Any) -> Any:
+    # GitLab has levels between ours, such as 5 for minimal access.
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    return _LEVELS_BETWEEN.get(number, number) if isinstance(number, int) else value
+
+
+_LEVELS_BETWEEN = {5: Role.GUEST, 25: Role.DEVELOPER}
+#: The lowest level of a role; one that only GitLab has stands for the next role.
+LeastLevel = Annotated[
+    Role,
+    BeforeValidator(_nearest_role),
+    WithJsonSchema({"type": "integer", "enum": sorted([*map(int, Role), *_LEVELS_BETWEEN])}),
+]
+
+
+class GroupQuery(PagedQuery, GitLabQuery):
+    """Which of the groups that the caller sees a list has."""
+
+    #: Of names and paths.
+    search: Search = ""
+    owned: bool = False
+    min_access_level: LeastLevel | None = None
+    top_level_only: bool = False
+    #: `false` leaves groups in which the caller is a member.
+    all_available: bool = True
+    skip_groups: Annotated[tuple[Id, ...], BeforeValidator(split)] = ()
+    #: That of the most visible project of a group.
+    visibility: Visibility | None = None
+    #: `similarity` is the order by name.
+    order_by: Literal["name", "path", "id", "similarity"] = "name"
+    sort: Literal["asc", "desc"] = "asc"
+    #: Groups cannot be archived: `false` leaves none.
+    active: bool | None = None
+    archived: AbsentFlag = False
+    marked_for_deletion_on: AbsentWord = ""
+    repository_storage: WithoutEffect = ""
+    statistics: WithoutEffect = ""
+    with_custom_attributes: WithoutEffect = ""
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it asks for what no group is."""
+        return self.active is False or super().finds_nothing
+
+    def wanted(self, *, parent_id: int | None = None, below_id: int | None = None) -> GroupFilter:
+        """Return the filter, limited to subgroups, or to all groups below one."""
+        return GroupFilter(
+            parent_id=parent_id,
+            below_id=below_id,
+            is_top_level=self.top_level_only,
+            least=least_role(
+                owned=self.owned,
+                given=self.min_access_level,
+                is_member=not self.all_available,
+            ),
+            search=self.search,
+            without=self.skip_groups,
+            visibility=self.visibility,
+        )
+
+
+class NewGroup(Body):
+    """A new group; with `parent_id` a subgroup."""
+
+    name: Name = ""
+    path: Name
+    parent_id: Id | None = None
+    description: Description = ""
+
+
+class GroupChange(Body):
+    """New values of a group."""
+
+    name: Name | None = None
+    #: The last part of the full path; URLs with the former one still lead here.
+    path: Name | None = None
+    description: Description | None = None
+
+
+class GroupTransfer(Body):
+    """Where a group moves to."""
+
+    #: The id or the full path of a group; without one, the group moves to the top level.
+    group_id: Annotated[Id | Name | None, Argument("PARENT")] = None
+
+
+class TransferQuery(PagedQuery, GitLabQuery):
+    """Which of the groups that take a transfer a list has."""
+
+    #: Of names and paths.
+    search: Search = ""
+    order_by: Literal["name", "path", "id"] = "name"
+    sort: Literal["asc", "desc"] = "asc"
+
+    def wanted(self, *, without: tuple[int, ...] = ()) -> GroupFilter:
+        """Return the filter: the caller can create projects and groups there."""
+        return GroupFilter(least=Role.MAINTAINER, search=self.search, without=without)
+
+
+class Group(Resource):
+    """A group."""
+
+    id: int
+    name: str
+    #: The last part of `full_path`.
+    path: str
+    full_path: str
+    #: The names of the groups above it, and its own.
+    full_name: str
+    description: str
+    #: That of its most visible project: who sees a project sees its group.
+    visibility: Visibility
+    parent_id: int | None
+    web_url: str
+    created_at: Time
+
+
+class Accepted(Resource):
+    """The response to a request that is processed in the background."""
+
+    message: str = "202 Accepted"
+
 
 #: Who may use a part of a project, besides what role and visibility ask for.
 Level = Literal["disabled", "private", "enabled"]
@@ -128,7 +257,7 @@ class GroupProjectQuery(ProjectQuery):
     with_shared: WithoutEffect = ""
 
 
-class _LevelsBody(Body):
+class _Settings(Body):
     """Who may use the parts of a project."""
 
     releases_access_level: Level | None = None
@@ -145,19 +274,14 @@ class _LevelsBody(Body):
         description="Refused from release 17.0 on.",
     )
 
-    def levels(self) -> dict[Feature, AccessLevel]:
-        """Return what was given, by part."""
-        given = {feature: getattr(self, f"{feature}_access_level") for feature in Feature}
-        return {feature: AccessLevel(level) for feature, level in given.items() if level}
-
-    def parts(self) -> ProjectEdit:
-        """Return the new values of the parts alone."""
-        return ProjectEdit(
-            access_levels=self.levels(), outbound_job_tokens=self.ci_job_token_scope_enabled
-        )
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Who may use which part, by the columns that store it; None leaves one as it is."""
+        levels = {name: getattr(self, name) for name in map("{}_access_level".format, Feature)}
+        return levels | {"limits_job_token_to_others": self.ci_job_token_scope_enabled}
 
 
-class ProjectBody(_LevelsBody):
+class NewProject(_Settings):
     """A new project in a group; it needs a name or a path."""
 
     name: Name = ""
@@ -168,7 +292,7 @@ class ProjectBody(_LevelsBody):
     description: Description = ""
 
 
-class ProjectChangeBody(_LevelsBody):
+class ProjectChange(_Settings):
     """New values of a project."""
 
     name: Name | None = None
@@ -177,22 +301,18 @@ class ProjectChangeBody(_LevelsBody):
     visibility: Visibility | None = None
     description: Description | None = None
 
-    def edit(self) -> ProjectEdit:
-        """Return the new values."""
-        return ProjectEdit(
-            name=self.name,
-            description=self.description,
-            visibility=self.visibility,
-            access_levels=self.levels(),
-            outbound_job_tokens=self.ci_job_token_scope_enabled,
-        )
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings, without the path; None leaves one as it is."""
+        words = {"name": self.name, "description": self.description}
+        return words | {"visibility": self.visibility} | self.parts
 
 
-class ProjectTransferBody(Body):
+class ProjectTransfer(Body):
     """Where a project moves to."""
 
     #: The id or the full path of a group.
-    namespace: Id | Name
+    namespace: Annotated[Id | Name, Argument("GROUP")]
 
 
 class ProjectNamespace(Resource):
@@ -227,15 +347,6 @@ class ProjectPermissions(Resource):
 
     project_access: ProjectRole | None
     group_access: ProjectRole | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Repository:
-    """What is known of a project's repository without asking Git."""
-
-    #: None if the caller may not read it.
-    default_branch: str | None
-    is_empty: bool
 
 
 def _is_absent(value: object) -> bool:
@@ -295,74 +406,4 @@ class Project(Resource):
     permissions: ProjectPermissions | None = _not_in_simple()
     links: ProjectLinks | None = Field(
         default=None, exclude_if=_is_absent, serialization_alias="_links"
-    )
-
-    @classmethod
-    def simple(cls, found: ProjectDetails, base_url: str, repository: Repository) -> "Project":
-        """Present the fields that tell projects apart."""
-        return cls(**_simple_fields(found, base_url, repository))
-
-    @classmethod
-    def of(cls, found: ProjectDetails, base_url: str, repository: Repository) -> "Project":
-        """Present a project with the fields of all releases."""
-        levels = _levels(found.project)
-        return cls(
-            **_simple_fields(found, base_url, repository),
-            **levels,
-            visibility=cast("Visibility", found.project.visibility),
-            archived=found.project.is_archived,
-            empty_repo=repository.is_empty,
-            operations_access_level=levels["monitor_access_level"],
-            ci_job_token_scope_enabled=found.project.job_token_scope.outbound,
-            permissions=ProjectPermissions(
-                project_access=_role(found.direct_role), group_access=_role(found.inherited_role)
-            ),
-            links=_links(f"{base_url}/api/v4/projects/{found.project.id}"),
-        )
-
-
-def _levels(project: ProjectView) -> Mapping[str, Any]:
-    return {
-        f"{feature}_access_level": str(level) for feature, level in project.access_levels.items()
-    }
-
-
-def _simple_fields(
-    found: ProjectDetails, base_url: str, repository: Repository
-) -> Mapping[str, Any]:
-    project = found.project
-    return {
-        "id": project.id,
-        "name": project.name,
-        "name_with_namespace": " / ".join((*found.group_names, project.name)),
-        "path": project.path.rpartition("/")[2],
-        "path_with_namespace": project.path,
-        "description": project.description,
-        "created_at": project.created_at,
-        "default_branch": repository.default_branch,
-        "http_url_to_repo": f"{base_url}/{project.path}.git",
-        "ssh_url_to_repo": f"{base_url}/{project.path}.git",
-        "last_activity_at": found.last_activity_at,
-        "web_url": f"{base_url}/{project.path}",
-        "namespace": ProjectNamespace(
-            id=project.group_id,
-            name=found.group_name,
-            path=project.group_path.rpartition("/")[2],
-            full_path=project.group_path,
-            parent_id=found.parent_id,
-            web_url=f"{base_url}/{project.group_path}",
-        ),
-    }
-
-
-def _role(role: Role | None) -> ProjectRole | None:
-    return None if role is None else ProjectRole(access_level=int(role))
-
-
-def _links(url: str) -> ProjectLinks:
-    return ProjectLinks(
-        self=url,
-        members=f"{url}/members",
-        environments=f"{url}/environments",
-        alerts=f"{url}/alert_management_alerts",
     )

@@ -1,0 +1,149 @@
+"""What can be done with groups."""
+
+from dataclasses import replace
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.errors import ForbiddenError
+from domain.projects import creation, deletion, moving, resources
+from domain.projects.access import get_group
+from domain.projects.changes import record_created, record_deleted, record_edit
+from domain.projects.creation import (
+    ReservedNames,
+    checked_segment,
+    get_maintained_group,
+    is_bot,
+    make_maker_owner,
+)
+from domain.projects.editing import Changes, edit_group
+from domain.projects.resources import find_groups, find_projects
+from domain.projects.transfers import keep_owned
+from domain.projects.types import (
+    Accepted,
+    Group,
+    GroupChange,
+    GroupProjectQuery,
+    GroupQuery,
+    GroupTransfer,
+    NewGroup,
+    Project,
+    TransferQuery,
+)
+from domain.projects.views import GroupView, viewer_of
+from domain.types.base import Found
+
+
+@question("groups.index")
+def list_groups(work: Work, query: GroupQuery) -> Found[Group]:
+    """List the groups that the caller can see."""
+    return find_groups(work, query, query.wanted())
+
+
+@question("groups.show")
+def show_group(work: Work, group: GroupView) -> Group:
+    """Show a group."""
+    return resources.show_group(work, group)
+
+
+@question("groups.subgroups")
+def list_subgroups(work: Work, group: GroupView, query: GroupQuery) -> Found[Group]:
+    """List the groups directly below a group."""
+    return find_groups(work, query, query.wanted(parent_id=group.id))
+
+
+@question("groups.descendant_groups")
+def list_descendant_groups(work: Work, group: GroupView, query: GroupQuery) -> Found[Group]:
+    """List all groups below a group."""
+    return find_groups(work, query, query.wanted(below_id=group.id))
+
+
+@question("groups.projects")
+def list_group_projects(work: Work, group: GroupView, query: GroupProjectQuery) -> Found[Project]:
+    """List the projects of a group that the caller can see."""
+    return find_projects(work, query, group_id=group.id, with_subgroups=query.include_subgroups)
+
+
+@question("groups.transfer_locations")
+def list_transfer_locations(work: Work, group: GroupView, query: TransferQuery) -> Found[Group]:
+    """List the groups that the caller can move a group into."""
+    return find_groups(work, query, query.wanted(without=(group.id,)))
+
+
+@action("groups.create")
+def create_group(work: Work, new: NewGroup) -> Group:
+    """Create a group, of which the caller becomes the owner, or a subgroup.
+
+    Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
+    """
+    segment, above = checked_segment(new.path), _parent(work, new.parent_id)
+    made = creation.create_group(
+        f"{above.path}/{segment}" if above else segment,
+        reserved=work.policy(ReservedNames).names,
+        session=work.session,
+        now=work.now,
+        words=creation.NamespaceWords(name=new.name, description=new.description),
+    )
+    make_maker_owner(work, made)
+    record_created(work, made)
+    return _reread(work, made.path)
+
+
+@action("groups.change")
+def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
+    """Change the name or the description of a group, and the last part of its path.
+
+    Raises InvalidError or TakenError.
+    """
+    moved: Changes = {}
+    if change.path is not None:
+        reserved = work.policy(ReservedNames).names
+        moved = moving.rename_group(
+            group.id, change.path, reserved=reserved, session=work.session, now=work.now
+        )
+    words = {"name": change.name, "description": change.description}
+    edits = edit_group(group.id, words, session=work.session)
+    return _reread(work, record_edit(work, group.namespace, {**moved, **edits}))
+
+
+@action("groups.transfer")
+def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Group:
+    """Move a group into another one in which the caller is a maintainer, or to the top level.
+
+    Raises InvalidError, TakenError, NotFoundError, ForbiddenError, or ConflictError for a group
+    that would have no owner.
+    """
+    above = _parent(work, transfer.group_id)
+    moved = moving.transfer_group(
+        group.id,
+        above.path if above else None,
+        reserved=work.policy(ReservedNames).names,
+        session=work.session,
+        now=work.now,
+    )
+    path = record_edit(work, group.namespace, moved)
+    place = replace(group.namespace, path=path)
+    keep_owned(place, work.actor.id, session=work.session, now=work.now)
+    return _reread(work, path)
+
+
+@action("groups.delete")
+def delete_group(work: Work, group: GroupView) -> Accepted:
+    """Delete a group with its subgroups and projects. It disappears immediately."""
+    paths = deletion.delete_group(group.namespace, session=work.session, now=work.now)
+    record_deleted(work, group.namespace, projects=len(paths))
+    return Accepted()
+
+
+def _parent(work: Work, reference: int | str | None) -> GroupView | None:
+    """Return the group to put one in, where the actor is a maintainer; None for the top level."""
+    if reference is None or reference == "":
+        if is_bot(work):
+            message = "A bot can only create groups below its own."
+            raise ForbiddenError(message)
+        return None
+    return get_maintained_group(work, reference)
+
+
+def _reread(work: Work, path: str) -> Group:
+    work.session.flush()  # the new values and roles are read
+    return show_group(work, get_group(path, viewer_of(work), session=work.session))

@@ -1,0 +1,154 @@
+"""What can be done with projects."""
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.accounts.names import as_segment
+from domain.audit.events import EventKind
+from domain.errors import InvalidError
+from domain.projects import creation, deletion, editing, moving, resources
+from domain.projects.access import get_project
+from domain.projects.changes import record_created, record_deleted, record_edit, record_released
+from domain.projects.creation import (
+    ReservedNames,
+    checked_segment,
+    get_maintained_group,
+    make_maker_owner,
+)
+from domain.projects.former_paths import FormerPathView, list_former_paths, release_former_path
+from domain.projects.resources import find_groups, find_projects
+from domain.projects.types import (
+    Accepted,
+    Group,
+    NewProject,
+    Project,
+    ProjectChange,
+    ProjectQuery,
+    ProjectTransfer,
+    TransferQuery,
+)
+from domain.projects.views import Holder, ProjectView, viewer_of
+from domain.types.base import Found
+
+#: Former paths of one group or project that are listed.
+_MOST_FORMER = 1_000
+
+
+@question("projects.index")
+def list_projects(work: Work, query: ProjectQuery) -> Found[Project]:
+    """List the projects that the caller can see."""
+    return find_projects(work, query)
+
+
+@question("projects.show")
+def show_project(work: Work, project: ProjectView) -> Project:
+    """Show a project."""
+    return resources.show_project(work, project)
+
+
+@question("projects.transfer_locations")
+def list_transfer_locations(work: Work, project: ProjectView, query: TransferQuery) -> Found[Group]:
+    """List the groups that the caller can move a project into."""
+    return find_groups(work, query, query.wanted(without=(project.group_id,)))
+
+
+@action("projects.create")
+def create_project(work: Work, new: NewProject) -> Project:
+    """Create a project in a group in which the caller is a maintainer.
+
+    Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
+    """
+    group = get_maintained_group(work, new.namespace_id)
+    segment = checked_segment(new.path) if new.path else _segment_of(new.name)
+    made = creation.create_project(
+        f"{group.path}/{segment}",
+        visibility=new.visibility,
+        reserved=work.policy(ReservedNames).names,
+        session=work.session,
+        now=work.now,
+        words=creation.NamespaceWords(name=new.name, description=new.description),
+    )
+    number = made.project_id or 0
+    editing.edit_project(number, new.parts, by=viewer_of(work), session=work.session)
+    make_maker_owner(work, made)
+    record_created(work, made)
+    return _reread(work, made.path)
+
+
+@action("projects.change")
+def change_project(work: Work, project: ProjectView, change: ProjectChange) -> Project:
+    """Change the settings of a project, and the last part of its path.
+
+    Raises InvalidError, TakenError, or ForbiddenError for who may not change the visibility.
+    """
+    moved: editing.Changes = {}
+    if change.path is not None:
+        moved = moving.rename_project(project.id, change.path, session=work.session, now=work.now)
+    edits = editing.edit_project(
+        project.id, change.settings, by=viewer_of(work), session=work.session
+    )
+    return _reread(work, record_edit(work, project.namespace, {**moved, **edits}))
+
+
+@action("projects.transfer")
+def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer) -> Project:
+    """Move a project into another group, in which the caller is a maintainer.
+
+    Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
+    """
+    group = get_maintained_group(work, transfer.namespace)
+    moved = moving.transfer_project(project.id, group.path, session=work.session, now=work.now)
+    return _reread(work, record_edit(work, project.namespace, moved))
+
+
+@action("projects.delete")
+def delete_project(work: Work, project: ProjectView) -> Accepted:
+    """Delete a project. It disappears immediately; its data is removed in the background."""
+    deletion.delete_project(project.namespace, session=work.session, now=work.now)
+    record_deleted(work, project.namespace)
+    return Accepted()
+
+
+@action("projects.archive")
+def archive(work: Work, project: ProjectView) -> Project:
+    """Archive a project: it accepts no changes, pushes or alerts."""
+    if editing.archive(project.id, session=work.session, now=work.now):
+        work.record(EventKind.PROJECT_ARCHIVED, subject=project.path, place=project.namespace)
+    return _reread(work, project.path)
+
+
+@action("projects.unarchive")
+def unarchive(work: Work, project: ProjectView) -> Project:
+    """Unarchive a project: it accepts changes, pushes and alerts again."""
+    if editing.unarchive(project.id, session=work.session):
+        work.record(EventKind.PROJECT_UNARCHIVED, subject=project.path, place=project.namespace)
+    return _reread(work, project.path)
+
+
+@question("former_paths.index")
+def show_former_paths(work: Work, holder: Holder) -> tuple[FormerPathView, ...]:
+    """Return the former paths of a group or project, the newest first."""
+    return list_former_paths(holder.namespace, most=_MOST_FORMER, session=work.session)
+
+
+@action("former_paths.release")
+def release_path(work: Work, holder: Holder, former_id: int) -> str:
+    """Let others have a former path, and return it.
+
+    Raises NotFoundError, or TakenError while the container registry has images of that name.
+    """
+    path = release_former_path(holder.namespace, former_id, session=work.session)
+    record_released(work, holder.namespace, path)
+    return path
+
+
+def _segment_of(name: str) -> str:
+    path = as_segment(name)
+    if not path:
+        message = "path is missing, and cannot be derived from the name."
+        raise InvalidError(message, field="path")
+    return path
+
+
+def _reread(work: Work, path: str) -> Project:
+    work.session.flush()  # the new values and roles are read
+    return show_project(work, get_project(path, viewer_of(work), session=work.session))

@@ -1,0 +1,171 @@
+"""Commands for groups and projects, besides those that are made from their actions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from domain.access.actor import Work
+from domain.accounts.users import get_user
+from domain.errors import InvalidError
+from domain.projects import group_actions, project_actions
+from domain.projects.access import VISIBILITIES, follow_to_group, follow_to_project
+from domain.projects.contents import contents_of
+from domain.projects.types import NewGroup, NewProject
+from domain.projects.views import GroupView, Holder, ProjectView
+from web.commands.generated import command_of, commands_of
+from web.commands.operator import OPERATOR
+from web.commands.transaction import one_transaction
+from web.extensions import db
+from web.http.work import work
+
+groups = commands_of("groups", group_actions.__name__, "groups", "Groups of projects.")
+projects = commands_of("projects", project_actions.__name__, "projects", "Projects.")
+_OWNER = click.option("--owner", help="User who becomes the owner.")
+_YES = click.option(
+    "--yes", is_flag=True, help="Delete. Without it, the command lists what would be deleted."
+)
+
+
+@groups.command("create")
+@click.argument("path")
+@_OWNER
+@one_transaction
+def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
+    """Create the group PATH. For a subgroup such as `acme/shops`, `acme` must exist."""
+    above, _, segment = path.strip("/").rpartition("/")
+    new = NewGroup(path=segment, parent_id=_group(above).id if above else None)
+    return group_actions.create_group(_work_for(owner), new).model_dump(mode="json")
+
+
+@projects.command("create")
+@click.argument("path", metavar="GROUP/NAME")
+@click.option(
+    "--visibility",
+    type=click.Choice(VISIBILITIES),
+    default="private",
+    show_default=True,
+    help="Visibility: members, signed-in users, or everyone.",
+)
+@_OWNER
+@one_transaction
+def create_project_command(*, path: str, visibility: Any, owner: str | None) -> Mapping[str, Any]:
+    """Create the project GROUP/NAME. The group must exist."""
+    above, _, segment = path.strip("/").rpartition("/")
+    if not above:
+        message = "A project belongs to a group: enter GROUP/NAME."
+        raise InvalidError(message, field="path")
+    new = NewProject(path=segment, namespace_id=_group(above).id, visibility=visibility)
+    return project_actions.create_project(_work_for(owner), new).model_dump(mode="json")
+
+
+@groups.command("delete")
+@click.argument("path")
+@_YES
+@one_transaction
+def delete_group(*, path: str, yes: bool) -> Mapping[str, Any]:
+    """Delete the group PATH with its subgroups and projects; this cannot be undone."""
+    group = _group(path)
+    answer = _confirmed(group, yes)
+    group_actions.delete_group(work(), group)
+    return answer
+
+
+@projects.command("delete")
+@click.argument("path")
+@_YES
+@one_transaction
+def delete_project(*, path: str, yes: bool) -> Mapping[str, Any]:
+    """Delete the project PATH; this cannot be undone."""
+    project = _project(path)
+    answer = _confirmed(project, yes)
+    project_actions.delete_project(work(), project)
+    return answer
+
+
+_list_projects = command_of(project_actions.list_projects)
+_list_group_projects = command_of(group_actions.list_group_projects)
+
+
+def list_projects(*, group: str | None, **options: Any) -> None:
+    """List projects, of a group with those of the groups below it."""
+    if group is None:
+        _list_projects.callback(**options)  # type: ignore[misc]
+    else:
+        inside = {"target": group, "include_subgroups": True}
+        _list_group_projects.callback(**options, **inside)  # type: ignore[misc]
+
+
+projects.add_command(
+    click.Command(
+        "list",
+        callback=list_projects,
+        params=[
+            click.Option(["--group"], help="Only those in this group and below it."),
+            *_list_projects.params,
+        ],
+        help=_list_projects.help,
+    )
+)
+
+
+def _add_former_paths(commands: click.Group, word: str) -> None:
+    @commands.command("former-paths", help=f"List the former paths of the {word} PATH.")
+    @click.argument("path")
+    @one_transaction
+    def list_them(*, path: str) -> Mapping[str, Any]:
+        holder = _holder(path, word)
+        found = project_actions.show_former_paths(work(), holder)
+        return {"path": holder.path, "former_paths": [each.path for each in found]}
+
+    @commands.command(
+        "release-path", help=f"Let others use the former path FORMER of the {word} PATH."
+    )
+    @click.argument("path")
+    @click.argument("former")
+    @one_transaction
+    def release(*, path: str, former: str) -> Mapping[str, Any]:
+        unit, holder = work(), _holder(path, word)
+        found = project_actions.show_former_paths(unit, holder)
+        wanted = next((each.id for each in found if each.path.lower() == former.lower()), 0)
+        released = project_actions.release_path(unit, holder, wanted)
+        return {"path": holder.path, "released": released}
+
+
+_add_former_paths(groups, "group")
+_add_former_paths(projects, "project")
+
+
+def _group(path: str) -> GroupView:
+    return follow_to_group(path.strip("/"), OPERATOR, session=db.session())
+
+
+def _project(path: str) -> ProjectView:
+    return follow_to_project(path.strip("/"), OPERATOR, session=db.session())
+
+
+def _holder(path: str, word: str) -> Holder:
+    return _group(path) if word == "group" else _project(path)
+
+
+def _work_for(owner: str | None) -> Work:
+    """Return a unit of work in which what the operator creates belongs to a user."""
+    unit = work()
+    if owner is None:
+        return unit
+    user = get_user(owner, session=unit.session)
+    return replace(unit, actor=replace(unit.actor, id=user.id))
+
+
+def _confirmed(holder: Holder, is_confirmed: object) -> Mapping[str, Any]:
+    """Return what a group or project holds; raise InvalidError unless it is to be deleted."""
+    found = contents_of(holder.namespace, session=db.session())
+    if is_confirmed:
+        contents = {each.plural: each.count for each in found}
+        return {"id": holder.id, "path": holder.path, "contents": contents}
+    inside = ", ".join(
+        f"{each.count:,} {each.word if each.count == 1 else each.plural}" for each in found
+    )
+    message = f"{holder.path} has {inside or 'nothing in it'}. Add --yes to delete it."
+    raise InvalidError(message)
