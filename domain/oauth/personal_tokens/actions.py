@@ -306,7 +306,8 @@ def _rotate(work: Work, token_id: int, until: datetime | None, *, owner_id: int 
 
 def _revoke(work: Work, token_id: int, *, owner_id: int | None) -> AccessToken:
     gone = tokens.revoke_token(token_id, owner_id=owner_id, session=work.session, now=work.now)
-    _record(work, EventKind.TOKEN_REVOKED, gone)
+    if gone.revoked_at == work.now:  # not before
+        _record(work, EventKind.TOKEN_REVOKED, gone)
     return AccessToken.model_validate(gone)
 
 
