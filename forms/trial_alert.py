@@ -13,8 +13,3 @@ class TestAlertForm(Form):
     __test__ = False
 
     payload = TextAreaField("Payload (JSON)", validators=[InputRequired("Enter a JSON object.")])
-
-    @property
-    def body(self) -> bytes:
-        """The payload as the bytes of a request body."""
-        return (self.payload.data or "").encode("utf-8", "surrogatepass")

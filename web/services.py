@@ -133,13 +133,18 @@ def services() -> Services:
     return found
 
 
-def unit_of_work(actor: Actor, session: Session) -> Work:
-    """Return the unit of work of an actor in the transaction of a session."""
-    return Work(actor=actor, session=session, now=now(), settings=settings(), policy=_find_policy)
+def unit_of_work(
+    actor: Actor, session: Session, more: Mapping[type[Any], Callable[[], Any]]
+) -> Work:
+    """Return the unit of work of an actor in the transaction of a session.
 
+    It finds the policies of `more`, and those of this module.
+    """
 
-def _find_policy(kind: type[Made]) -> Made:
-    return cast("Made", _POLICIES[kind]())
+    def find_policy(kind: type[Made]) -> Made:
+        return cast("Made", (more.get(kind) or _POLICIES[kind])())
+
+    return Work(actor=actor, session=session, now=now(), settings=settings(), policy=find_policy)
 
 
 def now() -> datetime:

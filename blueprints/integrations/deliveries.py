@@ -9,22 +9,20 @@ from domain.alerts.deliveries import log as domain
 from domain.alerts.deliveries.log import DeliverySelection
 from domain.alerts.deliveries.warnings import warnings_of
 from domain.alerts.handling.occurrences import MOST_TOUCHED, only_alerts, touched_alerts
+from domain.alerts.integrations import delivery_actions as actions
+from domain.alerts.integrations.delivery_types import ReplayBody, ReplayResult
 from domain.alerts.integrations.integrations import get_receiver
-from domain.alerts.integrations.replays import Period, Replays
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.severity import proposed_severity, unknown_words
 from domain.projects.views import ProjectView
 from forms.replay import ReplayForm
-from web.access.marks import get_current_user, permitted
-from web.alerts.user_deliveries import replay_period
-from web.alerts.user_deliveries import send_again as receive_again
+from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.filters import pluralize
 from web.pages.links import page_links
 from web.pages.list_query import asked_slice, list_query
-from web.services import now
 
 deliveries = PageBlueprint(
     "deliveries",
@@ -94,10 +92,10 @@ def _proposals(words: Iterable[str], integration: IntegrationView) -> tuple[tupl
 @permitted("alert_deliveries.replay").but(writes=False)
 def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Store the refused deliveries of the chosen period after all."""
-    integration, form = get_receiver(work(), project, integration_id), ReplayForm()
+    form, unit = ReplayForm(), work()
     if form.validate_on_submit():
-        period = Period(since=now() - form.length, until=now(), after=form.after.data or 0)
-        result = replay_period(integration, period, sender=get_current_user().username)
+        period = ReplayBody(since=unit.now - form.length, after=form.after.data or 0)
+        result = actions.replay_deliveries(unit, project, integration_id, period)
         _flash_replays(result)
         after, length = result.next_after, form.period.data
     else:
@@ -114,7 +112,7 @@ def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return redirect(url)
 
 
-def _flash_replays(result: Replays) -> None:
+def _flash_replays(result: ReplayResult) -> None:
     done, still = len(result.replayed), len(result.still_refused)
     told = f"{pluralize(done, 'delivery was', 'deliveries were')} replayed"
     told += f", {still} are still rejected" if still else ""
@@ -126,9 +124,8 @@ def _flash_replays(result: Replays) -> None:
 @permitted("alert_deliveries.resend").but(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Store the body of a delivery as a new one, read with the current mapping."""
-    integration = get_receiver(work(), project, integration_id)
-    resent = receive_again(integration, delivery_id, sender=get_current_user().username)
-    if resent.is_accepted:
+    resent = actions.resend(work(), project, integration_id, delivery_id)
+    if resent.outcome == "accepted":
         flash(f"Delivery {delivery_id} was sent again as this delivery.")
     else:
         flash("The delivery was processed again and rejected.", "error")
@@ -136,6 +133,6 @@ def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> R
         "deliveries.show",
         project_path=project.path,
         integration_id=integration_id,
-        delivery_id=resent.delivery_id,
+        delivery_id=resent.id,
     )
     return redirect(url)

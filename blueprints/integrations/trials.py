@@ -3,6 +3,8 @@
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
+from domain.alerts.integrations.delivery_actions import try_alert
+from domain.alerts.integrations.delivery_types import TestAlertBody
 from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.trials import TestAlertResult
 from domain.alerts.integrations.types import IntegrationView
@@ -11,8 +13,7 @@ from domain.errors import DomainError
 from domain.escalations.routing import pages_nobody
 from domain.projects.views import ProjectView
 from forms.trial_alert import TestAlertForm
-from web.access.marks import get_current_user, permitted
-from web.alerts.user_deliveries import dry_run, send_test
+from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
@@ -36,9 +37,10 @@ def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     form = TestAlertForm(payload=_example(integration))
     if not form.validate_on_submit():
         return _page(project, integration, form)
-    do = dry_run if request.form.get("do") == "dry_run" else send_test
+    is_dry = request.form.get("do") == "dry_run"
+    test = TestAlertBody.model_construct(payload=form.payload.data or "", dry_run=is_dry)
     try:
-        result = do(integration, form.body, sender=get_current_user().username)
+        result = try_alert(work(), project, integration_id, test)
     except DomainError as error:
         form.object_to("payload", " ".join([str(error), *parse_warnings_on(error)[:_MOST_REASONS]]))
         return _page(project, integration, form)

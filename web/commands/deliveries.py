@@ -4,91 +4,29 @@ from datetime import UTC, datetime
 from typing import Any
 
 import click
-from flask.cli import AppGroup
 
-from domain.alerts.deliveries import log
-from domain.alerts.deliveries.log import DeliveryFilter
-from domain.alerts.handling.occurrences import touched_alerts
-from domain.alerts.integrations.integrations import get_receiver
-from domain.alerts.integrations.replays import Period
-from domain.alerts.integrations.types import IntegrationView
-from domain.alerts.listing.types import alert_url
-from domain.database.paging import LARGEST_ID, Slice
+from domain.alerts.integrations import delivery_actions as actions
+from domain.alerts.integrations.delivery_types import ReplayBody
+from domain.database.paging import LARGEST_ID
 from domain.durations import parse_duration
 from domain.errors import InvalidError
-from domain.projects.views import ProjectView
-from web.alerts.user_deliveries import replay_period, send_again
-from web.api.schemas.alerts.alert_deliveries import (
-    SELECTIONS,
-    DeliveredAlert,
-    Delivery,
-    DeliveryDetail,
-)
+from web.commands.generated import commands_of
 from web.commands.operator import project_at
 from web.commands.transaction import one_transaction
-from web.extensions import db
 from web.http.work import work
-from web.services import now, settings
+from web.services import now
 
-_MOST_LISTED = 100
-#: As whom a body is sent again.
-_SENDER = "command line"
-_NUMBER = click.IntRange(1, LARGEST_ID)
-_OF_INTEGRATION = click.argument("integration_id", metavar="INTEGRATION", type=_NUMBER)
-_ID = click.argument("delivery_id", metavar="ID", type=_NUMBER)
-
-deliveries = AppGroup("deliveries", help="What senders posted to alert integrations.")
-
-
-@deliveries.command("list")
-@click.argument("project")
-@_OF_INTEGRATION
-@click.option("--show", type=click.Choice(list(SELECTIONS)), default="all", show_default=True)
-@click.option("--before", type=_NUMBER, help="From next_before, for those that follow.")
-@one_transaction
-def list_deliveries_command(
-    *, project: str, integration_id: int, show: str, before: int | None
-) -> dict[str, Any]:
-    """List up to 100 deliveries to INTEGRATION of PROJECT, the newest first."""
-    integration = get_receiver(work(), project_at(project), integration_id)
-    wanted = DeliveryFilter(integration_id=integration.id, show=SELECTIONS[show])
-    part = Slice(size=_MOST_LISTED, before=before)
-    page = log.list_deliveries(wanted, part, session=db.session())
-    return {
-        "deliveries": [Delivery.of(each).model_dump(mode="json") for each in page.items],
-        "next_before": page.next_before,
-    }
-
-
-@deliveries.command("show")
-@click.argument("project")
-@_OF_INTEGRATION
-@_ID
-@one_transaction
-def show_delivery_command(*, project: str, integration_id: int, delivery_id: int) -> dict[str, Any]:
-    """Show the delivery ID to INTEGRATION of PROJECT, with its body."""
-    found = project_at(project)
-    return _shown(found, get_receiver(work(), found, integration_id), delivery_id)
-
-
-@deliveries.command("resend")
-@click.argument("project")
-@_OF_INTEGRATION
-@_ID
-@one_transaction
-def resend_delivery_command(
-    *, project: str, integration_id: int, delivery_id: int
-) -> dict[str, Any]:
-    """Store the body of the delivery ID as a new one, read with the current mapping."""
-    found = project_at(project)
-    integration = get_receiver(work(), found, integration_id)
-    resent = send_again(integration, delivery_id, sender=_SENDER)
-    return _shown(found, integration, resent.delivery_id)
+deliveries = commands_of(
+    "deliveries",
+    actions.__name__,
+    "alert_deliveries",
+    "What senders posted to alert integrations.",
+)
 
 
 @deliveries.command("replay")
 @click.argument("project")
-@_OF_INTEGRATION
+@click.argument("integration_id", metavar="INTEGRATION-ID", type=click.IntRange(1, LARGEST_ID))
 @click.option("--last", help="Those that arrived in the last 30m, 2h, 1d12h …")
 @click.option("--since", help="Or those from then on, such as 2026-12-06T02:00:00Z.")
 @click.option("--until", help="Until then; by default until now.")
@@ -97,18 +35,18 @@ def replay_deliveries_command(
     *, project: str, integration_id: int, last: str | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
     """Store the refused deliveries of a period, read with the current mapping: each once."""
-    integration = get_receiver(work(), project_at(project), integration_id)
-    end = _moment(until, "until") if until else now()
-    period = Period(since=_begin(last, since, end), until=end)
+    found, end = project_at(project), _moment(until, "until") if until else now()
+    begin = _begin(last, since, end)
     replayed: list[int] = []
     still_refused: list[int] = []
-    while True:
-        result = replay_period(integration, period, sender=_SENDER)
+    after: int | None = 0
+    while after is not None:
+        period = ReplayBody(since=begin, until=end, after=after)
+        result = actions.replay_deliveries(work(), found, integration_id, period)
         replayed += result.replayed
         still_refused += result.still_refused
-        if result.next_after is None:
-            return {"replayed": replayed, "still_refused": still_refused}
-        period = Period(since=period.since, until=end, after=result.next_after)
+        after = result.next_after
+    return {"replayed": replayed, "still_refused": still_refused}
 
 
 def _begin(last: str | None, since: str | None, end: datetime) -> datetime:
@@ -132,12 +70,3 @@ def _moment(text: str, field: str) -> datetime:
     except (OverflowError, ValueError) as error:
         message = f"“{text[:40]}” is not a time such as 2026-12-06T02:00:00Z."
         raise InvalidError(message, field=field) from error
-
-
-def _shown(project: ProjectView, integration: IntegrationView, delivery_id: int) -> dict[str, Any]:
-    delivery = log.get_delivery(integration.id, delivery_id, session=db.session())
-    alerts = [
-        DeliveredAlert.of(each, alert_url(project.path, each.iid, settings().base_url))
-        for each in touched_alerts(delivery.id, session=db.session())
-    ]
-    return DeliveryDetail.of_detail(delivery, alerts).model_dump(mode="json")

@@ -4,16 +4,29 @@ from flask import g, has_request_context
 from flask_login import current_user
 
 from domain.access.actor import OPERATOR, Actor, Means, Work
+from domain.alerts.integrations.delivery_actions import Receiving
 from web.extensions import db
 from web.http.audit_events import event_source
 from web.http.endpoints import find_endpoint
-from web.services import unit_of_work
+from web.http.errors import status_of
+from web.services import services, settings, unit_of_work
+from web.settings.policies import late_copies
 
 
 def work() -> Work:
     """Return the unit of work of the current request or command."""
     actor = _caller() if has_request_context() else OPERATOR
-    return unit_of_work(actor, db.session())
+    return unit_of_work(actor, db.session(), {Receiving: _receiving})
+
+
+def _receiving() -> Receiving:
+    current = settings()
+    return Receiving(
+        connection=services().connections,
+        largest_body=current.alert_body_limit_bytes,
+        late_copies=late_copies(current),
+        status_of=status_of,
+    )
 
 
 def _caller() -> Actor:

@@ -48,18 +48,6 @@ class Refused:
     body: bytes
 
 
-@dataclass(frozen=True, kw_only=True)
-class Replays:
-    """What became of the refused deliveries of a period."""
-
-    #: The new deliveries.
-    replayed: tuple[int, ...]
-    #: Those that are refused again.
-    still_refused: tuple[int, ...]
-    #: After which delivery to go on if there are more.
-    next_after: int | None
-
-
 def find_refused(
     integration_id: int, period: Period, *, session: Session
 ) -> tuple[tuple[int, ...], bool]:

@@ -1,21 +1,17 @@
-"""Deliveries to an integration, and test alerts."""
+"""Deliveries to an integration and test alerts as all faces see them, and what may be asked."""
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.alerts.deliveries.log import DeliveryFilter, DeliverySelection, DeliveryView
-from domain.alerts.handling.occurrences import TouchedAlert
+from domain.alerts.deliveries.log import DeliverySelection
 from domain.alerts.integrations.mapping_types import JsonText, ReadAlert
-from domain.alerts.integrations.replays import Replays
-from domain.alerts.integrations.trials import TestAlert as AlertOfTest
-from domain.alerts.integrations.trials import TestAlertResult as ResultOfTest
 from domain.alerts.integrations.types import Outcome
 from domain.alerts.storing.lifecycle import Action
 from domain.database.paging import LARGEST_ID
 from domain.types.base import Body, GivenTime, KeysetQuery, Resource, Time, one_of
 
+#: By the words of the API; those of pages differ.
 SELECTIONS = {
     "all": DeliverySelection.ALL,
     "accepted": DeliverySelection.ACCEPTED,
@@ -33,12 +29,6 @@ class DeliveryQuery(KeysetQuery):
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
         default=None, description="The status code of the response to the sender."
     )
-
-    def of_integration(self, integration_id: int) -> DeliveryFilter:
-        """Return the filter on the deliveries of an integration."""
-        return DeliveryFilter(
-            integration_id=integration_id, show=SELECTIONS[self.show], status_code=self.status
-        )
 
 
 class Delivery(Resource):
@@ -66,11 +56,6 @@ class Delivery(Resource):
         description="The number of similar deliveries that were rejected and not stored."
     )
 
-    @classmethod
-    def of(cls, view: DeliveryView) -> "Delivery":
-        """Present a delivery."""
-        return cls.model_validate(view)
-
 
 class DeliveredAlert(Resource):
     """An alert that an item of a delivery opened or changed."""
@@ -81,17 +66,6 @@ class DeliveredAlert(Resource):
     item: int = Field(description="The position of the item in the body, from 1.")
     web_url: str
 
-    @classmethod
-    def of(cls, view: TouchedAlert, web_url: str) -> "DeliveredAlert":
-        """Present an alert."""
-        return cls(
-            iid=view.iid,
-            title=view.title,
-            action=view.action.value,
-            item=view.item,
-            web_url=web_url,
-        )
-
 
 class DeliveryDetail(Delivery):
     """A delivery with its body and the alerts that it touched."""
@@ -101,11 +75,6 @@ class DeliveryDetail(Delivery):
         "`…/body`."
     )
     alerts: tuple[DeliveredAlert, ...] = Field(description="At most 200.")
-
-    @classmethod
-    def of_detail(cls, view: DeliveryView, alerts: Sequence[DeliveredAlert]) -> "DeliveryDetail":
-        """Present a delivery with its body."""
-        return cls(**dict(Delivery.of(view)), body=view.body, alerts=tuple(alerts))
 
 
 class ReplayBody(Body):
@@ -129,11 +98,6 @@ class ReplayResult(Resource):
         description="If there are more: what `after` has to be to go on with them."
     )
 
-    @classmethod
-    def of(cls, result: Replays) -> "ReplayResult":
-        """Present the result."""
-        return cls.model_validate(result)
-
 
 class TestAlertBody(Body):
     """A test alert."""
@@ -156,16 +120,6 @@ class TestedAlert(Resource):
     action: _Action
     read: ReadAlert
 
-    @classmethod
-    def of(cls, alert: AlertOfTest) -> "TestedAlert":
-        """Present an alert."""
-        return cls(
-            iid=alert.iid,
-            title=alert.title,
-            action=alert.action,
-            read=ReadAlert.model_validate(alert.read),
-        )
-
 
 class TestAlertResult(Resource):
     """The result of a test alert."""
@@ -176,13 +130,3 @@ class TestAlertResult(Resource):
     alerts: tuple[TestedAlert, ...] = Field(description="At most 50.")
     more: int = Field(description="The number of other alerts in the body.")
     parse_warnings: tuple[str, ...]
-
-    @classmethod
-    def of(cls, result: ResultOfTest) -> "TestAlertResult":
-        """Present the result."""
-        return cls(
-            delivery_id=result.delivery_id,
-            alerts=tuple(map(TestedAlert.of, result.alerts)),
-            more=result.more,
-            parse_warnings=result.parse_warnings,
-        )
