@@ -11,15 +11,18 @@ from domain.alerts.listing import charts
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import AlertSlice, list_alerts
 from domain.alerts.listing.sort_orders import read_cursor
-from domain.ci_cd.deployments import newest_deployments
+from domain.ci_cd import environment_actions as actions
+from domain.ci_cd.deployment_actions import newest_deployments
 from domain.ci_cd.environment_history import environment_history
+from domain.ci_cd.types import NewEnvironment
 from domain.database.list_queries import words
 from domain.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
 from forms.environment import EnvironmentForm
-from web.access.marks import project_member
+from web.access.marks import permitted, project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, list_query, page_size
 from web.services import now
@@ -55,7 +58,7 @@ def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnVal
         "environments/index.html",
         project=project,
         page=page_links(found),
-        deployments=newest_deployments(found.items, session=db.session()),
+        deployments=newest_deployments(work(), found.items),
         search=search,
         objection=objection,
         form=form,
@@ -66,18 +69,14 @@ def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnVal
 
 
 @environments.post("")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_ENVIRONMENTS)
+@permitted("environments.create")
 def create(project: ProjectView) -> ResponseReturnValue:
     """Create an environment."""
     form = EnvironmentForm()
-    if not form.validate():
-        return _list_page(project, form)
-    try:
-        made = domain.create_environment(
-            project.id, form.name.data or "", session=db.session(), now=now()
-        )
-    except InvalidError as error:
-        form.object_to("name", str(error))
+    made = form.carry_out(
+        lambda: actions.create_environment(work(), project, form.read(NewEnvironment))
+    )
+    if made is None:
         return _list_page(project, form)
     flash("Environment created. Alerts that name it show up here.")
     return redirect(_environment_url(project, made.reference))
@@ -106,22 +105,20 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
         days=charts.last_days(
             project.id, now().date(), environment=environment.name, session=session
         ),
-        history=environment_history(
-            project.id, environment, most=_MOST_DEPLOYMENTS, session=session
-        ),
+        history=environment_history(work(), project, environment, most=_MOST_DEPLOYMENTS),
     )
 
 
 @environments.post("/<int:environment_id>/delete")
-@project_member(at_least=Role.MAINTAINER, ability=Ability.ADMIN_ENVIRONMENTS)
+@permitted("environments.delete")
 def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
     """Delete an environment; its alerts are kept."""
     try:
-        name = domain.delete_environment(project.id, environment_id, session=db.session())
+        deleted = actions.delete_environment(work(), project, environment_id)
     except ConflictError as error:
         flash(str(error), "error")
         return redirect(_environment_url(project, f"~{environment_id}"))
-    flash(f"{name} was deleted. Its alerts are kept.")
+    flash(f"{deleted.name} was deleted. Its alerts are kept.")
     return redirect(url_for("environments.index", project_path=project.path))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import ColumnElement, Select, func, literal, select
 from sqlalchemy.exc import IntegrityError
@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.reading.text import storable
 from domain.database.paging import Page
-from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
+from domain.errors import InvalidError, NotFoundError, TakenError
 from domain.projects.access import COUNT_LIMIT
 from models import Alert, Environment
 from models.folding import fold, searchable
@@ -46,11 +46,13 @@ class EnvironmentView:
     external_url: str | None = None
     #: Exact up to COUNT_LIMIT; a larger value means that there are at least that many.
     open_alerts: int = 0
+    #: In which all are.
+    state: ClassVar = "available"
 
     @property
     def reference(self) -> str:
         """The reference in the URL of its page: its name, or ~ and its id."""
-        return self.name if is_plain(self.name) else f"~{self.id}"
+        return reference_of(self.id, self.name)
 
     @property
     def slug(self) -> str:
@@ -79,6 +81,11 @@ def check_search(search: str) -> None:
 def is_plain(name: str) -> bool:
     """Return whether the name can be part of a URL path unchanged."""
     return _PLAIN.fullmatch(name) is not None
+
+
+def reference_of(environment_id: int, name: str) -> str:
+    """Return what stands for an environment in the URL of its page."""
+    return name if is_plain(name) else f"~{environment_id}"
 
 
 def slug_of(name: str) -> str:
@@ -230,28 +237,3 @@ def create_environment(
         message = f"The environment {kept} already exists."
         raise TakenError(message, field="name") from error
     return view_of(made)
-
-
-def set_external_url(
-    project_id: int, environment_id: int, url: str | None, *, session: Session
-) -> EnvironmentView:
-    """Set or remove the address where an environment runs; raise NotFoundError."""
-    view = get_numbered_environment(project_id, environment_id, session=session)
-    row = session.get_one(Environment, view.id)
-    row.external_url = url or None
-    session.flush()
-    return view_of(row, view.open_alerts)
-
-
-def delete_environment(project_id: int, environment_id: int, *, session: Session) -> str:
-    """Delete an environment and return its name; its alerts stay and keep the name.
-
-    Raise ConflictError if it has open alerts, which would be missing from its page, or
-    NotFoundError.
-    """
-    view = get_numbered_environment(project_id, environment_id, session=session)
-    if view.open_alerts:
-        message = f"{view.name} has open alerts. Resolve or ignore them first."
-        raise ConflictError(message, field="environment")
-    session.delete(session.get_one(Environment, environment_id))
-    return view.name

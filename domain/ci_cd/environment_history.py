@@ -8,9 +8,12 @@ from datetime import datetime
 from sqlalchemy import select, union_all
 from sqlalchemy.orm import Session
 
+from domain.access.actor import Work
 from domain.alerts.environments import EnvironmentView
 from domain.alerts.listing.filters import STATUSES
-from domain.ci_cd.deployments import DeploymentView, latest_deployments
+from domain.ci_cd.deployment_actions import latest_deployments
+from domain.ci_cd.types import Deployment
+from domain.projects.views import ProjectView
 from models import Alert
 
 #: Of each status, counted from the newest.
@@ -30,7 +33,7 @@ class StartedAlert:
 class DeploymentInTime:
     """A deployment, and what began between it and the next one."""
 
-    deployment: DeploymentView
+    deployment: Deployment
     alerts: int = 0
     #: Whether older alerts were left out of the count.
     has_more: bool = False
@@ -38,15 +41,17 @@ class DeploymentInTime:
 
 
 def environment_history(
-    project_id: int, environment: EnvironmentView, *, most: int, session: Session
+    work: Work, project: ProjectView, environment: EnvironmentView, *, most: int
 ) -> Sequence[DeploymentInTime]:
     """Return the latest deployments, newest first, at most `most`, each with its alerts."""
-    deployments = latest_deployments(project_id, environment, most=most, session=session)
+    deployments = latest_deployments(work, project, environment, most=most)
     oldest_first = [DeploymentInTime(deployment=each) for each in reversed(deployments)]
     if not oldest_first:
         return ()
     begins = [each.deployment.created_at for each in oldest_first]
-    alerts, complete_from = _alerts_since(project_id, environment.name, begins[0], session=session)
+    alerts, complete_from = _alerts_since(
+        project.id, environment.name, begins[0], session=work.session
+    )
     for alert in alerts:
         entry = oldest_first[bisect_right(begins, alert.started_at) - 1]
         entry.alerts += 1

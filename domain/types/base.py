@@ -396,6 +396,11 @@ class Resource(BaseModel):
     model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
+def columns_of(row: object, resource: type[Resource]) -> dict[str, Any]:
+    """Return the fields of a resource that a row has as columns of the same name."""
+    return {name: getattr(row, name) for name in resource.model_fields if hasattr(row, name)}
+
+
 class Done(RootModel[Literal[True]]):
     """`true`, which clients written for GitLab wait for after some actions."""
 

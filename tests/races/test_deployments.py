@@ -3,21 +3,23 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.ci_cd.commit_statuses import StatusReport, report_status
-from domain.ci_cd.deployments import (
-    DeploymentReport,
+from domain.access.actor import Work
+from domain.ci_cd.deployment_actions import (
     change_deployment,
     create_deployment,
     delete_deployment,
-    get_deployment,
+    show_deployment,
 )
+from domain.ci_cd.status_actions import report_status
+from domain.ci_cd.types import DeploymentChange, NewCommitStatus, NewDeployment
 from domain.errors import InvalidError
-from models import User
+from domain.projects.views import ProjectView
+from tests.support.database.work import project_in, work_in
 from tests.support.notifications.paging import Pages
 from web.settings.reader import Settings
 
@@ -36,27 +38,24 @@ def shop(settings: Settings) -> Iterator[Pages]:
     made.engine.dispose()
 
 
+def work_of(shop: Pages, session: Session) -> tuple[Work, ProjectView]:
+    """Return the operator's unit of work, and the project."""
+    return work_in(session, now=shop.now), project_in(session, shop.project_id)
+
+
 def deploy(shop: Pages, session: Session) -> int:
-    report = DeploymentReport(
-        environment="production",
-        sha=SHA,
-        ref="main",
-        is_tag=False,
-        status="created",
-        user_id=session.scalars(select(User.id)).one(),
-    )
-    return create_deployment(shop.project_id, report, session=session, now=shop.now).id
+    new = NewDeployment(environment="production", sha=SHA, ref="main", tag=False)
+    return create_deployment(*work_of(shop, session), new).id
 
 
 def report(shop: Pages, session: Session) -> int:
-    status = StatusReport(
-        sha=SHA,
-        ref="main",
-        name="build",
-        status="success",
-        user_id=session.scalars(select(User.id)).one(),
-    )
-    return report_status(shop.project_id, status, session=session, now=shop.now).id
+    new = NewCommitStatus(state="success", ref="main", name="build")
+    return report_status(*work_of(shop, session), SHA, new).id
+
+
+def become(shop: Pages, session: Session, deployment_id: int, status: Any) -> None:
+    change = DeploymentChange(status=status)
+    change_deployment(*work_of(shop, session), deployment_id, change)
 
 
 @pytest.mark.parametrize(
@@ -68,24 +67,23 @@ def test_who_changes_a_deployment_sees_the_change_before(
 ) -> None:
     with shop.session() as session:
         deployment_id = deploy(shop, session)
-    one = shop.project_id, deployment_id
 
     def change() -> None:
         with shop.session() as session:
             if later == "delete":
-                delete_deployment(*one, session=session)
+                delete_deployment(*work_of(shop, session), deployment_id)
             else:
-                change_deployment(*one, later, session=session, now=shop.now)
+                become(shop, session, deployment_id, later)
 
     with ThreadPoolExecutor(1) as other:
         with shop.session() as session:
-            change_deployment(*one, earlier, session=session, now=shop.now)
+            become(shop, session, deployment_id, earlier)
             waiting = other.submit(change)
             wait([waiting], timeout=0.5)
         with pytest.raises(InvalidError, match=words):
             waiting.result(30)
     with shop.session() as session:
-        assert get_deployment(*one, session=session).status == earlier
+        assert show_deployment(*work_of(shop, session), deployment_id).status == earlier
 
 
 @pytest.mark.parametrize("work", [deploy, report])

@@ -1,12 +1,10 @@
 """Releases of a project, with links to their files."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from domain.accounts.references import UserReference
-from domain.ci_cd.project_releases import MOST_LINKS, LinkDetails, LinkView, ReleaseView
 from domain.types.base import (
     Body,
     GitLabQuery,
@@ -18,11 +16,11 @@ from domain.types.base import (
     Time,
     WithoutEffect,
 )
-from web.services import settings
 
 LinkType = Literal["other", "runbook", "image", "package"]
 _Name = Annotated[Text, Field(min_length=1, max_length=255)]
 _LONGEST_DESCRIPTION = 1_000_000
+MOST_LINKS = 100
 
 
 class ReleaseQuery(PagedQuery, GitLabQuery):
@@ -39,17 +37,12 @@ class LinkQuery(OffsetQuery, GitLabQuery):
     sort: Literal["asc"] = "asc"
 
 
-class LinkBody(Body):
+class NewLink(Body):
     """A new link."""
 
     name: _Name
     url: Annotated[Text, Field(min_length=1, max_length=2048)]
     link_type: LinkType = "other"
-
-    @property
-    def details(self) -> LinkDetails:
-        """The link."""
-        return LinkDetails(name=self.name, url=self.url, link_type=self.link_type)
 
 
 class LinkChange(Body):
@@ -63,10 +56,10 @@ class LinkChange(Body):
 class Assets(Body):
     """The files of a new release."""
 
-    links: Annotated[tuple[LinkBody, ...], Field(max_length=MOST_LINKS)] = ()
+    links: Annotated[tuple[NewLink, ...], Field(max_length=MOST_LINKS)] = ()
 
 
-class ReleaseBody(Body):
+class NewRelease(Body):
     """A new release."""
 
     tag_name: _Name
@@ -104,20 +97,6 @@ class ReleaseLink(Resource):
         description="Always true; removed in release 16.0.",
     )
 
-    @classmethod
-    def of(cls, view: LinkView) -> "ReleaseLink":
-        """Present a link with the fields of all releases."""
-        return cls.model_validate(
-            {
-                "id": view.id,
-                "name": view.name,
-                "url": view.url,
-                "direct_asset_url": view.url,
-                "link_type": view.link_type,
-                "external": True,
-            }
-        )
-
 
 class ReleaseAssets(Resource):
     """The files of a release."""
@@ -137,20 +116,3 @@ class ProjectRelease(Resource):
     upcoming_release: bool
     author: UserReference | None
     assets: ReleaseAssets
-
-    @classmethod
-    def of(cls, view: ReleaseView, *, now: datetime) -> "ProjectRelease":
-        """Present a release of a project with the fields of all releases."""
-        return cls(
-            tag_name=view.tag_name,
-            name=view.name,
-            description=view.description,
-            created_at=view.created_at,
-            released_at=view.released_at,
-            upcoming_release=view.released_at > now,
-            author=UserReference.of(view.author, settings().base_url) if view.author else None,
-            assets=ReleaseAssets(
-                count=len(view.links),
-                links=tuple(ReleaseLink.of(each) for each in view.links),
-            ),
-        )

@@ -1,0 +1,228 @@
+"""What can be done with deployments: which commit went to which environment, and how that ended."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy import ColumnElement, case, func, select, update
+from sqlalchemy.orm import Session
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.accounts.references import user_references
+from domain.alerts.environments import (
+    EnvironmentView,
+    create_environment,
+    get_environment,
+    get_numbered_environment,
+    view_of,
+)
+from domain.ci_cd.types import (
+    Deployment,
+    DeploymentChange,
+    DeploymentQuery,
+    Environment,
+    NewDeployment,
+)
+from domain.database.paging import fetch_part
+from domain.errors import InvalidError, NotFoundError, QueryError
+from domain.projects.views import ProjectView
+from domain.types.base import Found, columns_of
+from models import Deployment as DeploymentRow
+from models import Environment as EnvironmentRow
+from models import Project
+
+_FINISHED = frozenset({"success", "failed", "canceled"})
+_ORDERS = {
+    "id": DeploymentRow.id,
+    "iid": DeploymentRow.iid,
+    "created_at": DeploymentRow.id,  # in the order of ids as well
+    "updated_at": DeploymentRow.updated_at,
+    "finished_at": DeploymentRow.finished_at,
+    "ref": DeploymentRow.ref,
+}
+
+
+@question("deployments.index")
+def list_deployments(work: Work, project: ProjectView, query: DeploymentQuery) -> Found[Deployment]:
+    """List deployments."""
+    is_by_end = query.finished_after is not None or query.finished_before is not None
+    if is_by_end and (query.order_by != "finished_at" or query.status != "success"):
+        message = (
+            "finished_after and finished_before go with order_by=finished_at and status=success."
+        )
+        raise QueryError(message, field="order_by")
+    statement = (
+        select(DeploymentRow, EnvironmentRow)
+        .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)
+        .where(DeploymentRow.project_id == project.id, *_conditions(query))
+    )
+    found = fetch_part(statement, _ORDERS, query.part, session=work.session)
+    # A page by key has a column more.
+    items = _shown(work, [(row[0], view_of(row[1])) for row in found.items])
+    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+@question("deployments.show")
+def show_deployment(work: Work, project: ProjectView, deployment_id: int) -> Deployment:
+    """Show a deployment."""
+    row = work.session.get(DeploymentRow, deployment_id)
+    if row is None or row.project_id != project.id:
+        message = "Deployment not found in this project."
+        raise NotFoundError(message)
+    environment = get_numbered_environment(project.id, row.environment_id, session=work.session)
+    return _shown(work, [(row, environment)])[0]
+
+
+@action("deployments.create")
+def create_deployment(work: Work, project: ProjectView, new: NewDeployment) -> Deployment:
+    """Report a deployment.
+
+    Its environment is created if it is new.
+    """
+    iid = _next_iid(project.id, session=work.session)
+    environment = _environment(work, project, new.environment)
+    row = DeploymentRow(
+        project_id=project.id,
+        iid=iid,
+        environment_id=environment.id,
+        sha=new.sha,
+        ref=new.ref,
+        is_tag=new.tag,
+        status=new.status,
+        user_id=work.actor.id,
+        created_at=work.now,
+        updated_at=work.now,
+        finished_at=work.now if new.status in _FINISHED else None,
+    )
+    work.session.add(row)
+    work.session.flush()
+    return _shown(work, [(row, environment)])[0]
+
+
+@action("deployments.edit")
+def change_deployment(
+    work: Work, project: ProjectView, deployment_id: int, change: DeploymentChange
+) -> Deployment:
+    """Change the status of a deployment.
+
+    The one it has is no change. Raises NotFoundError, or InvalidError for one that has ended.
+    """
+    row, status = _locked(work, project, deployment_id), change.status
+    if row.status != status:
+        if row.status in _FINISHED and status not in _FINISHED:
+            message = f"A deployment that ended as {row.status} cannot become {status}."
+            raise InvalidError(message, field="status")
+        row.status, row.updated_at = status, work.now
+        if status in _FINISHED:
+            row.finished_at = work.now
+        work.session.flush()
+    return show_deployment(work, project, deployment_id)
+
+
+@action("deployments.delete")
+def delete_deployment(work: Work, project: ProjectView, deployment_id: int) -> None:
+    """Delete a deployment that has ended.
+
+    Raises NotFoundError, or InvalidError while it runs.
+    """
+    row = _locked(work, project, deployment_id)
+    if row.status == "running":
+        message = "This deployment is running: end it first, with the status canceled."
+        raise InvalidError(message, field="status")
+    work.session.delete(row)
+
+
+def latest_deployments(
+    work: Work, project: ProjectView, environment: EnvironmentView, *, most: int
+) -> Sequence[Deployment]:
+    """Return the newest deployments of an environment, the newest first, at most `most`."""
+    rows = work.session.scalars(
+        select(DeploymentRow)
+        .where(
+            DeploymentRow.project_id == project.id, DeploymentRow.environment_id == environment.id
+        )
+        .order_by(DeploymentRow.id.desc())
+        .limit(most)
+    )
+    return _shown(work, [(row, environment) for row in rows])
+
+
+def newest_deployments(
+    work: Work, environments: Sequence[EnvironmentView]
+) -> Mapping[int, Deployment]:
+    """Return the newest deployment of each environment that has one, by the environment's id."""
+    by_id = {each.id: each for each in environments}
+    newest = (
+        select(func.max(DeploymentRow.id))
+        .where(DeploymentRow.environment_id == EnvironmentRow.id)
+        .correlate(EnvironmentRow)
+        .scalar_subquery()
+    )
+    ids = work.session.scalars(select(newest).where(EnvironmentRow.id.in_(by_id))).all()
+    rows = work.session.scalars(select(DeploymentRow).where(DeploymentRow.id.in_(ids)))
+    shown = _shown(work, [(row, by_id[row.environment_id]) for row in rows])
+    return {each.environment.id: each for each in shown}
+
+
+def _conditions(query: DeploymentQuery) -> Sequence[ColumnElement[bool]]:
+    bounds = (
+        (DeploymentRow.updated_at, query.updated_after, query.updated_before),
+        (DeploymentRow.finished_at, query.finished_after, query.finished_before),
+    )
+    found: list[ColumnElement[bool]] = []
+    if query.environment:
+        found.append(EnvironmentRow.name == query.environment)
+    if query.status:
+        found.append(DeploymentRow.status == query.status)
+    for column, after, before in bounds:
+        found += [column >= after] if after else []
+        found += [column <= before] if before else []
+    return found
+
+
+def _locked(work: Work, project: ProjectView, deployment_id: int) -> DeploymentRow:
+    """Return a deployment whose status nobody else changes until the transaction ends."""
+    show_deployment(work, project, deployment_id)
+    row = work.session.get_one(DeploymentRow, deployment_id)
+    work.session.refresh(row, with_for_update={"key_share": True})
+    return row
+
+
+def _next_iid(project_id: int, *, session: Session) -> int:
+    """Return a number that no deployment of the project ever had.
+
+    The row of the project is locked as its update does, so that alerts, which refer to it, go on.
+    """
+    # The previous release does not count: what it stored meanwhile is found in the table.
+    of_project = select(func.max(DeploymentRow.iid)).where(DeploymentRow.project_id == project_id)
+    stored = func.coalesce(of_project.scalar_subquery(), 0)
+    last = case((stored > Project.last_deployment_iid, stored), else_=Project.last_deployment_iid)
+    return session.scalars(
+        update(Project)
+        .where(Project.id == project_id)
+        .values(last_deployment_iid=last + 1)
+        .returning(Project.last_deployment_iid)
+        .execution_options(synchronize_session=False)
+    ).one()
+
+
+def _environment(work: Work, project: ProjectView, name: str) -> EnvironmentView:
+    try:
+        return get_environment(project.id, name, session=work.session)
+    except NotFoundError:
+        return create_environment(project.id, name, session=work.session, now=work.now)
+
+
+def _shown(
+    work: Work, found: Iterable[tuple[DeploymentRow, EnvironmentView]]
+) -> Sequence[Deployment]:
+    pairs = tuple(found)
+    ids = (row.user_id for row, _ in pairs if row.user_id)
+    named = user_references(ids, base_url=work.settings.base_url, session=work.session)
+    return [
+        Deployment(
+            **columns_of(row, Deployment) | {"environment": Environment.model_validate(view)},
+            tag=row.is_tag,
+            user=named.get(row.user_id or 0),
+        )
+        for row, view in pairs
+    ]

@@ -1,0 +1,229 @@
+"""What can be done with releases of a project: a tag, its notes, and links to its files."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import Select, select
+from sqlalchemy.exc import IntegrityError
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.accounts.references import user_references
+from domain.ci_cd.release_types import (
+    MOST_LINKS,
+    LinkChange,
+    LinkQuery,
+    NewLink,
+    NewRelease,
+    ProjectRelease,
+    ReleaseAssets,
+    ReleaseChange,
+    ReleaseLink,
+    ReleaseQuery,
+)
+from domain.database.paging import fetch_part
+from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
+from domain.projects.views import ProjectView
+from domain.types.base import Body, Found, columns_of
+from models import ProjectRelease as ReleaseRow
+from models import ReleaseLink as LinkRow
+
+_SCHEMES = frozenset({"http", "https", "ftp"})
+_ORDERS = {
+    "id": ReleaseRow.id,
+    "released_at": ReleaseRow.released_at,
+    "created_at": ReleaseRow.id,  # in the order of ids as well
+}
+
+
+@question("releases.index")
+def list_releases(work: Work, project: ProjectView, query: ReleaseQuery) -> Found[ProjectRelease]:
+    """List releases, latest first."""
+    found = fetch_part(_releases(project), _ORDERS, query.part, session=work.session)
+    items = _shown(work, [row[0] for row in found.items])
+    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+@question("releases.latest")
+def show_latest(work: Work, project: ProjectView) -> ProjectRelease:
+    """Show the latest release."""
+    newest_first = (ReleaseRow.released_at.desc(), ReleaseRow.id.desc())
+    row = work.session.scalar(_releases(project).order_by(*newest_first).limit(1))
+    if row is None:
+        message = "This project has no releases."
+        raise NotFoundError(message)
+    return _shown(work, [row])[0]
+
+
+@question("releases.show")
+def show_release(work: Work, project: ProjectView, tag_name: str) -> ProjectRelease:
+    """Show the release of a tag."""
+    return _shown(work, [_row(work, project, tag_name)])[0]
+
+
+@action("releases.create")
+def create_release(work: Work, project: ProjectView, new: NewRelease) -> ProjectRelease:
+    """Create a release.
+
+    Raises InvalidError, or ConflictError if the tag has one.
+    """
+    row = ReleaseRow(
+        project_id=project.id,
+        tag_name=new.tag_name,
+        name=new.name or new.tag_name,
+        description=new.description,
+        ref=new.ref,
+        user_id=work.actor.id,
+        created_at=work.now,
+        released_at=new.released_at or work.now,
+    )
+    try:
+        with work.session.begin_nested():
+            work.session.add(row)
+    except IntegrityError as error:
+        message = f"The tag {new.tag_name} already has a release."
+        raise ConflictError(message, field="tag_name") from error
+    for link in new.assets.links:
+        _store_link(work, LinkRow(release_id=row.id), link.model_dump())
+    return _shown(work, [row])[0]
+
+
+@action("releases.edit")
+def change_release(
+    work: Work, project: ProjectView, tag_name: str, change: ReleaseChange
+) -> ProjectRelease:
+    """Change name, notes or time of a release."""
+    row = _row(work, project, tag_name)
+    for name, value in _given(change).items():
+        setattr(row, name, value)
+    work.session.flush()
+    return _shown(work, [row])[0]
+
+
+@action("releases.delete")
+def delete_release(work: Work, project: ProjectView, tag_name: str) -> ProjectRelease:
+    """Delete a release and its links, and return it; the tag stays."""
+    row = _row(work, project, tag_name)
+    deleted = _shown(work, [row])[0]
+    work.session.delete(row)
+    return deleted
+
+
+@question("releases.list_links")
+def list_links(
+    work: Work, project: ProjectView, tag_name: str, query: LinkQuery
+) -> Found[ReleaseLink]:
+    """List the links of a release."""
+    links = show_release(work, project, tag_name).assets.links
+    return Found(items=links[query.offset : query.offset + query.size], total=len(links))
+
+
+@question("releases.show_link")
+def show_link(work: Work, project: ProjectView, tag_name: str, link_id: int) -> ReleaseLink:
+    """Show a link of a release."""
+    return _link(_link_row(work, project, tag_name, link_id))
+
+
+@action("releases.create_link")
+def create_link(work: Work, project: ProjectView, tag_name: str, new: NewLink) -> ReleaseLink:
+    """Add a link to a release."""
+    if len(show_release(work, project, tag_name).assets.links) >= MOST_LINKS:
+        message = f"A release can have at most {MOST_LINKS} links."
+        raise InvalidError(message, field="url")
+    release = _row(work, project, tag_name)
+    return _store_link(work, LinkRow(release_id=release.id), new.model_dump())
+
+
+@action("releases.edit_link")
+def change_link(
+    work: Work, project: ProjectView, tag_name: str, link_id: int, change: LinkChange
+) -> ReleaseLink:
+    """Change a link of a release."""
+    return _store_link(work, _link_row(work, project, tag_name, link_id), _given(change))
+
+
+@action("releases.delete_link")
+def delete_link(work: Work, project: ProjectView, tag_name: str, link_id: int) -> ReleaseLink:
+    """Delete a link of a release, and return it."""
+    row = _link_row(work, project, tag_name, link_id)
+    work.session.delete(row)
+    return _link(row)
+
+
+def _given(change: Body) -> Mapping[str, Any]:
+    """Return what a request changes; null changes nothing."""
+    return {name: value for name, value in change.given.items() if value is not None}
+
+
+def _releases(project: ProjectView) -> Select[ReleaseRow]:
+    return select(ReleaseRow).where(ReleaseRow.project_id == project.id)
+
+
+def _row(work: Work, project: ProjectView, tag_name: str) -> ReleaseRow:
+    named = ReleaseRow.tag_name == tag_name.replace("\x00", "\ufffd")
+    row: ReleaseRow | None = work.session.scalar(_releases(project).where(named))
+    if row is None:
+        message = "Release not found in this project."
+        raise NotFoundError(message)
+    return row
+
+
+def _link_row(work: Work, project: ProjectView, tag_name: str, link_id: int) -> LinkRow:
+    release = _row(work, project, tag_name)
+    row = work.session.scalar(
+        select(LinkRow).where(LinkRow.release_id == release.id, LinkRow.id == link_id)
+    )
+    if row is None:
+        message = "Link not found in this release."
+        raise NotFoundError(message)
+    return row
+
+
+def _store_link(work: Work, row: LinkRow, values: Mapping[str, Any]) -> ReleaseLink:
+    """Store values of a link; raise InvalidError, or TakenError for a name or URL."""
+    if "url" in values:
+        _check_url(values["url"])
+    try:
+        with work.session.begin_nested():
+            for name, value in values.items():
+                setattr(row, name, value)
+            work.session.add(row)
+    except IntegrityError as error:
+        message = "The release already has a link with this name or URL."
+        raise TakenError(message, field="name") from error
+    return _link(row)
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    is_plain = url.isascii() and url.isprintable() and " " not in url
+    if parts.scheme not in _SCHEMES or not parts.netloc or not is_plain:
+        message = "url must be a URL with http, https or ftp"
+        raise InvalidError(message, field="url")
+
+
+def _shown(work: Work, rows: Sequence[ReleaseRow]) -> Sequence[ProjectRelease]:
+    ids = (row.user_id for row in rows if row.user_id)
+    named = user_references(ids, base_url=work.settings.base_url, session=work.session)
+    links: dict[int, list[ReleaseLink]] = {row.id: [] for row in rows}
+    of_them = select(LinkRow).where(LinkRow.release_id.in_(links)).order_by(LinkRow.id)
+    for link in work.session.scalars(of_them):
+        links[link.release_id].append(_link(link))
+    return [
+        ProjectRelease(
+            **columns_of(row, ProjectRelease),
+            upcoming_release=row.released_at > work.now,
+            author=named.get(row.user_id or 0),
+            assets=ReleaseAssets(count=len(links[row.id]), links=tuple(links[row.id])),
+        )
+        for row in rows
+    ]
+
+
+def _link(row: LinkRow) -> ReleaseLink:
+    columns = columns_of(row, ReleaseLink)
+    return ReleaseLink(**columns, direct_asset_url=row.url, external=True)

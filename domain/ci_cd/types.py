@@ -1,0 +1,184 @@
+"""Environments, deployments and statuses of commits, and what may be asked of them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from domain.accounts.references import UserReference
+from domain.alerts.environments import reference_of
+from domain.types.base import (
+    Body,
+    GitLabQuery,
+    GivenTime,
+    Id,
+    OffsetQuery,
+    PagedQuery,
+    Resource,
+    Search,
+    Text,
+    Time,
+    WebUrl,
+    WithoutEffect,
+)
+
+#: Characters of a text of a report; the release schedule has a lower limit from release 16.0 on.
+_LONGEST_TEXT = 65_536
+DeploymentState = Literal["created", "running", "success", "failed", "canceled", "blocked"]
+CommitState = Literal["pending", "running", "success", "failed", "canceled", "skipped"]
+#: A SHA-1 or SHA-256 of Git.
+_Sha = Annotated[str, Field(pattern="^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
+_ExternalUrl = Annotated[WebUrl, Field(max_length=2048)]
+_Ref = Annotated[Text, Field(min_length=1, max_length=255)]
+_JobName = Annotated[Text, Field(max_length=255)]
+_Limited = Field(
+    max_length=_LONGEST_TEXT, description="At most 255 characters from release 16.0 on."
+)
+
+
+class EnvironmentQuery(OffsetQuery, GitLabQuery):
+    """Which environments a list has: all, or one by name, or those that match."""
+
+    name: Text = ""
+    search: Search = ""
+    #: Every environment is available: the other states leave none.
+    states: Literal["available", "stopping", "stopped"] = "available"
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it asks for a state that no environment is in."""
+        return self.states != "available"
+
+
+class NewEnvironment(Body):
+    """A new environment."""
+
+    name: Text = ""
+    external_url: _ExternalUrl = ""
+
+
+class EnvironmentChange(Body):
+    """Changes to an environment."""
+
+    external_url: _ExternalUrl = Field(description="Empty for none.")
+
+
+class Environment(Resource):
+    """An environment."""
+
+    id: int
+    name: str
+    slug: str
+    external_url: str | None
+    state: Literal["available"]
+    created_at: Time
+
+    @property
+    def reference(self) -> str:
+        """The reference in the URL of its page: its name, or ~ and its id."""
+        return reference_of(self.id, self.name)
+
+
+class DeploymentQuery(PagedQuery, GitLabQuery):
+    """Which deployments a list has, in which order."""
+
+    order_by: str = Field(
+        default="id", pattern="^(?:id|iid|created_at|updated_at|finished_at|ref)$"
+    )
+    sort: Literal["asc", "desc"] = "asc"
+    environment: Text | None = None
+    status: DeploymentState | None = None
+    updated_after: GivenTime | None = Field(
+        default=None, description="Together with `order_by=updated_at`."
+    )
+    updated_before: GivenTime | None = None
+    finished_after: GivenTime | None = Field(
+        default=None, description="Together with `order_by=finished_at` and `status=success`."
+    )
+    finished_before: GivenTime | None = None
+
+
+class NewDeployment(Body):
+    """A new deployment."""
+
+    environment: _Ref
+    sha: _Sha
+    ref: _Ref
+    tag: bool
+    status: DeploymentState = "created"
+
+
+class DeploymentChange(Body):
+    """The status that a deployment has now."""
+
+    status: DeploymentState
+
+
+class Deployment(Resource):
+    """A commit that was brought to an environment."""
+
+    id: int
+    iid: int
+    ref: str
+    sha: str
+    tag: bool
+    status: DeploymentState
+    created_at: Time
+    updated_at: Time
+    finished_at: Time | None
+    user: UserReference | None
+    environment: Environment
+
+
+class CommitStatusQuery(PagedQuery, GitLabQuery):
+    """Which statuses of a commit a list has."""
+
+    ref: Text | None = None
+    stage: Text | None = None
+    name: Text | None = None
+    pipeline_id: Id | None = None
+    order_by: Literal["id", "pipeline_id"] = "id"
+    sort: Literal["asc", "desc"] = "asc"
+    #: A job has one status, the latest.
+    all: WithoutEffect = ""
+
+
+class NewCommitStatus(Body):
+    """What a job of external CI says of a commit; what is omitted stays as it said before."""
+
+    state: CommitState
+    ref: Annotated[Text, _Limited] = ""
+    name: _JobName = "default"
+    context: _JobName = Field(default="", description="Another word for `name`.")
+    stage: Annotated[Text | None, _Limited] = None
+    target_url: Annotated[WebUrl | None, _Limited] = None
+    description: Annotated[Text | None, _Limited] = None
+    coverage: Annotated[float, Field(ge=0, le=100)] | None = None
+    allow_failure: bool | None = None
+    pipeline_id: Id | None = None
+
+    @property
+    def job(self) -> str:
+        """The name of the job."""
+        return self.context or self.name or "default"
+
+
+class CommitStatus(Resource):
+    """What a job of external CI said of a commit."""
+
+    id: int
+    sha: str
+    ref: str | None
+    status: CommitState
+    name: str
+    stage: str
+    target_url: str | None
+    description: str | None
+    coverage: float | None
+    allow_failure: bool
+    pipeline_id: int | None
+    created_at: Time
+    started_at: Time | None
+    finished_at: Time | None
+    author: UserReference | None
