@@ -1,25 +1,13 @@
-"""Account operations for administrators, on pages and on the command line.
-
-`by` is the account id of the acting administrator; None stands for the command line.
-"""
-
-from dataclasses import dataclass, field
-from datetime import datetime
+"""What administrators do to accounts; `domain/users/actions.py` records it."""
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
-from domain.accounts.email_addresses import (
-    Letterhead,
-    forget_waiting,
-    tell_of_change,
-    vouch,
-    welcome,
-)
+from domain.accounts.email_addresses import forget_waiting, tell_of_change, vouch, welcome
 from domain.accounts.names import check_username
-from domain.accounts.passwords import HashCost, PasswordRules, hash_password
+from domain.accounts.passwords import PasswordRules, hash_password
 from domain.accounts.signing_in.sessions import close_all_sign_ins
 from domain.accounts.types import AccountChangeBody
 from domain.accounts.users import (
@@ -46,14 +34,6 @@ from models import User
 from models.folding import fold
 
 LOCKED = "locked"
-
-
-@dataclass(frozen=True, kw_only=True)
-class IssuedPassword:
-    """An account and its generated password, which is not stored in clear."""
-
-    user: UserView
-    password: str = field(repr=False)
 
 
 def get_account(user_id: int, *, session: Session) -> UserView:
@@ -84,15 +64,7 @@ def add_account(work: Work, new: NewUser, rules: PasswordRules) -> UserView:
     return user
 
 
-def change_account(
-    user_id: int,
-    wanted: AccountChangeBody,
-    letterhead: Letterhead,
-    *,
-    by: int | None,
-    session: Session,
-    now: datetime,
-) -> tuple[str, ...]:
+def change_account(work: Work, user_id: int, wanted: AccountChangeBody) -> tuple[str, ...]:
     """Change an account, and return the names of the fields that are different now.
 
     A new e-mail address takes effect at once, and has to be confirmed unless the administrator
@@ -102,29 +74,27 @@ def change_account(
     for one's own e-mail address and role: an address opens an account, so that changing one's own
     needs the password.
     """
-    user = _get_row(user_id, session=session)
+    user = _get_row(user_id, session=work.session)
     _refuse_bot(user)
     fields = ("username", "name", "email", "time_zone", "is_admin", "email_confirmed_at")
     before = {field: getattr(user, field) for field in fields}
-    _change_names(user, wanted, by=by, session=session)
+    _change_names(work, user, wanted)
     if user.email != before["email"]:
         user.email_confirmed_at = None
-        forget_waiting(user_id, session=session)
-        tell_of_change(user_id, str(before["email"]), letterhead, session=session, now=now)
+        forget_waiting(user_id, session=work.session)
+        tell_of_change(work, user_id, str(before["email"]))
     if wanted.is_email_confirmed:
-        vouch(user_id, session=session, now=now)
+        vouch(work, user_id)
     elif user.email != before["email"]:
-        welcome(user_id, letterhead, session=session, now=now)
+        welcome(work, user_id)
     if wanted.admin and not user.is_admin:
         user.is_admin = True
     if wanted.admin is False and user.is_admin:
-        _unmake_administrator(user, by=by, session=session)
+        _unmake_administrator(work, user)
     return tuple(field for field, value in before.items() if getattr(user, field) != value)
 
 
-def _change_names(
-    user: User, wanted: AccountChangeBody, *, by: int | None, session: Session
-) -> None:
+def _change_names(work: Work, user: User, wanted: AccountChangeBody) -> None:
     """Change the user name, the display name, the e-mail address and the time zone."""
     username = user.username if wanted.username is None else _checked_username(wanted.username)
     place = user.time_zone if wanted.time_zone is None else check_zone(wanted.time_zone)
@@ -132,12 +102,12 @@ def _change_names(
     check_name(name)
     email = user.email if wanted.email is None else checked_email(wanted.email)
     if email != user.email:
-        _refuse_oneself(user.id, by, "Change your own e-mail address in your settings.")
+        _refuse_oneself(work, user.id, "Change your own e-mail address in your settings.")
     try:
-        with session.begin_nested():
+        with work.session.begin_nested():
             user.username, user.name, user.email, user.time_zone = username, name, email, place
     except IntegrityError as error:
-        raise _taken(user.id, username, session=session) from error
+        raise _taken(user.id, username, session=work.session) from error
 
 
 def _checked_username(username: str) -> str:
@@ -156,75 +126,66 @@ def _taken(user_id: int, username: str, *, session: Session) -> ConflictError:
     return ConflictError("Another user has this e-mail address.", field="email")
 
 
-def lock(user_id: int, *, by: int | None, session: Session) -> UserView:
+def lock(work: Work, user_id: int) -> bool:
     """Lock an account and sign it out everywhere; its password and its tokens stop working.
 
-    Raises NotFoundError, and ConflictError for the acting account itself and for the last
-    administrator.
+    Returns whether it was active. Raises NotFoundError, and ConflictError for the acting account
+    itself and for the last administrator.
     """
-    user = _get_row(user_id, session=session)
-    _refuse_oneself(user_id, by, "You cannot lock your own account. Ask another administrator.")
-    _keep_an_administrator(user_id, session=session)
+    user = _get_row(user_id, session=work.session)
+    _refuse_oneself(work, user_id, "You cannot lock your own account. Ask another administrator.")
+    _keep_an_administrator(user_id, session=work.session)
+    was_active = user.state == ACTIVE
     user.state = LOCKED
-    close_all_sign_ins(user_id, session=session)
-    return view_of(user)
+    close_all_sign_ins(user_id, session=work.session)
+    return was_active
 
 
-def unlock(user_id: int, *, session: Session, keyring: Keyring) -> UserView:
+def unlock(work: Work, user_id: int) -> None:
     """Unlock an account and reset its count of failed sign-in attempts; raise NotFoundError."""
-    user = _get_row(user_id, session=session)
+    user = _get_row(user_id, session=work.session)
     user.state = ACTIVE
-    forget_failed_sign_ins(user.username, session=session, keyring=keyring)
-    return view_of(user)
+    forget_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
 
 
-def reset_password(
-    user_id: int,
-    *,
-    by: int | None,
-    cost: HashCost,
-    session: Session,
-    keyring: Keyring,
-    now: datetime,
-) -> IssuedPassword:
-    """Give an account a random password, and sign it out everywhere.
+def replace_password(work: Work, user_id: int) -> str:
+    """Give an account a random password and return it; sign the account out everywhere.
 
     It has to be changed at the next sign-in. Raises NotFoundError, and ConflictError for the acting
     account itself and for bots.
     """
-    user = _get_row(user_id, session=session)
-    _refuse_oneself(user_id, by, "Change your own password in your settings.")
+    user = _get_row(user_id, session=work.session)
+    _refuse_oneself(work, user_id, "Change your own password in your settings.")
     _refuse_bot(user)
     password = generate_password(user.username)
-    release_locks(session)
-    password_hash = hash_password(password, cost)
-    user.password_hash = password_hash
-    user.password_changed_at = now
+    release_locks(work.session)
+    user.password_hash = hash_password(password, work.policy(PasswordRules).cost)
+    user.password_changed_at = work.now
     user.must_change_password = True
-    forget_failed_sign_ins(user.username, session=session, keyring=keyring)
-    close_all_sign_ins(user_id, session=session)
-    return IssuedPassword(user=view_of(user), password=password)
+    forget_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
+    close_all_sign_ins(user_id, session=work.session)
+    return password
 
 
-def _unmake_administrator(user: User, *, by: int | None, session: Session) -> None:
-    _refuse_oneself(
-        user.id, by, "You cannot revoke your own administrator role. Ask another administrator."
-    )
-    _keep_an_administrator(user.id, session=session)
+def _unmake_administrator(work: Work, user: User) -> None:
+    message = "You cannot revoke your own administrator role. Ask another administrator."
+    _refuse_oneself(work, user.id, message)
+    _keep_an_administrator(user.id, session=work.session)
     user.is_admin = False
 
 
-def check_erasable(user: UserView, *, by: int | None, session: Session) -> None:
+def check_erasable(work: Work, user: UserView) -> None:
     """Raise ConflictError if the account is one's own, a bot, or the last administrator."""
-    _refuse_oneself(user.id, by, "You cannot delete your own account. Ask another administrator.")
+    message = "You cannot delete your own account. Ask another administrator."
+    _refuse_oneself(work, user.id, message)
     if user.kind == BOT:
         message = "This is the bot of an access token: revoke the token instead."
         raise ConflictError(message)
-    _keep_an_administrator(user.id, session=session)
+    _keep_an_administrator(user.id, session=work.session)
 
 
-def _refuse_oneself(user_id: int, by: int | None, sentence: str) -> None:
-    if user_id == by:
+def _refuse_oneself(work: Work, user_id: int, sentence: str) -> None:
+    if user_id == work.actor.id:
         raise ConflictError(sentence)
 
 

@@ -12,7 +12,9 @@ from sqlalchemy import ColumnElement, Select, delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.access.actor import Work
+from domain.accounts.attempt_limits import claim_attempt
+from domain.accounts.signing_in.attempts import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, checked_email
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, NotFoundError
@@ -61,63 +63,50 @@ class WaitingAddress:
         return self.asked_at + LINK_LIFETIME
 
 
-def request_change(
-    user_id: int,
-    email: str,
-    letterhead: Letterhead,
-    *,
-    requests: AttemptLimit,
-    session: Session,
-    now: datetime,
-) -> None:
+def request_change(work: Work, user_id: int, email: str) -> None:
     """Let a new address of a user wait; a link goes to it, and the former address is told.
 
-    Raises InvalidError for what is no address, and TooManyAttemptsError above the limit `requests`:
-    each of them sends messages to an address of the user's choice.
+    Raises InvalidError for what is no address, and TooManyAttemptsError for too many: each of them
+    sends messages to an address of the user's choice.
     """
     normal = checked_email(email)
-    claim_attempt(requests, session=session, keyring=letterhead.keyring, now=now)
-    user = session.get_one(User, user_id)
-    writer = _Writer(user, letterhead, _store(user, normal, letterhead, session=session, now=now))
-    is_free = session.scalar(_others_with(normal, user.id)) is None
+    _claim_message(work, user_id)
+    user = work.session.get_one(User, user_id)
+    writer = _Writer(user, work.policy(Letterhead), _store(work, user, normal))
+    is_free = work.session.scalar(_others_with(normal, user.id)) is None
     to_new = writer.link_for(normal) if is_free else writer.about_taken(normal)
-    writer.queue(to_new, writer.about_request(normal), session=session, now=now)
+    writer.queue(to_new, writer.about_request(normal), session=work.session, now=work.now)
 
 
-def send_link(
-    user_id: int,
-    letterhead: Letterhead,
-    *,
-    requests: AttemptLimit,
-    session: Session,
-    now: datetime,
-) -> None:
+def send_link(work: Work, user_id: int) -> None:
     """Send a new link to the address that waits, or to that of the account.
 
     Raises TooManyAttemptsError, and ConflictError for a confirmed address.
     """
-    waiting = find_waiting(user_id, session=session)
-    user = session.get_one(User, user_id)
+    waiting = find_waiting(user_id, session=work.session)
+    user = work.session.get_one(User, user_id)
     if waiting is not None and waiting.is_new:
-        request_change(
-            user_id, waiting.email, letterhead, requests=requests, session=session, now=now
-        )
+        request_change(work, user_id, waiting.email)
         return
     if user.email_confirmed_at is not None:
         message = "Your e-mail address is confirmed already."
         raise ConflictError(message)
-    claim_attempt(requests, session=session, keyring=letterhead.keyring, now=now)
-    welcome(user_id, letterhead, session=session, now=now)
+    _claim_message(work, user_id)
+    welcome(work, user_id)
 
 
-def welcome(user_id: int, letterhead: Letterhead, *, session: Session, now: datetime) -> None:
+def _claim_message(work: Work, user_id: int) -> None:
+    limit, keyring = work.policy(SignInLimits).email_limit(user_id), work.policy(Keyring)
+    claim_attempt(limit, session=work.session, keyring=keyring, now=work.now)
+
+
+def welcome(work: Work, user_id: int) -> None:
     """Send a link to the address of an account, unless it is confirmed or no mail is sent."""
-    user = session.get_one(User, user_id)
+    user, letterhead = work.session.get_one(User, user_id), work.policy(Letterhead)
     if user.email_confirmed_at is not None or not letterhead.has_mail_server:
         return
-    token = _store(user, user.email, letterhead, session=session, now=now)
-    writer = _Writer(user, letterhead, token)
-    writer.queue(writer.link_for(user.email), session=session, now=now)
+    writer = _Writer(user, letterhead, _store(work, user, user.email))
+    writer.queue(writer.link_for(user.email), session=work.session, now=work.now)
 
 
 def find_waiting(user_id: int, *, session: Session) -> WaitingAddress | None:
@@ -135,36 +124,32 @@ def get_waiting(
     return found
 
 
-def confirm(
-    token: str, user_id: int, letterhead: Letterhead, *, session: Session, now: datetime
-) -> WaitingAddress:
+def confirm(work: Work, token: str, user_id: int) -> WaitingAddress:
     """Confirm the address of a link, which then works no more; the former address is told.
 
     Raises NotFoundError, or ConflictError if another user got the address meanwhile.
     """
-    waiting = get_waiting(token, user_id, session=session, keyring=letterhead.keyring, now=now)
-    mine = _is_of_link(token, user_id, keyring=letterhead.keyring, now=now)
-    return _settle(waiting, mine, letterhead, session=session, now=now)
+    keyring = work.policy(Keyring)
+    waiting = get_waiting(token, user_id, session=work.session, keyring=keyring, now=work.now)
+    return _settle(work, waiting, _is_of_link(token, user_id, keyring=keyring, now=work.now))
 
 
-def confirm_waiting(
-    user_id: int, email: str, letterhead: Letterhead, *, session: Session, now: datetime
-) -> WaitingAddress:
+def confirm_waiting(work: Work, user_id: int, email: str) -> WaitingAddress:
     """Confirm an address that waits by an administrator's word; otherwise as `confirm`."""
     mine = (EmailConfirmation.user_id == user_id) & (EmailConfirmation.email == email)
-    waiting = _find(mine, session=session)
+    waiting = _find(mine, session=work.session)
     if waiting is None:
         message = "This address does not wait to be confirmed any more."
         raise ConflictError(message)
-    return _settle(waiting, mine, letterhead, session=session, now=now)
+    return _settle(work, waiting, mine)
 
 
-def vouch(user_id: int, *, session: Session, now: datetime) -> bool:
+def vouch(work: Work, user_id: int) -> bool:
     """Confirm the address of an account by an administrator's word; return whether it was not.
 
     Raises ConflictError for a bot, and for an address that an older account has as well.
     """
-    user = session.get_one(User, user_id)
+    user = work.session.get_one(User, user_id)
     if user.kind != HUMAN:
         message = "A bot has no e-mail address."
         raise ConflictError(message)
@@ -172,22 +157,22 @@ def vouch(user_id: int, *, session: Session, now: datetime) -> bool:
         raise ConflictError(_TAKEN, field="email")
     if user.email_confirmed_at is not None:
         return False
-    user.email_confirmed_at = now
-    forget_waiting(user_id, email=user.email, session=session)
+    user.email_confirmed_at = work.now
+    forget_waiting(user_id, email=user.email, session=work.session)
     return True
 
 
-def vouch_for_all(*, session: Session, now: datetime) -> int:
+def vouch_for_all(work: Work) -> int:
     """Confirm the addresses of all accounts by an administrator's word; return how many."""
     gone = delete(EmailConfirmation).where(
         EmailConfirmation.email
         == select(User.email).where(User.id == EmailConfirmation.user_id).scalar_subquery()
     )
-    session.execute(gone.execution_options(synchronize_session=False))
-    confirmed = session.scalars(
+    work.session.execute(gone.execution_options(synchronize_session=False))
+    confirmed = work.session.scalars(
         update(User)
         .where(IS_UNCONFIRMED)
-        .values(email_confirmed_at=now)
+        .values(email_confirmed_at=work.now)
         .returning(User.id)
         .execution_options(synchronize_session=False)
     )
@@ -221,12 +206,11 @@ def forget_new_address(user_id: int, *, session: Session) -> None:
         forget_waiting(user_id, session=session)
 
 
-def tell_of_change(
-    user_id: int, former: str, letterhead: Letterhead, *, session: Session, now: datetime
-) -> None:
+def tell_of_change(work: Work, user_id: int, former: str) -> None:
     """Tell the former address of an account that another one has taken its place."""
-    writer = _Writer(session.get_one(User, user_id), letterhead, now.isoformat())
-    writer.queue(writer.about_change(former), session=session, now=now)
+    user = work.session.get_one(User, user_id)
+    writer = _Writer(user, work.policy(Letterhead), work.now.isoformat())
+    writer.queue(writer.about_change(former), session=work.session, now=work.now)
 
 
 def forget_messages(user_id: int, *, session: Session) -> None:
@@ -235,14 +219,8 @@ def forget_messages(user_id: int, *, session: Session) -> None:
     session.execute(delete(Mail).where(theirs).execution_options(synchronize_session=False))
 
 
-def _settle(
-    waiting: WaitingAddress,
-    mine: ColumnElement[bool],
-    letterhead: Letterhead,
-    *,
-    session: Session,
-    now: datetime,
-) -> WaitingAddress:
+def _settle(work: Work, waiting: WaitingAddress, mine: ColumnElement[bool]) -> WaitingAddress:
+    session = work.session
     gone = delete(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
     # Of two at once only one finds the row.
     if session.scalar(gone.execution_options(synchronize_session=False)) is None:
@@ -251,11 +229,11 @@ def _settle(
     former = user.email
     try:
         with session.begin_nested():
-            user.email, user.email_confirmed_at = waiting.email, now
+            user.email, user.email_confirmed_at = waiting.email, work.now
     except IntegrityError as error:
         raise ConflictError(_TAKEN, field="email") from error
     if user.email != former:
-        tell_of_change(user.id, former, letterhead, session=session, now=now)
+        tell_of_change(work, user.id, former)
     return waiting
 
 
@@ -299,14 +277,12 @@ def _others_with(email: str, user_id: int) -> Select[int]:
     return select(User.id).where(same, User.id != user_id).limit(1)
 
 
-def _store(
-    user: User, email: str, letterhead: Letterhead, *, session: Session, now: datetime
-) -> str:
+def _store(work: Work, user: User, email: str) -> str:
     """Store an address that waits, in place of an earlier one, and return its link's secret."""
-    token = letterhead.keyring.issue(CredentialType.EMAIL_CONFIRMATION)
-    values = {"email": email, "token_digest": token.digest, "created_at": now}
-    insert = insert_into(EmailConfirmation, session=session).values(user_id=user.id, **values)
-    session.execute(
+    token = work.policy(Keyring).issue(CredentialType.EMAIL_CONFIRMATION)
+    values = {"email": email, "token_digest": token.digest, "created_at": work.now}
+    insert = insert_into(EmailConfirmation, session=work.session).values(user_id=user.id, **values)
+    work.session.execute(
         insert.on_conflict_do_update(index_elements=[EmailConfirmation.user_id], set_=values)
     )
     return token.clear

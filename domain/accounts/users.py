@@ -289,15 +289,15 @@ def _let_in(
     new_hash = known_hash
     if verdict.is_hash_outdated:
         new_hash = hash_password(attempt.password, attempt.cost)
-    if not _is_still_the_password(*seen, session=session) or not is_enough(user):
+    if not is_still_the_password(*seen, session=session) or not is_enough(user):
         return None
     user.password_hash = new_hash
     limits.clear(session=session, keyring=keyring)
     return view_of(user)
 
 
-def _is_still_the_password(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
-    """Return whether the password is unchanged since before the check, and keep it so.
+def is_still_the_password(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
+    """Return whether the password is unchanged since it was looked at, and keep it so.
 
     The hash itself may have changed: two sign-ins at once can both rehash it.
     """

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
+from domain.access.actor import Work
 from domain.accounts.administration import check_erasable
 from domain.accounts.email_addresses import forget_messages
 from domain.accounts.types import Erased
@@ -32,15 +33,14 @@ from models import (
 _SLICE = 500
 
 
-def erase_person(
-    user: UserView, *, by: int | None, heir: UserView | None, session: Session, audit_key: bytes
-) -> Erased:
+def erase_person(work: Work, user: UserView, *, heir: UserView | None, audit_key: bytes) -> Erased:
     """Erase a person; their applications are transferred to `heir`, or deleted without one.
 
     Raises ConflictError for the acting account itself, bots, the last administrator, the only Owner
     of a group or project, and for instance-wide applications without an heir.
     """
-    check_erasable(user, by=by, session=session)
+    session = work.session
+    check_erasable(work, user)
     _refuse_sole_owner(user, session=session)
     handed_on, deleted = _settle_applications(user, heir, session=session)
     pseudonym = f"deleted user {user.id}"

@@ -6,7 +6,7 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.accounts import administration, directory
 from domain.accounts.administration import add_account, change_account, generate_password
-from domain.accounts.email_addresses import Letterhead, confirm_waiting, vouch, welcome
+from domain.accounts.email_addresses import confirm_waiting, vouch, welcome
 from domain.accounts.email_addresses import vouch_for_all as vouch_for_everybody
 from domain.accounts.factors.second_factors import remove_second_factors as forget_factors
 from domain.accounts.first_password import forget_first_password
@@ -26,7 +26,7 @@ from domain.accounts.types import (
     User,
     UserQuery,
 )
-from domain.accounts.users import ACTIVE, NewUser, UserView, get_user
+from domain.accounts.users import NewUser, UserView, get_user
 from domain.audit.events import EventKind
 from domain.audit.seals import audit_key
 from domain.database.locks import release_locks
@@ -99,7 +99,7 @@ def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
         is_email_confirmed=new.skip_confirmation,
     )
     user = add_account(work, wanted, rules)
-    welcome(user.id, work.policy(Letterhead), session=work.session, now=work.now)
+    welcome(work, user.id)
     made = show_account(work, user.id)
     if new.password is not None:
         return made
@@ -110,14 +110,7 @@ def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
 def change_user(work: Work, user_id: int, change: AccountChangeBody) -> Account:
     """Change the names, the e-mail address, the time zone or the role of a user."""
     before = administration.get_account(user_id, session=work.session).username
-    changed = change_account(
-        user_id,
-        change,
-        work.policy(Letterhead),
-        by=work.actor.id,
-        session=work.session,
-        now=work.now,
-    )
+    changed = change_account(work, user_id, change)
     after = show_account(work, user_id)
     if changed:
         more: dict[str, object] = {"before": before} if "username" in changed else {}
@@ -130,7 +123,7 @@ def change_user(work: Work, user_id: int, change: AccountChangeBody) -> Account:
 def vouch_for(work: Work, user_id: int) -> bool:
     """Vouch for the e-mail address of a user; return whether it was not verified yet."""
     user = administration.get_account(user_id, session=work.session)
-    is_new = vouch(user_id, session=work.session, now=work.now)
+    is_new = vouch(work, user_id)
     if is_new:
         _record(work, EventKind.EMAIL_CONFIRMED, user)
     return is_new
@@ -139,7 +132,7 @@ def vouch_for(work: Work, user_id: int) -> bool:
 @action("users.change")
 def vouch_for_all(work: Work) -> int:
     """Vouch for the e-mail addresses of all users; return how many were not verified yet."""
-    done = vouch_for_everybody(session=work.session, now=work.now)
+    done = vouch_for_everybody(work)
     if done:
         work.record(EventKind.EMAIL_CONFIRMED, details={"accounts": done})
     return done
@@ -149,8 +142,7 @@ def vouch_for_all(work: Work) -> int:
 def confirm_address(work: Work, user_id: int, email: str) -> None:
     """Let an account have the new e-mail address that its user asked for."""
     user = administration.get_account(user_id, session=work.session)
-    letterhead = work.policy(Letterhead)
-    done = confirm_waiting(user_id, email, letterhead, session=work.session, now=work.now)
+    done = confirm_waiting(work, user_id, email)
     changed = {"changed": "e-mail address"} if done.is_new else {}
     _record(work, EventKind.EMAIL_CONFIRMED, user, **changed)
 
@@ -158,19 +150,20 @@ def confirm_address(work: Work, user_id: int, email: str) -> None:
 @action("users.block", command="lock")
 def lock_user(work: Work, user_id: int) -> Account:
     """Lock an account and sign it out everywhere."""
-    was_active = administration.get_account(user_id, session=work.session).state == ACTIVE
-    user = administration.lock(user_id, by=work.actor.id, session=work.session)
+    was_active = administration.lock(work, user_id)
+    user = show_account(work, user_id)
     if was_active:
         _record(work, EventKind.USER_LOCKED, user)
-    return show_account(work, user_id)
+    return user
 
 
 @action("users.unblock", command="unlock")
 def unlock_user(work: Work, user_id: int) -> Account:
     """Unlock an account, also after too many failed sign-ins."""
-    user = administration.unlock(user_id, session=work.session, keyring=work.policy(Keyring))
+    administration.unlock(work, user_id)
+    user = show_account(work, user_id)
     _record(work, EventKind.USER_UNLOCKED, user)
-    return show_account(work, user_id)
+    return user
 
 
 @action("users.change", command="reset-password")
@@ -179,20 +172,14 @@ def reset_password(work: Work, user_id: int, reset: PasswordResetBody) -> ResetA
 
     All browsers and applications are signed out.
     """
-    issued = administration.reset_password(
-        user_id,
-        by=work.actor.id,
-        cost=work.policy(PasswordRules).cost,
-        session=work.session,
-        keyring=work.policy(Keyring),
-        now=work.now,
-    )
+    password = administration.replace_password(work, user_id)
     ended = end_access(
         work, user_id, applications=not reset.keep_applications, tokens=reset.revoke_tokens
     )
-    forget_first_password(issued.user.username, work.settings.instance_path)
-    _record(work, EventKind.PASSWORD_RESET, issued.user, **ended)
-    return ResetAccount(**vars(show_account(work, user_id)), password=issued.password)
+    user = show_account(work, user_id)
+    forget_first_password(user.username, work.settings.instance_path)
+    _record(work, EventKind.PASSWORD_RESET, user, **ended)
+    return ResetAccount(**vars(user), password=password)
 
 
 @action("users.change", command="remove-second-factors")
@@ -231,7 +218,7 @@ def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
         raise InvalidError(message, field="heir")
     key = audit_key(session=session, keyring=work.policy(Keyring), now=work.now)
     forget_first_password(user.username, work.settings.instance_path)
-    done = erase_person(user, by=work.actor.id, heir=next_owner, session=session, audit_key=key)
+    done = erase_person(work, user, heir=next_owner, audit_key=key)
     details = {
         "applications_handed_on": done.applications_handed_on,
         "applications_deleted": done.applications_deleted,

@@ -4,13 +4,12 @@ from domain.access.actions import action
 from domain.access.actor import Work
 from domain.accounts import email_addresses
 from domain.accounts.administration import get_account
-from domain.accounts.email_addresses import Letterhead, WaitingAddress
+from domain.accounts.email_addresses import WaitingAddress
 from domain.accounts.factors import passkeys, recovery_codes, totp
 from domain.accounts.factors.passkey_ceremonies import CeremonyResponse, PasskeyRefusedError
 from domain.accounts.factors.second_factors import forget_useless_recovery_codes, has_second_factor
 from domain.accounts.first_password import forget_first_password
 from domain.accounts.passwords import PasswordRules
-from domain.accounts.signing_in.attempts import SignInLimits
 from domain.accounts.signing_in.sessions import close_other_sign_ins, close_sign_in_of
 from domain.accounts.types import NameBody, PasswordBody, ProfileBody
 from domain.accounts.users import BOT, change_password, change_profile, checked_email
@@ -42,14 +41,7 @@ def change_own_profile(work: Work, change: ProfileBody) -> bool:
     has_new_address = checked_email(change.email) != user.email
     change_profile(user.id, change.name, time_zone=change.time_zone, session=session)
     if has_new_address:
-        email_addresses.request_change(
-            user.id,
-            change.email,
-            work.policy(Letterhead),
-            requests=work.policy(SignInLimits).email_limit(user.id),
-            session=session,
-            now=work.now,
-        )
+        email_addresses.request_change(work, user.id, change.email)
         _record(work, EventKind.EMAIL_CHANGE_REQUESTED, user.username)
     return has_new_address
 
@@ -57,8 +49,7 @@ def change_own_profile(work: Work, change: ProfileBody) -> bool:
 @action("own_account.change")
 def confirm_address(work: Work, token: str) -> WaitingAddress:
     """Confirm the e-mail address of a link."""
-    letterhead = work.policy(Letterhead)
-    done = email_addresses.confirm(token, _me(work), letterhead, session=work.session, now=work.now)
+    done = email_addresses.confirm(work, token, _me(work))
     changed = {"changed": "e-mail address"} if done.is_new else {}
     _record(work, EventKind.EMAIL_CONFIRMED, done.username, **changed)
     return done
@@ -67,13 +58,7 @@ def confirm_address(work: Work, token: str) -> WaitingAddress:
 @action("own_account.change")
 def send_link(work: Work) -> None:
     """Send a new link to the address that waits, or to that of the account."""
-    email_addresses.send_link(
-        _me(work),
-        work.policy(Letterhead),
-        requests=work.policy(SignInLimits).email_limit(_me(work)),
-        session=work.session,
-        now=work.now,
-    )
+    email_addresses.send_link(work, _me(work))
 
 
 @action("own_account.change")

@@ -6,6 +6,7 @@ import requests
 from tests.support.accounts.administration import last_event, stored_settings
 from tests.support.accounts.people import Person, make_user, sign_in, unique
 from tests.support.accounts.personal_tokens import make_token
+from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live import LiveGatebell
 
 
@@ -28,6 +29,15 @@ def test_a_user_is_locked_and_unlocked(live_sqlite: LiveGatebell, charlie: Perso
     assert (event.kind, event.details["by"]) == ("user.locked", "command")
     assert live_sqlite.cli("users", "unlock", charlie.email)["state"] == "active"
     assert whoami(live_sqlite, token) == 200
+
+
+def test_what_changes_nothing_is_no_event(live_sqlite: LiveGatebell, charlie: Person) -> None:
+    for _ in range(2):
+        live_sqlite.cli("users", "lock", charlie.username)
+        live_sqlite.cli("users", "change", charlie.username, "--admin")
+    events = [each.kind for each in events_with_subject(live_sqlite, charlie.username)]
+    assert events.count("user.locked") == events.count("user.changed") == 1
+    assert live_sqlite.cli("users", "show", charlie.username)["is_admin"]
 
 
 def test_a_password_is_reset_and_printed(live_sqlite: LiveGatebell, charlie: Person) -> None:

@@ -22,6 +22,8 @@ from web.services import settings
 users = AppGroup("users", help="User accounts.")
 #: The largest page of a list.
 _MOST = 1_000
+#: What makes tables too wide.
+_NOT_LISTED = {"avatar_url", "public_email", "web_url"}
 
 for each in (
     actions.change_user,
@@ -82,5 +84,5 @@ def list_users_command(*, group: str, search: str, before: int | None) -> dict[s
     """List accounts, newest first."""
     wanted, part = AccountFilter(group=group, search=search), Slice(size=_MOST, before=before)
     page = page_of_accounts(wanted, part, session=db.session(), base_url=settings().base_url)
-    listed = [each.model_dump(mode="json") for each in page.items]
+    listed = [each.model_dump(mode="json", exclude=_NOT_LISTED) for each in page.items]
     return {"users": listed, "next": page.next_before}

@@ -15,7 +15,7 @@ from domain.accounts.administration import (
     generate_password,
     get_account,
     lock,
-    reset_password,
+    replace_password,
     unlock,
 )
 from domain.accounts.attempt_limits import AttemptLimit
@@ -82,8 +82,8 @@ def account(session: Session, name: str, *, is_admin: bool = False, by: int | No
     return session.get_one(User, create_user(work(session, by), body).id)
 
 
-def unmake_administrator(user_id: int, *, by: int | None, session: Session) -> None:
-    change_user(work(session, by), user_id, AccountChangeBody(admin=False))
+def unmake_administrator(unit: Work, user_id: int) -> None:
+    change_user(unit, user_id, AccountChangeBody(admin=False))
 
 
 def bot(session: Session) -> User:
@@ -115,17 +115,17 @@ def test_the_last_administrator_stays_one(session: Session) -> None:
     account(session, "somebody")
     for refuse in (lock, unmake_administrator):
         with pytest.raises(ConflictError, match="last active administrator"):
-            refuse(only.id, by=None, session=session)
+            refuse(work(session), only.id)
     assert (only.is_admin, only.state) == (True, "active")
 
 
 def test_an_administrator_who_cannot_sign_in_does_not_count(session: Session) -> None:
     only, other = (account(session, name, is_admin=True) for name in ("only", "other"))
-    lock(other.id, by=only.id, session=session)
+    lock(work(session, only.id), other.id)
     with pytest.raises(ConflictError):
-        unmake_administrator(only.id, by=None, session=session)
+        unmake_administrator(work(session), only.id)
     # Nor is the last one needed to take administration from who is locked.
-    unmake_administrator(other.id, by=only.id, session=session)
+    unmake_administrator(work(session, only.id), other.id)
     assert not other.is_admin
 
 
@@ -140,7 +140,7 @@ def test_two_administrators_who_lock_each_other_at_once_leave_one(engine: Engine
         with Session(engine) as session:
             together.wait(timeout=30)
             try:
-                lock(other, by=mine, session=session)
+                lock(work(session, mine), other)
             except ConflictError:
                 return False
             session.commit()
@@ -158,7 +158,7 @@ def test_nobody_locks_or_demotes_themselves(session: Session) -> None:
     me, _other = (account(session, name, is_admin=True) for name in ("me", "other"))
     for refuse in (lock, unmake_administrator):
         with pytest.raises(ConflictError, match=r"other administrator"):
-            refuse(me.id, by=me.id, session=session)
+            refuse(work(session, me.id), me.id)
 
 
 def test_a_bot_has_no_password_and_administers_nothing(session: Session) -> None:
@@ -166,8 +166,8 @@ def test_a_bot_has_no_password_and_administers_nothing(session: Session) -> None
     with pytest.raises(ConflictError, match="bot"):
         change_user(work(session), robot.id, AccountChangeBody(admin=True))
     with pytest.raises(ConflictError, match="bot"):
-        reset_password(robot.id, by=None, cost=QUICK, session=session, keyring=KEYRING, now=NOON)
-    lock(robot.id, by=None, session=session)
+        replace_password(work(session), robot.id)
+    lock(work(session), robot.id)
     assert robot.state == "locked"
 
 
@@ -175,9 +175,7 @@ def test_a_hash_that_was_made_at_another_cost_is_made_anew_at_the_next_sign_in(
     session: Session,
 ) -> None:
     user = account(session, "dora")
-    password = reset_password(
-        user.id, by=None, cost=QUICK, session=session, keyring=KEYRING, now=NOON
-    ).password
+    password = replace_password(work(session), user.id)
     before = user.password_hash
     dearer = replace(QUICK, passes=QUICK.passes + 1)
     limit = AttemptLimit(subject="any", attempts=9, window=timedelta(hours=1))
@@ -215,15 +213,13 @@ def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Se
         return authenticate(found, session=session, keyring=KEYRING, now=NOON) is not None
 
     assert not try_password("wrong")
-    password = reset_password(
-        user.id, by=None, cost=QUICK, session=session, keyring=KEYRING, now=NOON
-    ).password
+    password = replace_password(work(session), user.id)
     assert try_password(password)
     assert not try_password("wrong")
     assert check_password(password, user.password_hash, QUICK).is_right
     with pytest.raises(TooManyAttemptsError):
         [try_password("wrong") for _ in range(3)]
-    unlock(user.id, session=session, keyring=KEYRING)
+    unlock(work(session), user.id)
     assert user.state == "active"
 
 
@@ -246,7 +242,7 @@ def test_accounts_are_counted_and_listed_by_what_they_are(session: Session) -> N
             transports="", created_at=NOON, last_used_at=None,
         )
     )  # fmt: skip
-    lock(locked.id, by=root.id, session=session)
+    lock(work(session, root.id), locked.id)
     session.flush()
     counts = count_accounts(session=session)
     assert (counts.people, counts.administrators, counts.locked, counts.bots) == (3, 2, 1, 1)

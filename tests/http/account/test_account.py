@@ -96,6 +96,18 @@ def test_the_current_password_cannot_be_guessed_at_in_a_browser_left_open(
     assert int(answer.headers["Retry-After"]) >= 1
 
 
+def test_the_right_password_does_not_count_if_something_else_is_wrong(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
+    browser, email = open_browser(gatebell, charlie), f"{unique('new')}@people.example"
+    for _ in range(11):
+        refused = change_profile(gatebell, browser, "Charlie\a", email, charlie.password)
+        assert refused.status_code == 422
+        assert "without control characters" in refused.text
+    done = change_profile(gatebell, browser, "Charlie", email, charlie.password)
+    assert done.status_code == 302
+
+
 def test_a_password_that_is_too_easy_is_refused(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     browser = signed_in(gatebell, person)

@@ -16,6 +16,7 @@ from domain.personal_data.erasure import erase_person
 from domain.upkeep.rekeying import reencrypt
 from models import AuditStream, AuditStreamEntry, Mail
 from tests.support.database.audit_streams import Streams
+from tests.support.database.work import work_in
 from tests.support.service.receiver import Receiver, running_receiver
 from tests.support.signing_in.password_rules import RULES
 from web.jobs.mail import queue_administrators_mail
@@ -136,7 +137,7 @@ def test_who_is_deleted_is_not_named_by_events_that_wait(
         stream_event(clone, source, session=session, now=streams.now)
     with streams.session() as session:
         key = audit_key(session=session, keyring=streams.keyring, now=streams.now)
-        erase_person(alice, by=None, heir=None, session=session, audit_key=key)
+        erase_person(work_in(session, now=streams.now), alice, heir=None, audit_key=key)
     streams.deliver()
     (sent,) = receiver.of("public_repository_download_operation")
     for trace in (b"alice", b"Alice", b"192.0.2.7", b"Lynx"):

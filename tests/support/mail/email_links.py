@@ -7,23 +7,24 @@ from typing import Any
 import requests
 from sqlalchemy import delete, select
 
-from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.email_addresses import Letterhead, request_change
+from domain.accounts.signing_in.attempts import SignInLimits
 from domain.accounts.users import get_user
 from domain.keyring import Keyring
 from models import Mail
 from tests.support.accounts.people import (
     Person,
     database_of,
-    now,
     open_browser,
     settings_of,
     signed_in,
     unique,
 )
+from tests.support.database.work import work_in
 from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
 from tests.support.oauth.openid_wire import SCOPES, checked, openid_application, userinfo
 from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_to, form_with, submit
 
 PROFILE = "/-/user_settings/profile"
@@ -88,14 +89,15 @@ def waiting_link(service: LiveGatebell, person: Person, email: str) -> str:
     letterhead = Letterhead(instance_name="", base_url="", keyring=keyring, has_mail_server=True)
     with database_of(service) as session:
         user = get_user(person.username, session=session)
-        request_change(
-            user.id,
-            email,
-            letterhead,
-            requests=AttemptLimit(subject=email, attempts=1, window=timedelta(minutes=1)),
-            session=session,
-            now=now(),
+        limits = SignInLimits(
+            per_account=1,
+            per_address=1,
+            second_factor_per_account=1,
+            window=timedelta(minutes=1),
+            cost=QUICK,
         )
+        policies = (keyring, letterhead, limits)
+        request_change(work_in(session, policies=policies), user.id, email)
         sent = session.scalar(select(Mail.text).where(Mail.recipient == email)) or ""
         session.execute(delete(Mail).where(Mail.recipient.in_([email, person.email])))
     return f"/-/email_confirmations/{sent.partition('/-/email_confirmations/')[2].split()[0]}"
