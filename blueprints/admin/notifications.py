@@ -3,14 +3,12 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.audit.events import Event, EventKind
 from domain.database.paging import LARGEST_ID
 from domain.notifications.queue_state import queue_state, send_again, try_now
 from web.access.marks import administrator
 from web.extensions import db
-from web.http.audit_events import record_event
+from web.http.work import work
 from web.pages.list_query import list_query
-from web.services import now
 
 notifications = Blueprint("notifications", __name__, url_prefix="/notifications")
 
@@ -28,7 +26,7 @@ def index() -> ResponseReturnValue:
 @administrator
 def retry(contact_id: int) -> ResponseReturnValue:
     """Try a failing contact at once."""
-    if try_now(contact_id, session=db.session(), now=now()):
+    if try_now(work(), contact_id):
         flash("Trying now. Reload this page in a moment to see the result.")
     else:
         flash("Nothing is waiting for this contact.", "warning")
@@ -41,8 +39,7 @@ def retry(contact_id: int) -> ResponseReturnValue:
 @administrator
 def queue_again(message_id: int) -> ResponseReturnValue:
     """Queue a message that was given up."""
-    if send_again(message_id, session=db.session(), now=now()):
-        record_event(Event(kind=EventKind.PAGES_SENT_AGAIN, details={"message_id": message_id}))
+    if send_again(work(), message_id):
         flash("The message is being sent again, with what is still true.")
     else:
         flash("This message has not failed, or is already being sent.", "warning")

@@ -426,6 +426,8 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     "applications.remove": _instance(_WRITE),
     # The invited person, by the link of the message.
     "invitations.accept": _instance(_WRITE),
+    "paging_queue.try_now": _administrator(_WRITE),
+    "paging_queue.send_again": _administrator(_WRITE),
     "registry_keys.rotate": _administrator(_WRITE, is_for_people=True),
     "on_call_rotations.put": _project(_WRITE, Role.MAINTAINER),
     # An address of one's own, which shows what its owner may see.

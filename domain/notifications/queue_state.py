@@ -7,6 +7,9 @@ from datetime import datetime
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from domain.access.actions import action
+from domain.access.actor import Work
+from domain.audit.events import EventKind
 from domain.notifications.contact_types.base import ContactType
 from domain.notifications.contact_types.registry import CONTACT_TYPES, contact_type
 from domain.notifications.queueing import queue_batch
@@ -175,24 +178,26 @@ def _given_up(session: Session) -> list[GivenUpMessage]:
     ]
 
 
-def try_now(contact_id: int, *, session: Session, now: datetime) -> bool:
+@action("paging_queue.try_now")
+def try_now(work: Work, contact_id: int) -> bool:
     """Try a failing contact at once; return False if nothing waits for it."""
-    found = session.execute(
+    found = work.session.execute(
         update(Contact)
         .where(Contact.id == contact_id, Contact.next_try_at.is_not(None))
-        .values(next_try_at=now)
+        .values(next_try_at=work.now)
         .returning(Contact.id)
         .execution_options(synchronize_session=False)
     ).first()
     return found is not None
 
 
-def send_again(message_id: int, *, session: Session, now: datetime) -> bool:
+@action("paging_queue.send_again")
+def send_again(work: Work, message_id: int) -> bool:
     """Queue a message that was given up once more; return False if it was not.
 
     What its alerts say is true when it is sent: of those that need nobody it says nothing.
     """
-    found = session.execute(
+    found = work.session.execute(
         update(PageMessage)
         .where(PageMessage.id == message_id, PageMessage.outcome == MessageState.GIVEN_UP.value)
         .values(outcome="again")
@@ -201,5 +206,6 @@ def send_again(message_id: int, *, session: Session, now: datetime) -> bool:
     ).first()
     if found is None or found.batch_id is None:
         return False
-    queue_batch(found.batch_id, [found.contact_id], session=session, now=now)
+    queue_batch(found.batch_id, [found.contact_id], session=work.session, now=work.now)
+    work.record(EventKind.PAGES_SENT_AGAIN, details={"message_id": message_id})
     return True

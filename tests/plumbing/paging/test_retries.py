@@ -23,6 +23,7 @@ from domain.notifications.types import Contact as ShownContact
 from domain.upkeep.pruning import Retention, prune
 from domain.upkeep.rekeying import reencrypt
 from models import Contact, Mail, PageMessage, User
+from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, closed_port
 from tests.support.notifications.paging import Pages, Person, subjects
 from tests.support.service.receiver import Received, Receiver, running_telephone
@@ -160,8 +161,8 @@ def test_what_was_given_up_is_sent_again_by_an_administrator(
         state = queue_state(session=session)
         given_up = state.given_up[0]
         assert (given_up.owner, given_up.tries) == ("alice", 1)
-        assert send_again(given_up.id, session=session, now=pages.now)
-        assert not send_again(given_up.id, session=session, now=pages.now)
+        assert send_again(work_in(session, now=pages.now), given_up.id)
+        assert not send_again(work_in(session, now=pages.now), given_up.id)
     pages.run_for(5)
     assert subjects(mailbox) == ["[critical] Still there (acme/shop #1)"]
 

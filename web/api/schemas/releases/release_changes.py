@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from domain.releases.changes import Interface, Kind
 from domain.releases.listing import ChangeFilter, State
 from domain.releases.version import Release, parse_release
-from domain.types.base import OffsetQuery, PageSize, Query, Resource, Text
+from domain.types.base import OffsetQuery, PageSize, Query, Resource, Text, columns_of
 from web.releases.listed import ListedChange
 
 #: All of them are on one page.
@@ -72,20 +72,10 @@ class ReleaseChange(Resource):
     @classmethod
     def of(cls, listed: ListedChange) -> "ReleaseChange":
         """Present a change."""
-        change = listed.change
-        return cls(
-            id=change.id,
-            release=change.release,
-            date=listed.day,
-            interface=change.interface,
-            kind=change.kind,
-            state=listed.state,
-            title=change.title,
-            matches=tuple(str(each) for each in change.matches),
-            after=change.after,
-            replacement=change.replacement,
-            hosted=change.hosted,
-            announced=change.announced,
-            end_of_support=change.end_of_support,
-            url=listed.url,
-        )
+        shown = {
+            **columns_of(listed.change, cls),
+            **columns_of(listed, cls),
+            "date": listed.day,
+            "matches": tuple(map(str, listed.change.matches)),
+        }
+        return cls.model_validate(shown)

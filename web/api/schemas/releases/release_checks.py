@@ -8,7 +8,7 @@ from domain.releases.changes import Certainty, Interface
 from domain.releases.checker.checker import NEWEST
 from domain.releases.checker.findings import Finding, Report
 from domain.releases.version import Release, parse_release
-from domain.types.base import Body, RequiredText, Resource, Text
+from domain.types.base import Body, RequiredText, Resource, Text, columns_of
 from web.api.schemas.releases.release_changes import release_text
 from web.releases.listed import page_of
 
@@ -54,18 +54,9 @@ class ReleaseFinding(Resource):
     @classmethod
     def of(cls, found: Finding) -> Self:
         """Present a finding."""
-        change = found.change
-        return cls(
-            change=change.id,
-            title=change.title,
-            release=change.release,
-            interface=change.interface,
-            line=found.line,
-            certainty=found.certainty,
-            reason=found.reason,
-            replacement=change.replacement,
-            url=page_of(change),
-        )
+        shown = {**columns_of(found.change, cls), **columns_of(found, cls)}
+        shown |= {"change": found.change.id, "url": page_of(found.change)}
+        return cls.model_validate(shown)
 
 
 class ReleaseCheck(Resource):
