@@ -235,9 +235,8 @@ def test_without_git_everything_else_works_and_says_what_is_missing(
     project = make_project(live, person, visibility="public")
     missing = {"status": "ok", "database": "ok", "git": "missing"}
     wait_until(lambda: live.http().get(f"{live.url}/readyz").json() == missing)
-    page = live.http().get(f"{live.url}/{project}")
-    assert page.status_code == 200
-    assert "Git on this server is missing." in page.text
+    # Each process looks for Git when it begins.
+    wait_until(lambda: "Git on this server is missing." in _page(live, project))
     files = live.http().get(f"{live.url}/{project}/-/tree")
     assert files.status_code == 503
     git = GitClient(gatebell=live, home=tmp_path)
@@ -286,3 +285,9 @@ def test_sixteen_clients_that_do_not_read_delay_no_token(start: Start, tmp_path:
             began = monotonic()
             assert script.send("GET", "/user").status_code == 200
             assert monotonic() - began < 5
+
+
+def _page(live: LiveGatebell, project: str) -> str:
+    page = live.http().get(f"{live.url}/{project}")
+    assert page.status_code == 200
+    return page.text
