@@ -20,8 +20,6 @@ from blueprints.alerts.changes import alert_changes
 from blueprints.alerts.events_api import events_api
 from blueprints.alerts.intake import intake
 from blueprints.alerts.list_settings import alert_list_settings
-from blueprints.alerts.maintenance_windows import maintenance_windows
-from blueprints.alerts.silences import silences
 from blueprints.api_description import api_description
 from blueprints.api_v4 import api_v4
 from blueprints.api_viewer import api_viewer
@@ -42,6 +40,7 @@ from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings
 from blueprints.integrations.severity_words import severity_words
 from blueprints.integrations.trials import test_alerts
+from blueprints.maintenance_windows import maintenance_windows
 from blueprints.notifications.acknowledgement import acknowledgement
 from blueprints.notifications.channels import channels
 from blueprints.notifications.contacts import contacts
@@ -75,6 +74,7 @@ from blueprints.release_feeds import release_feeds
 from blueprints.release_schedule import release_schedule
 from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
+from blueprints.silences import silences
 from blueprints.users import users
 from blueprints.webhooks.deliveries import webhook_deliveries
 from blueprints.webhooks.settings import webhooks

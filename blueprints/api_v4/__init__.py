@@ -1,6 +1,5 @@
 """The REST API, under /api/v4."""
 
-from blueprints.api_v4.accounts.contacts import contacts
 from blueprints.api_v4.accounts.personal_access_tokens import personal_access_tokens
 from blueprints.api_v4.accounts.users import users
 from blueprints.api_v4.alerts.alert_activity import alert_activity
@@ -9,27 +8,22 @@ from blueprints.api_v4.alerts.alert_integration_keys import alert_integration_ke
 from blueprints.api_v4.alerts.alert_integrations import alert_integrations
 from blueprints.api_v4.alerts.alert_lists import alert_lists
 from blueprints.api_v4.alerts.alert_mappings import alert_mappings
-from blueprints.api_v4.alerts.alert_mutes import alert_mutes
 from blueprints.api_v4.alerts.alert_recognition import alert_recognition
-from blueprints.api_v4.alerts.alert_routes import alert_routes
 from blueprints.api_v4.alerts.alerts import alerts
-from blueprints.api_v4.alerts.flap_settings import flap_settings
 from blueprints.api_v4.applications import applications
+from blueprints.api_v4.audit_streams import audit_streams
 from blueprints.api_v4.ci_cd.commit_statuses import commit_statuses
 from blueprints.api_v4.ci_cd.deployments import deployments
 from blueprints.api_v4.ci_cd.environments import environments
+from blueprints.api_v4.contacts import contacts, notification_channels
+from blueprints.api_v4.escalations import alert_routes, escalation_policies
 from blueprints.api_v4.heartbeats import heartbeats
-from blueprints.api_v4.incidents.incident_alerts import incident_alerts
-from blueprints.api_v4.incidents.incident_notes import incident_notes
-from blueprints.api_v4.incidents.incident_rules import incident_rules
-from blueprints.api_v4.incidents.incidents import incidents
+from blueprints.api_v4.incidents import incident_alerts, incident_notes, incident_rules, incidents
 from blueprints.api_v4.instance.audit_events import audit_events
-from blueprints.api_v4.instance.audit_streams import audit_streams
 from blueprints.api_v4.instance.instance import instance
 from blueprints.api_v4.instance.instance_settings import instance_settings
-from blueprints.api_v4.instance.notification_channels import notification_channels
 from blueprints.api_v4.instance.place_audit_events import place_audit_events
-from blueprints.api_v4.on_call.escalation_policies import escalation_policies
+from blueprints.api_v4.maintenance_windows import maintenance_windows
 from blueprints.api_v4.on_call.on_call_schedules import (
     on_call_overrides,
     on_call_schedules,
@@ -48,10 +42,8 @@ from blueprints.api_v4.releases.api_usage import api_usage
 from blueprints.api_v4.releases.release_changes import release_changes
 from blueprints.api_v4.releases.release_checks import release_checks
 from blueprints.api_v4.releases.releases import releases
-from blueprints.api_v4.silences.maintenance_windows import maintenance_windows
-from blueprints.api_v4.silences.silences import silences
-from blueprints.api_v4.webhooks.webhook_deliveries import webhook_deliveries
-from blueprints.api_v4.webhooks.webhooks import webhooks
+from blueprints.api_v4.silences import alert_mutes, flap_settings, silences
+from blueprints.api_v4.webhooks import webhook_deliveries, webhooks
 from web.access.bearer_token import PRIVATE_TOKEN
 from web.api import idempotency, ignored_parameters, sudo
 from web.http.cors import LIMIT_HEADERS, SIMPLE_HEADERS, CorsPolicy
@@ -79,54 +71,57 @@ api_v4 = MachineBlueprint(
         ),
     ),
 )
-api_v4.register_blueprint(instance)
-api_v4.register_blueprint(instance_settings)
-api_v4.register_blueprint(release_changes)
-api_v4.register_blueprint(release_checks)
-api_v4.register_blueprint(api_usage)
-api_v4.register_blueprint(users)
-api_v4.register_blueprint(contacts)
-api_v4.register_blueprint(personal_access_tokens)
-api_v4.register_blueprint(applications)
-api_v4.register_blueprint(groups)
-api_v4.register_blueprint(projects)
-api_v4.register_blueprint(job_token_scope)
-api_v4.register_blueprint(members)
-api_v4.register_blueprint(invitations)
-api_v4.register_blueprint(resource_tokens)
-api_v4.register_blueprint(audit_events)
-api_v4.register_blueprint(place_audit_events)
-api_v4.register_blueprint(audit_streams)
-api_v4.register_blueprint(member_roles)
-api_v4.register_blueprint(group_member_roles)
-api_v4.register_blueprint(environments)
-api_v4.register_blueprint(registry_repositories)
-api_v4.register_blueprint(heartbeats)
-api_v4.register_blueprint(alerts)
-api_v4.register_blueprint(alert_lists)
-api_v4.register_blueprint(alert_activity)
-api_v4.register_blueprint(on_call_schedules)
-api_v4.register_blueprint(on_call_overrides)
-api_v4.register_blueprint(on_call_swaps)
-api_v4.register_blueprint(incidents)
-api_v4.register_blueprint(incident_alerts)
-api_v4.register_blueprint(incident_notes)
-api_v4.register_blueprint(incident_rules)
-api_v4.register_blueprint(deployments)
-api_v4.register_blueprint(commit_statuses)
-api_v4.register_blueprint(releases)
-api_v4.register_blueprint(runners)
-api_v4.register_blueprint(alert_integrations)
-api_v4.register_blueprint(alert_integration_keys)
-api_v4.register_blueprint(alert_recognition)
-api_v4.register_blueprint(alert_mappings)
-api_v4.register_blueprint(alert_deliveries)
-api_v4.register_blueprint(notification_channels)
-api_v4.register_blueprint(webhooks)
-api_v4.register_blueprint(webhook_deliveries)
-api_v4.register_blueprint(escalation_policies)
-api_v4.register_blueprint(alert_routes)
-api_v4.register_blueprint(silences)
-api_v4.register_blueprint(alert_mutes)
-api_v4.register_blueprint(maintenance_windows)
-api_v4.register_blueprint(flap_settings)
+for _each in (
+    instance,
+    instance_settings,
+    release_changes,
+    release_checks,
+    api_usage,
+    users,
+    contacts,
+    personal_access_tokens,
+    applications,
+    groups,
+    projects,
+    job_token_scope,
+    members,
+    invitations,
+    resource_tokens,
+    audit_events,
+    place_audit_events,
+    audit_streams,
+    member_roles,
+    group_member_roles,
+    environments,
+    registry_repositories,
+    heartbeats,
+    alerts,
+    alert_lists,
+    alert_activity,
+    on_call_schedules,
+    on_call_overrides,
+    on_call_swaps,
+    incidents,
+    incident_alerts,
+    incident_notes,
+    incident_rules,
+    deployments,
+    commit_statuses,
+    releases,
+    runners,
+    alert_integrations,
+    alert_integration_keys,
+    alert_recognition,
+    alert_mappings,
+    alert_deliveries,
+    notification_channels,
+    webhooks,
+    webhook_deliveries,
+    escalation_policies,
+    alert_routes,
+    silences,
+    alert_mutes,
+    maintenance_windows,
+    flap_settings,
+):
+    api_v4.register_blueprint(_each)

@@ -18,7 +18,7 @@ from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.alerts.matching.matchers import matches
 from domain.maintenance_windows.windows import CurrentWindow, find_current
 from domain.silences.flapping import Hold, holds
-from domain.silences.silences import LiveSilence, find_live
+from domain.silences.in_force import LiveSilence, find_live
 from domain.silences.types import MuteKind
 
 #: A page is held back no longer without asking again, so that it leaves soon after a silence was

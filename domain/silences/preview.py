@@ -1,6 +1,6 @@
-"""What a silence would mute: the open alerts, and those of the last week, as an example."""
+"""What a new silence begins with, and what it would mute of the alerts of the last week."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import func, select, union
@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 from domain.alerts.formats.base import Reading
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.matching.labels import labels_of
-from domain.alerts.matching.matchers import Matcher, matches
+from domain.alerts.matching.matchers import Matcher, Operator, matches
+from domain.alerts.matching.parser import LONGEST_TEXT
 from domain.projects.views import ProjectView
 from domain.silences.types import PreviewAlert, SilencePreview
 from models import Alert, Delivery
@@ -19,6 +20,20 @@ LOOKED_BACK = timedelta(days=7)
 MOST_ALERTS = 2_000
 _MOST_BYTES = 16_000_000
 _MOST_SHOWN = 20
+#: What tells one problem from another, as senders name it.
+_TELLING = ("alertname", "service", "environment", "instance", "host")
+_LONGEST = LONGEST_TEXT // (2 * len(_TELLING))
+
+
+def matchers_for(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
+    """Return matchers for the alerts that have the same problem in the same place.
+
+    `host` is left out where `instance` says the same more exactly.
+    """
+    names = [name for name in _TELLING if 0 < len(labels.get(name, "")) <= _LONGEST]
+    if "instance" in names and "host" in names:
+        names.remove("host")
+    return tuple(Matcher(name, Operator.EQUAL, labels[name]) for name in names)
 
 
 def preview(

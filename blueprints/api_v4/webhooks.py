@@ -1,0 +1,24 @@
+"""/api/v4/projects/:id/webhooks: outgoing webhooks of a project, and what they sent."""
+
+from domain.database.paging import LARGEST_ID
+from domain.webhooks import actions
+from web.api.operations import Resources
+
+_AT = "/projects/<path:reference>/webhooks"
+#: The converters refuse numbers that databases reject.
+_ONE = f"/<int(max={LARGEST_ID}):webhook_id>"
+_ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
+
+webhooks = Resources("webhooks", __name__, url_prefix=_AT)
+webhooks.bind("GET", "", actions.list_webhooks)
+webhooks.bind("POST", "", actions.create_webhook)
+webhooks.bind("GET", _ONE, actions.show_webhook)
+webhooks.bind("PUT", _ONE, actions.change_webhook)
+webhooks.bind("DELETE", _ONE, actions.delete_webhook)
+webhooks.bind("POST", f"{_ONE}/rotate_secret", actions.rotate_secret)
+webhooks.bind("POST", f"{_ONE}/test", actions.send_test, status=200)
+
+webhook_deliveries = Resources("webhook_deliveries", __name__, url_prefix=f"{_AT}{_ONE}/deliveries")
+webhook_deliveries.bind("GET", "", actions.list_deliveries)
+webhook_deliveries.bind("GET", _ONE_DELIVERY, actions.show_delivery)
+webhook_deliveries.bind("POST", f"{_ONE_DELIVERY}/send_again", actions.send_again, status=202)

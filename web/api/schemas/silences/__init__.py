@@ -1,1 +1,0 @@
-"""Silences and maintenance windows."""
