@@ -147,8 +147,8 @@ class Permissions:
             access_levels=_access_levels(project),
             abilities=self.abilities_in_project(project),
             job_token_scope=JobTokenScope(
-                outbound=project.limits_job_token_to_others,
-                inbound=project.limits_job_tokens_of_others,
+                outbound_enabled=project.limits_job_token_to_others,
+                inbound_enabled=project.limits_job_tokens_of_others,
             ),
         )
         # The number of alerts is only for those who may see them.

@@ -99,7 +99,7 @@ def _project(work: Work, found: ProjectDetails) -> Project:
             "archived": project.is_archived,
             "empty_repo": repository.is_empty,
             "operations_access_level": levels["monitor_access_level"],
-            "ci_job_token_scope_enabled": project.job_token_scope.outbound,
+            "ci_job_token_scope_enabled": project.job_token_scope.outbound_enabled,
             "permissions": ProjectPermissions(
                 project_access=_role(found.direct_role), group_access=_role(found.inherited_role)
             ),

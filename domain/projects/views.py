@@ -9,6 +9,7 @@ from domain.access.abilities import LEAST_ROLES, Ability
 from domain.access.actor import Work
 from domain.access.features import AccessLevel, Feature
 from domain.access.roles import Role
+from domain.types.base import Resource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +47,16 @@ class Namespace:
         return self.project_id if self.group_id is None else self.group_id
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobTokenScope:
-    """What limits the tokens of CI jobs, which are those of an external CI."""
+class JobTokenScope(Resource):
+    """The limits of a project, for the external CI that makes the tokens."""
 
-    #: Whether tokens of this project's jobs reach only the projects that allow it.
-    outbound: bool = False
     #: Whether tokens of other projects' jobs reach this project only if it allows them.
-    inbound: bool = True
+    inbound_enabled: bool
+    #: Whether tokens of this project's jobs reach only the projects that allow it.
+    outbound_enabled: bool
+
+
+_USUAL_SCOPE = JobTokenScope(inbound_enabled=True, outbound_enabled=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +78,7 @@ class ProjectView:
     open_alerts: int = 0
     #: What custom roles add to the role.
     abilities: frozenset[Ability] = frozenset()
-    job_token_scope: JobTokenScope = JobTokenScope()
+    job_token_scope: JobTokenScope = _USUAL_SCOPE
 
     def may(self, ability: Ability) -> bool:
         """Return whether the viewer has an ability by the role, or by a custom one."""

@@ -33,7 +33,7 @@ from domain.oauth.personal_tokens.types import (
     TokenQuery,
 )
 from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
-from domain.projects.views import Holder, Viewer
+from domain.projects.views import Holder, viewer_of
 from domain.types.base import Found
 
 #: Lifetime of a rotated token without a requested expiry; API clients rely on it.
@@ -170,7 +170,7 @@ def create_resource_token(
     made = resource_tokens.create_resource_token(
         holder.namespace,
         TokenRequest(details=_details(work, new), role=new.access_level),
-        by=_viewer(work),
+        by=viewer_of(work),
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,
@@ -311,10 +311,6 @@ def _revoke(work: Work, token_id: int, *, owner_id: int | None) -> AccessToken:
     return AccessToken.model_validate(gone)
 
 
-def _viewer(work: Work) -> Viewer:
-    return Viewer(user_id=work.actor.id, is_admin=work.actor.is_admin)
-
-
 def _get_of(work: Work, holder: Holder, token_id: int) -> ResourceToken:
     return resource_tokens.get_resource_token(
         holder.namespace, token_id, session=work.session, now=work.now
@@ -323,7 +319,7 @@ def _get_of(work: Work, holder: Holder, token_id: int) -> ResourceToken:
 
 def _get_to_end(work: Work, holder: Holder, token_id: int) -> TokenView:
     found = resource_tokens.get_token_to_end(
-        holder.namespace, token_id, by=_viewer(work), session=work.session, now=work.now
+        holder.namespace, token_id, by=viewer_of(work), session=work.session, now=work.now
     )
     return found.token
 

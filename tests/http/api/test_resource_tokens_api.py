@@ -1,10 +1,11 @@
 """Access tokens of projects and groups, through the API."""
 
+from datetime import date
 from typing import Any
 
 import pytest
 import requests
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from models import Member, User
@@ -19,6 +20,7 @@ from tests.support.accounts.resource_tokens import (
     post,
     script_of,
 )
+from tests.support.accounts.team import give_role
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
 
@@ -125,6 +127,19 @@ def test_nobody_gives_more_than_they_have(gatebell: LiveGatebell, script: Api) -
     assert rotation.status_code == 403
     assert status(gatebell, owners.clear) == 200
     assert script.send("GET", project.by_id).status_code == 404
+
+
+def test_a_membership_that_ends_is_enough_until_then(gatebell: LiveGatebell, alice: Person) -> None:
+    project = namespace_of(gatebell, "projects", make_project(gatebell, alice))
+    temporary = make_user(gatebell)
+    give_role(gatebell, project.path, temporary, Role.MAINTAINER)
+    with database_of(gatebell) as session:
+        of_them = select(User.id).where(User.username == temporary.username).scalar_subquery()
+        ends = update(Member).where(Member.user_id == of_them)
+        session.execute(ends.values(expires_at=date.fromisoformat(day(30))))
+    script = script_of(gatebell, temporary)
+    made = make_bot_token(script, project)
+    assert script.send("DELETE", f"{project.by_id}/{made.id}").status_code == 204
 
 
 @pytest.mark.spec("G4")
