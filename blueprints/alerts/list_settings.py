@@ -7,13 +7,12 @@ from blueprints.alerts.bulk_changes import list_arguments
 from blueprints.alerts.list_pages import AlertList, AllAlertsList, ProjectAlertList
 from domain.access.abilities import Ability
 from domain.access.roles import Role
-from domain.alerts.listing.saved_filters import NewFilter, delete_filter, save_filter
-from domain.errors import ForbiddenError, InvalidError
+from domain.alerts.listing.saved_filters import delete_filter, save_filter
+from domain.errors import InvalidError
 from domain.projects.views import ProjectView
-from web.access.marks import get_current_user, project_member, signed_in
-from web.extensions import db
+from web.access.marks import project_member, signed_in
 from web.http.endpoints import PageBlueprint
-from web.services import now
+from web.http.work import work
 
 alert_list_settings = PageBlueprint("alert_list_settings", __name__)
 _OF_PROJECT = "/<names:project_path>/-/alerts"
@@ -37,18 +36,9 @@ def save_of_all() -> ResponseReturnValue:
 
 def _save(listing: AlertList) -> ResponseReturnValue:
     arguments = {name: str(value) for name, value in listing.query.arguments.items()}
-    project, is_shared = listing.project, "shared" in request.form
-    if is_shared and not (project and project.can_develop):
-        message = "You need the Developer role to share a filter with the project."
-        raise ForbiddenError(message)
-    new = NewFilter(
-        name=request.form.get("name", ""),
-        arguments=arguments,
-        project_id=project.id if project else None,
-        is_shared=is_shared,
-    )
+    name, is_shared = request.form.get("name", ""), "shared" in request.form
     try:
-        name = save_filter(new, get_current_user().id, session=db.session(), now=now())
+        name = save_filter(work(), listing.project, name, arguments, is_shared=is_shared)
     except InvalidError as error:
         flash(str(error), "error")
     else:
@@ -71,13 +61,6 @@ def delete_of_all(filter_id: int) -> ResponseReturnValue:
 
 
 def _delete(listing: AlertList, filter_id: int) -> ResponseReturnValue:
-    project = listing.project
-    name = delete_filter(
-        filter_id,
-        get_current_user().id,
-        project_id=project.id if project else None,
-        deletes_of_others=bool(project and project.can_maintain),
-        session=db.session(),
-    )
+    name = delete_filter(work(), listing.project, filter_id)
     flash(f"Filter “{name}” deleted.")
     return redirect(listing.url(**listing.query.arguments))

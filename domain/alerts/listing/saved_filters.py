@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
+from domain.access.actor import Work
 from domain.alerts.reading.text import storable
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.projects.views import ProjectView
 from models import SavedAlertFilter, User
 
 LONGEST_NAME = 100
@@ -29,17 +30,6 @@ class SavedFilter:
     #: The user name of who saved it.
     owner: str
     is_own: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewFilter:
-    """A filter to save in the list of a project, or of all projects."""
-
-    name: str
-    arguments: Mapping[str, str]
-    #: None for the list of all projects, which nobody shares.
-    project_id: int | None
-    is_shared: bool = False
 
 
 def list_saved(
@@ -71,19 +61,31 @@ def list_saved(
     return tuple(sorted(found, key=lambda each: (each.name.casefold(), each.id)))
 
 
-def save_filter(new: NewFilter, user_id: int, *, session: Session, now: datetime) -> str:
-    """Save a filter, or replace that of the same name; return its name."""
-    name = storable(new.name).strip()
-    if not name or len(name) > LONGEST_NAME:
-        message = f"Enter a name of at most {LONGEST_NAME} characters."
-        raise InvalidError(message, field="name")
-    if not new.arguments:
+def save_filter(
+    work: Work,
+    project: ProjectView | None,
+    name: str,
+    arguments: Mapping[str, str],
+    *,
+    is_shared: bool,
+) -> str:
+    """Save a filter of the user, or replace that of the same name; return its name.
+
+    It is one of the list of a project, or without one of the list of all projects, which nobody
+    shares. Raises ForbiddenError or InvalidError.
+    """
+    if is_shared and not (project and project.can_develop):
+        message = "You need the Developer role to share a filter with the project."
+        raise ForbiddenError(message)
+    name = _checked_name(name)
+    if not arguments:
         message = "Set a search, a filter or an order first, then save it."
         raise InvalidError(message, field="query")
+    user_id, session, project_id = work.actor.id, work.session, project.id if project else None
     # One user's requests wait for each other, so that two do not save the same name.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     of_user = select(SavedAlertFilter).where(
-        SavedAlertFilter.user_id == user_id, SavedAlertFilter.project_id == new.project_id
+        SavedAlertFilter.user_id == user_id, SavedAlertFilter.project_id == project_id
     )
     rows = session.scalars(of_user.limit(MOST_FILTERS)).all()
     row = next((each for each in rows if each.name == name), None)
@@ -92,32 +94,38 @@ def save_filter(new: NewFilter, user_id: int, *, session: Session, now: datetime
         raise InvalidError(message)
     if row is None:
         row = SavedAlertFilter(
-            user_id=user_id, project_id=new.project_id, name=name, created_at=now
+            user_id=user_id, project_id=project_id, name=name, created_at=work.now
         )
         session.add(row)
-    row.query, row.is_shared = urlencode(new.arguments), new.is_shared
+    row.query, row.is_shared = urlencode(arguments), is_shared
     return name
 
 
-def delete_filter(
-    filter_id: int,
-    user_id: int,
-    *,
-    project_id: int | None,
-    deletes_of_others: bool,
-    session: Session,
-) -> str:
-    """Delete a filter of a user, or a shared one of another user; return its name."""
-    row = session.scalar(
+def _checked_name(name: str) -> str:
+    clean = storable(name).strip()
+    if not clean or len(clean) > LONGEST_NAME:
+        message = f"Enter a name of at most {LONGEST_NAME} characters."
+        raise InvalidError(message, field="name")
+    return clean
+
+
+def delete_filter(work: Work, project: ProjectView | None, filter_id: int) -> str:
+    """Delete a filter of the user, or a shared one of another user; return its name.
+
+    Raises NotFoundError or ForbiddenError.
+    """
+    row = work.session.scalar(
         select(SavedAlertFilter).where(
-            SavedAlertFilter.id == filter_id, SavedAlertFilter.project_id == project_id
+            SavedAlertFilter.id == filter_id,
+            SavedAlertFilter.project_id == (project.id if project else None),
         )
     )
-    if row is None or (row.user_id != user_id and not row.is_shared):
+    is_own = row is not None and row.user_id == work.actor.id
+    if row is None or not (is_own or row.is_shared):
         message = "Saved filter not found."
         raise NotFoundError(message)
-    if row.user_id != user_id and not deletes_of_others:
+    if not (is_own or (project and project.can_maintain)):
         message = "You need the Maintainer role to delete the shared filter of somebody else."
         raise ForbiddenError(message)
-    session.delete(row)
+    work.session.delete(row)
     return row.name
