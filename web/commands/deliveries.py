@@ -26,7 +26,7 @@ deliveries = commands_of(
 
 @deliveries.command("replay")
 @click.argument("project")
-@click.argument("integration_id", metavar="INTEGRATION-ID", type=click.IntRange(1, LARGEST_ID))
+@click.argument("integration_id", metavar="INTEGRATION", type=click.IntRange(1, LARGEST_ID))
 @click.option("--last", help="Those that arrived in the last 30m, 2h, 1d12h …")
 @click.option("--since", help="Or those from then on, such as 2026-12-06T02:00:00Z.")
 @click.option("--until", help="Until then; by default until now.")

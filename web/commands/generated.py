@@ -107,7 +107,8 @@ def _params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
         is_either = act.permission.target is Target.NAMESPACE
         metavar = "PROJECT-OR-GROUP" if is_either else act.target_name.upper()
         yield click.Argument(["target"], metavar=metavar)
-    yield from (_variable(name, kind) for name, kind in act.variables.items())
+    last = [*act.variables][-1:]
+    yield from (_variable(name, kind, is_last=name in last) for name, kind in act.variables.items())
     if act.takes is not None:
         for name, field in act.takes.model_fields.items():
             is_hidden = act.is_list and (name in _OF_PAGES or "const" in _schema(field))
@@ -132,12 +133,12 @@ def _of_pages(takes: type[BaseModel]) -> Iterator[click.Option]:
         )
 
 
-def _variable(name: str, kind: type) -> click.Argument:
+def _variable(name: str, kind: type, *, is_last: bool) -> click.Argument:
     """Return the argument for a variable of a URL."""
     if name == _USER:
         return click.Argument([name], metavar="USER")
-    # `silence_id` is the ID of `gatebell silences`.
-    word = "ID" if name.endswith("_id") else name.upper()
+    # `silence_id` is the ID of `gatebell silences`; of what it belongs to, the name is said.
+    word = "ID" if is_last and name.endswith("_id") else name.removesuffix("_id").upper()
     if kind in {int, str}:
         return click.Argument([name], type=kind, metavar=word)
     return click.Argument([name], metavar=f"NAME-OR-{word}")

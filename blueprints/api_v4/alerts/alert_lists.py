@@ -7,6 +7,7 @@ from domain.alerts.listing.types import (
     ProjectAlert,
     ProjectsAlertExportQuery,
     ProjectsAlertQuery,
+    part_of,
     shown_alert,
 )
 from domain.alerts.listing.watched_projects import (
@@ -61,6 +62,6 @@ def download_mine(viewer: Viewer, query: ProjectsAlertExportQuery, kind: str) ->
 
 
 def _listed(query: ProjectsAlertQuery, projects: SelectedProjects) -> Found[ProjectAlert]:
-    part, base_url = query.part_in(query.order), settings().base_url
+    part, base_url = part_of(query), settings().base_url
     page = list_alerts(query.of_projects(projects), part, session=db.session())
     return Found.of_page(page, lambda row: shown_alert(ProjectAlert, row, base_url))

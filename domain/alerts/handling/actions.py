@@ -21,7 +21,7 @@ from domain.alerts.handling.types import (
 )
 from domain.alerts.listing import queries
 from domain.alerts.listing.filters import NOBODY
-from domain.alerts.listing.types import Alert, AlertQuery, shown_alert
+from domain.alerts.listing.types import Alert, AlertQuery, part_of, shown_alert
 from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
 from domain.database.paging import Slice, read_cursor
@@ -36,7 +36,7 @@ LONGEST_NOTE = 10_000
 @question("alerts.index")
 def list_alerts(work: Work, project: ProjectView, query: AlertQuery) -> Found[Alert]:
     """List alerts, with the same filters and sort orders as the page."""
-    wanted, part = query.of_project(project.id), query.part_in(query.order)
+    wanted, part = query.of_project(project.id), part_of(query)
     page = queries.list_alerts(wanted, part, session=work.session)
     return Found.of_page(page, lambda row: shown_alert(Alert, row, work.settings.base_url))
 

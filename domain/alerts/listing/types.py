@@ -91,22 +91,24 @@ class AlertExportQuery(AlertFilters):
         return SORT_ORDERS[self.sort]
 
 
-class _Paged(KeysetQuery):
+class _Ordered(Query):
     order_by: Literal["started_at"] = Field(
         default="started_at", description="Accepted for clients that send it; `sort` decides."
     )
 
-    def part_in(self, order: SortOrder) -> AlertSlice:
-        """Return the requested page; raises QueryError for a forged cursor."""
-        return AlertSlice(size=self.size, order=order, following=read_cursor(self.cursor, order))
 
-
-class ProjectsAlertQuery(ProjectsAlertExportQuery, _Paged):
+class ProjectsAlertQuery(_Ordered, ProjectsAlertExportQuery, KeysetQuery):
     """Which alerts of several projects a list has, and in which order."""
 
 
-class AlertQuery(AlertExportQuery, _Paged):
+class AlertQuery(_Ordered, AlertExportQuery, KeysetQuery):
     """Which alerts a list has, and in which order."""
+
+
+def part_of(query: AlertQuery | ProjectsAlertQuery) -> AlertSlice:
+    """Return the requested page; raises QueryError for a forged cursor."""
+    following = read_cursor(query.cursor, query.order)
+    return AlertSlice(size=query.size, order=query.order, following=following)
 
 
 class Alert(Resource):
