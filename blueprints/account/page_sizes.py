@@ -5,9 +5,9 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts.page_sizes import choose_page_size
 from domain.database.paging import parse_id
-from web.access.marks import get_current_user, signed_in
-from web.extensions import db
+from web.access.marks import signed_in
 from web.http.endpoints import PageBlueprint
+from web.http.work import work
 from web.signing_in.completion import next_url
 
 page_sizes = PageBlueprint("page_sizes", __name__, url_prefix="/-/user_settings")
@@ -17,6 +17,5 @@ page_sizes = PageBlueprint("page_sizes", __name__, url_prefix="/-/user_settings"
 @signed_in
 def choose() -> ResponseReturnValue:
     """Keep the number of rows and go back to the list."""
-    size = parse_id(request.form.get("size", "")) or 0
-    choose_page_size(get_current_user().id, size, session=db.session())
+    choose_page_size(work(), parse_id(request.form.get("size", "")) or 0)
     return redirect(next_url())

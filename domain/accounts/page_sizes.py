@@ -1,7 +1,7 @@
 """How many rows pages of lists show to a user."""
 
-from sqlalchemy.orm import Session
-
+from domain.access.actions import action
+from domain.access.actor import Work
 from domain.errors import InvalidError
 from models import User
 
@@ -9,9 +9,10 @@ from models import User
 PAGE_SIZES = (20, 50, 100)
 
 
-def choose_page_size(user_id: int, size: int, *, session: Session) -> None:
+@action("own_account.change")
+def choose_page_size(work: Work, size: int) -> None:
     """Keep the size that a user chose; raise InvalidError for another number."""
     if size not in PAGE_SIZES:
         message = f"A page has {', '.join(map(str, PAGE_SIZES[:-1]))} or {PAGE_SIZES[-1]} rows."
         raise InvalidError(message, field="size")
-    session.get_one(User, user_id).page_size = size
+    work.session.get_one(User, work.actor.id).page_size = size
