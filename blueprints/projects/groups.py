@@ -49,10 +49,11 @@ def _new_group(form: GroupForm) -> NewGroup:
 
 
 @groups.route("/<names:group_path>/-/members", methods=["GET", "POST"])
-@permitted("members.index")
+@permitted("members.index", to_post="members.create")
 def members(group: GroupView) -> ResponseReturnValue:
     """Show the members to members; maintainers can add some."""
-    return MemberPages(group).members()
+    pages = MemberPages(group)
+    return pages.add() if request.method == "POST" else pages.show()
 
 
 @groups.post("/<names:group_path>/-/members/<int:member_id>/role")

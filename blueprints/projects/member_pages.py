@@ -41,11 +41,13 @@ class MemberPages:
         #: The variables of their URLs.
         self.where: dict[str, Any] = {f"{self.namespace.resource_type}_path": self.namespace.path}
 
-    def members(self) -> ResponseReturnValue:
-        """Show the members, and add one."""
+    def show(self) -> ResponseReturnValue:
+        """Show the members."""
+        return self._page(self._form())
+
+    def add(self) -> ResponseReturnValue:
+        """Add a member."""
         form = self._form()
-        if request.method == "GET":
-            return self._page(form)
         try:
             added = form.carry_out(lambda: actions.add_members(work(), self.holder, form.new()))
         except NotFoundError as error:

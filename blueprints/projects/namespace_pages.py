@@ -104,16 +104,17 @@ class NamespacePages:
         made = project_actions.change_project(work(), self.holder, ProjectChange(path=segment))
         return made.path_with_namespace
 
-    def _transferred(self, target: str | None) -> str:
+    def _transferred(self, target: GroupView | None) -> str:
         """Move it into a group, or to the top level, and return the path."""
+        group_id = target.id if target else None
         if isinstance(self.holder, GroupView):
-            move = GroupTransfer(group_id=target)
+            move = GroupTransfer(group_id=group_id)
             return group_actions.transfer_group(work(), self.holder, move).full_path
-        transfer = ProjectTransfer(namespace=target or "")
+        transfer = ProjectTransfer(namespace=target.path if target else "")
         return project_actions.transfer_project(work(), self.holder, transfer).path_with_namespace
 
-    def _target(self, path: str) -> str | None:
-        """Return the path of the group to move into; None for the top level."""
+    def _target(self, path: str) -> GroupView | None:
+        """Return the group to move into; None for the top level."""
         if not path and self.holder.is_group:
             return None
         if not path:
@@ -123,23 +124,21 @@ class NamespacePages:
         if group.path == parent(self.namespace.path):
             message = f"The {self.word} is already in {group.path}."
             raise InvalidError(message, field="to")
-        return group.path
+        return group
 
     def _rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
         former = project_actions.show_former_paths(work(), self.holder)[:_MOST_FORMER]
         return self._page("rename", form, former_paths=former, problem=problem)
 
     def _transfer_page(
-        self, form: TransferForm, *, target: str | None = None, is_chosen: bool = False
+        self, form: TransferForm, *, target: GroupView | None = None, is_chosen: bool = False
     ) -> ResponseReturnValue:
         session = db.session()
         groups = groups_to_create_in(viewer(), chosen=None, most=_MOST_GROUPS, session=session)
-        explained = (
-            explain_transfer(self.namespace, target, viewer(), session=session)
-            if is_chosen
-            else None
-        )
-        return self._page("transfer", form, groups=groups, target=target, explained=explained)
+        path, explained = target.path if target else None, None
+        if is_chosen:
+            explained = explain_transfer(self.namespace, path, viewer(), session=session)
+        return self._page("transfer", form, groups=groups, target=path, explained=explained)
 
     def _page(
         self, name: str, form: Form, *, problem: str = "", **context: Any

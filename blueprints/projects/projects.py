@@ -202,10 +202,11 @@ def unarchive(project: ProjectView) -> ResponseReturnValue:
 
 
 @projects.route("/<names:project_path>/-/settings/members", methods=["GET", "POST"])
-@permitted("members.index")
+@permitted("members.index", to_post="members.create")
 def members(project: ProjectView) -> ResponseReturnValue:
     """Show the members to members; maintainers can add some."""
-    return MemberPages(project).members()
+    pages = MemberPages(project)
+    return pages.add() if request.method == "POST" else pages.show()
 
 
 @projects.post("/<names:project_path>/-/settings/members/<int:member_id>/role")

@@ -134,14 +134,14 @@ def delete_group(work: Work, group: GroupView) -> Accepted:
     return Accepted()
 
 
-def _parent(work: Work, reference: int | str | None) -> GroupView | None:
+def _parent(work: Work, group_id: int | None) -> GroupView | None:
     """Return the group to put one in, where the actor is a maintainer; None for the top level."""
-    if reference is None or reference == "":
-        if is_bot(work):
-            message = "A bot can only create groups below its own."
-            raise ForbiddenError(message)
-        return None
-    return get_maintained_group(work, reference)
+    if group_id is not None:
+        return get_maintained_group(work, group_id)
+    if is_bot(work):
+        message = "A bot can only create groups below its own."
+        raise ForbiddenError(message)
+    return None
 
 
 def _reread(work: Work, path: str) -> Group:

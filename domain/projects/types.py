@@ -120,8 +120,8 @@ class GroupChange(Body):
 class GroupTransfer(Body):
     """Where a group moves to."""
 
-    #: The id or the full path of a group; without one, the group moves to the top level.
-    group_id: Annotated[Id | Name | None, Argument("PARENT")] = None
+    #: The id of a group; without one, the group moves to the top level.
+    group_id: Id | None = None
 
 
 class TransferQuery(PagedQuery, GitLabQuery):

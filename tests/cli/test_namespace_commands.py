@@ -1,9 +1,14 @@
 """Commands that rename, move and delete groups and projects."""
 
+from datetime import UTC, datetime
+
 import pytest
 from flask import Flask
+from sqlalchemy import insert
 
+from models import Group
 from tests.support.service.commands import operate
+from web.extensions import db
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -54,3 +59,33 @@ def test_a_group_without_an_owner_of_its_own_does_not_come_to_the_top(app: Flask
     refused = app.test_cli_runner().invoke(args=["groups", "transfer", "acme/eu"])
     assert refused.exit_code == 1
     assert "would have no owner" in refused.stderr
+
+
+def test_an_archived_project_is_not_changed_and_can_be_deleted(app: Flask) -> None:
+    operate(app, "users", "create", "alice", "--email", "alice@example.com")
+    operate(app, "groups", "create", "acme")
+    operate(app, "projects", "create", "acme/shop")
+    operate(app, "projects", "archive", "acme/shop")
+    for arguments in (
+        ("projects", "change", "acme/shop", "--name", "Store"),
+        ("projects", "change", "acme/shop", "--path", "store"),
+        ("members", "add", "acme/shop", "alice", "developer"),
+    ):
+        refused = app.test_cli_runner().invoke(args=arguments)
+        assert (refused.exit_code, "is archived" in refused.stderr) == (1, True), arguments
+    operate(app, "projects", "delete", "acme/shop", "--yes")
+
+
+def test_a_long_list_has_pages(app: Flask) -> None:
+    with app.app_context():
+        rows = [{"name": f"g{number}", "path": f"g{number}"} for number in range(1_003)]
+        db.session.execute(
+            insert(Group),
+            [{**row, "path_key": row["path"], "created_at": datetime.now(UTC)} for row in rows],
+        )
+        db.session.commit()
+    first = operate(app, "groups", "list")
+    second = operate(app, "groups", "list", "--page", "2")
+    assert (len(first["groups"]), len(second["groups"]), first["total"]) == (1_000, 3, 1_003)
+    found = {each["id"] for each in (*first["groups"], *second["groups"])}
+    assert len(found) == 1_003

@@ -226,18 +226,20 @@ def project_member(
     return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
 
 
-def permitted(name: str) -> Mark:
+def permitted(name: str, *, to_post: str = "") -> Mark:
     """Require what the action of this name asks for (`domain/access/permissions.py`).
 
-    The view gets the project as `project` instead of `project_path`, or the group as `group`
-    instead of `group_path`.
+    `to_post` names another action for POST. The view gets the project as `project` instead of
+    `project_path`, or the group as `group` instead of `group_path`.
     """
-    permission = permission_of(name)
+    permission, posting = permission_of(name), permission_of(to_post or name)
     room = name.partition(".")[0]
 
     def check(found: ProjectView | GroupView) -> None:
-        check_role(found, permission.least_in(is_group=found.is_group), permission.ability)
-        check_state(permission, room, found, changes=request.method == "POST")
+        changes = request.method == "POST"
+        asked = posting if changes else permission
+        check_role(found, asked.least_in(is_group=found.is_group), asked.ability)
+        check_state(asked, room, found, changes=changes)
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*, project_path: str = "", group_path: str = "", **kwargs: Any) -> Any:

@@ -12,7 +12,7 @@ from domain.errors import InvalidError
 from domain.projects import group_actions, project_actions
 from domain.projects.access import VISIBILITIES, follow_to_group, follow_to_project
 from domain.projects.contents import contents_of
-from domain.projects.types import NewGroup, NewProject
+from domain.projects.types import GroupTransfer, NewGroup, NewProject
 from domain.projects.views import GroupView, Holder, ProjectView
 from web.commands.generated import command_of, commands_of
 from web.commands.operator import OPERATOR
@@ -58,6 +58,16 @@ def create_project_command(*, path: str, visibility: Any, owner: str | None) -> 
         raise InvalidError(message, field="path")
     new = NewProject(path=segment, namespace_id=_group(above).id, visibility=visibility)
     return project_actions.create_project(_work_for(owner), new).model_dump(mode="json")
+
+
+@groups.command("transfer")
+@click.argument("path")
+@click.argument("parent", required=False)
+@one_transaction
+def transfer_group(*, path: str, parent: str | None) -> Mapping[str, Any]:
+    """Move the group PATH into the group PARENT, or without one to the top level."""
+    transfer = GroupTransfer(group_id=_group(parent).id if parent else None)
+    return group_actions.transfer_group(work(), _group(path), transfer).model_dump(mode="json")
 
 
 @groups.command("delete")
