@@ -384,7 +384,11 @@ class ChangeQuery(PagedQuery):
 
 
 class NewOverride(Body):
-    """A time in which one user is on call instead of everybody else."""
+    """A time in which one user is on call instead of everybody else.
+
+    Members without the Maintainer role can make one for shifts of their own, and where nobody is on
+    call.
+    """
 
     user: RequiredText = Field(description="A user name.")
     starts_at: GivenTime
@@ -403,7 +407,10 @@ class OnCallOverride(Resource):
 
 
 class NewSwap(Body):
-    """Two shifts of two users, who exchange them."""
+    """Two shifts of two users, who exchange them.
+
+    Members without the Maintainer role can make one if one of the shifts is their own.
+    """
 
     user: RequiredText = Field(description="Who has the first shift.")
     starts_at: GivenTime
