@@ -72,6 +72,11 @@ def test_differences_stand_under_their_address_and_can_be_expected() -> None:
     assert [expected.is_of(each) for each in found] == [True, False]
 
 
+def test_the_list_of_expected_differences_has_a_reason_for_each() -> None:
+    text = Path(__file__).with_name("expected.toml").read_text(encoding="utf-8")
+    assert all(each.reason for each in read_expected(text))
+
+
 def test_a_request_that_is_not_answered_any_more_differs() -> None:
     (found,) = differences(BEFORE, {"GET /a [olga]": BEFORE["GET /a [olga]"]})
     assert found.address == "GET /b"
