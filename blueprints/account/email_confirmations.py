@@ -7,9 +7,8 @@ in as the user of the link: somebody who gets a stranger's link cannot lend them
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.email_addresses import get_waiting
+from domain.accounts import email_addresses as domain
 from domain.errors import TooManyAttemptsError
-from domain.users import own_account
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -26,7 +25,7 @@ _WAITING = "/-/user_settings/profile/email"
 @signed_in
 def show(token: str) -> ResponseReturnValue:
     """Show the address of a link, and ask."""
-    waiting = get_waiting(
+    waiting = domain.get_waiting(
         token,
         get_current_user().id,
         session=db.session(),
@@ -41,7 +40,7 @@ def show(token: str) -> ResponseReturnValue:
 @signed_in
 def confirm(token: str) -> ResponseReturnValue:
     """Confirm the address of a link."""
-    flash(f"{own_account.confirm_address(work(), token).email} is confirmed.")
+    flash(f"{domain.confirm(work(), token).email} is confirmed.")
     return redirect(url_for("account.profile"))
 
 
@@ -50,7 +49,7 @@ def confirm(token: str) -> ResponseReturnValue:
 def send_link() -> ResponseReturnValue:
     """Send a new link to the address that waits, or to that of the account."""
     try:
-        own_account.send_link(work())
+        domain.send_link(work())
     except TooManyAttemptsError as error:
         flash(str(error), "error")
     else:
@@ -62,6 +61,6 @@ def send_link() -> ResponseReturnValue:
 @signed_in
 def cancel() -> ResponseReturnValue:
     """Keep the present address: the new one does not wait any more."""
-    if own_account.keep_address(work()):
+    if domain.keep_address(work()):
         flash("Your e-mail address stays as it is.")
     return redirect(url_for("account.profile"))

@@ -12,6 +12,7 @@ from domain.accounts.directory import (
     count_accounts,
     page_of_accounts,
 )
+from domain.accounts.email_addresses import confirm_waiting, vouch_for_all
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.types import (
     Account,
@@ -164,7 +165,7 @@ def verify_address(user_id: int) -> ResponseReturnValue:
 @administrator
 def verify_addresses() -> ResponseReturnValue:
     """Vouch for the e-mail addresses of all accounts."""
-    flash(f"E-mail addresses marked as verified: {actions.vouch_for_all(work())}.")
+    flash(f"E-mail addresses marked as verified: {vouch_for_all(work())}.")
     return redirect(url_for("admin.users.index"))
 
 
@@ -172,9 +173,8 @@ def verify_addresses() -> ResponseReturnValue:
 @administrator
 def confirm_address(user_id: int) -> ResponseReturnValue:
     """Let an account have the new e-mail address that its user asked for."""
-    email = request.form.get("email", "")
-    actions.confirm_address(work(), user_id, email)
-    flash(f"{email} is confirmed.")
+    done = confirm_waiting(work(), user_id, request.form.get("email", ""))
+    flash(f"{done.email} is confirmed.")
     return _back_to(user_id)
 
 

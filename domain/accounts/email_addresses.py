@@ -12,10 +12,12 @@ from sqlalchemy import ColumnElement, Select, delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.access.actions import action
 from domain.access.actor import Work
 from domain.accounts.attempt_limits import claim_attempt
 from domain.accounts.signing_in.attempts import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, checked_email
+from domain.audit.events import EventKind
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring
@@ -78,21 +80,28 @@ def request_change(work: Work, user_id: int, email: str) -> None:
     writer.queue(to_new, writer.about_request(normal), session=work.session, now=work.now)
 
 
-def send_link(work: Work, user_id: int) -> None:
-    """Send a new link to the address that waits, or to that of the account.
+@action("own_account.change")
+def send_link(work: Work) -> None:
+    """Send a new link to the address of one's own that waits, or to that of the account.
 
     Raises TooManyAttemptsError, and ConflictError for a confirmed address.
     """
-    waiting = find_waiting(user_id, session=work.session)
-    user = work.session.get_one(User, user_id)
+    user = work.session.get_one(User, work.actor.id)
+    waiting = find_waiting(user.id, session=work.session)
     if waiting is not None and waiting.is_new:
-        request_change(work, user_id, waiting.email)
+        request_change(work, user.id, waiting.email)
         return
     if user.email_confirmed_at is not None:
         message = "Your e-mail address is confirmed already."
         raise ConflictError(message)
-    _claim_message(work, user_id)
-    welcome(work, user_id)
+    _claim_message(work, user.id)
+    welcome(work, user.id)
+
+
+@action("own_account.change")
+def keep_address(work: Work) -> bool:
+    """Let no new address of one's own wait any more; return whether one did."""
+    return forget_waiting(work.actor.id or 0, session=work.session)
 
 
 def _claim_message(work: Work, user_id: int) -> None:
@@ -124,16 +133,18 @@ def get_waiting(
     return found
 
 
-def confirm(work: Work, token: str, user_id: int) -> WaitingAddress:
+@action("own_account.change")
+def confirm(work: Work, token: str) -> WaitingAddress:
     """Confirm the address of a link, which then works no more; the former address is told.
 
     Raises NotFoundError, or ConflictError if another user got the address meanwhile.
     """
-    keyring = work.policy(Keyring)
+    user_id, keyring = work.actor.id or 0, work.policy(Keyring)
     waiting = get_waiting(token, user_id, session=work.session, keyring=keyring, now=work.now)
     return _settle(work, waiting, _is_of_link(token, user_id, keyring=keyring, now=work.now))
 
 
+@action("users.change")
 def confirm_waiting(work: Work, user_id: int, email: str) -> WaitingAddress:
     """Confirm an address that waits by an administrator's word; otherwise as `confirm`."""
     mine = (EmailConfirmation.user_id == user_id) & (EmailConfirmation.email == email)
@@ -162,6 +173,7 @@ def vouch(work: Work, user_id: int) -> bool:
     return True
 
 
+@action("users.change")
 def vouch_for_all(work: Work) -> int:
     """Confirm the addresses of all accounts by an administrator's word; return how many."""
     gone = delete(EmailConfirmation).where(
@@ -176,7 +188,10 @@ def vouch_for_all(work: Work) -> int:
         .returning(User.id)
         .execution_options(synchronize_session=False)
     )
-    return len(confirmed.all())
+    done = len(confirmed.all())
+    if done:
+        work.record(EventKind.EMAIL_CONFIRMED, details={"accounts": done})
+    return done
 
 
 #: Accounts of people whose address an administrator can vouch for.
@@ -234,6 +249,8 @@ def _settle(work: Work, waiting: WaitingAddress, mine: ColumnElement[bool]) -> W
         raise ConflictError(_TAKEN, field="email") from error
     if user.email != former:
         tell_of_change(work, user.id, former)
+    details = {"changed": "e-mail address"} if waiting.is_new else {}
+    work.record(EventKind.EMAIL_CONFIRMED, subject=user.username, user_id=user.id, details=details)
     return waiting
 
 

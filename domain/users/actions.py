@@ -6,8 +6,7 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.accounts import administration, directory
 from domain.accounts.administration import add_account, change_account, generate_password
-from domain.accounts.email_addresses import confirm_waiting, vouch, welcome
-from domain.accounts.email_addresses import vouch_for_all as vouch_for_everybody
+from domain.accounts.email_addresses import vouch, welcome
 from domain.accounts.factors.second_factors import remove_second_factors as forget_factors
 from domain.accounts.first_password import forget_first_password
 from domain.accounts.passwords import PasswordRules
@@ -127,24 +126,6 @@ def vouch_for(work: Work, user_id: int) -> bool:
     if is_new:
         _record(work, EventKind.EMAIL_CONFIRMED, user)
     return is_new
-
-
-@action("users.change")
-def vouch_for_all(work: Work) -> int:
-    """Vouch for the e-mail addresses of all users; return how many were not verified yet."""
-    done = vouch_for_everybody(work)
-    if done:
-        work.record(EventKind.EMAIL_CONFIRMED, details={"accounts": done})
-    return done
-
-
-@action("users.change")
-def confirm_address(work: Work, user_id: int, email: str) -> None:
-    """Let an account have the new e-mail address that its user asked for."""
-    user = administration.get_account(user_id, session=work.session)
-    done = confirm_waiting(work, user_id, email)
-    changed = {"changed": "e-mail address"} if done.is_new else {}
-    _record(work, EventKind.EMAIL_CONFIRMED, user, **changed)
 
 
 @action("users.block", command="lock")

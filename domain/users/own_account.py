@@ -2,9 +2,8 @@
 
 from domain.access.actions import action
 from domain.access.actor import Work
-from domain.accounts import email_addresses
 from domain.accounts.administration import get_account
-from domain.accounts.email_addresses import WaitingAddress
+from domain.accounts.email_addresses import request_change
 from domain.accounts.factors import passkeys, recovery_codes, totp
 from domain.accounts.factors.passkey_ceremonies import CeremonyResponse, PasskeyRefusedError
 from domain.accounts.factors.second_factors import forget_useless_recovery_codes, has_second_factor
@@ -41,30 +40,9 @@ def change_own_profile(work: Work, change: ProfileBody) -> bool:
     has_new_address = checked_email(change.email) != user.email
     change_profile(user.id, change.name, time_zone=change.time_zone, session=session)
     if has_new_address:
-        email_addresses.request_change(work, user.id, change.email)
+        request_change(work, user.id, change.email)
         _record(work, EventKind.EMAIL_CHANGE_REQUESTED, user.username)
     return has_new_address
-
-
-@action("own_account.change")
-def confirm_address(work: Work, token: str) -> WaitingAddress:
-    """Confirm the e-mail address of a link."""
-    done = email_addresses.confirm(work, token, _me(work))
-    changed = {"changed": "e-mail address"} if done.is_new else {}
-    _record(work, EventKind.EMAIL_CONFIRMED, done.username, **changed)
-    return done
-
-
-@action("own_account.change")
-def send_link(work: Work) -> None:
-    """Send a new link to the address that waits, or to that of the account."""
-    email_addresses.send_link(work, _me(work))
-
-
-@action("own_account.change")
-def keep_address(work: Work) -> bool:
-    """Let no new address wait any more; return whether one did."""
-    return email_addresses.forget_waiting(_me(work), session=work.session)
 
 
 @action("own_account.change")
