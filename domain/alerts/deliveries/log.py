@@ -11,12 +11,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, Text, cast, func, select
 from sqlalchemy.orm import Session, defer
 
-from domain.alerts.reading.payload_fields import pretty
+from domain.alerts.deliveries.types import REFUSED_FROM, StoredDelivery
+from domain.alerts.deliveries.types import Delivery as ShownDelivery
 from domain.database.paging import Page, Slice
 from domain.errors import NotFoundError, QueryError
 from models import Delivery
 
-_REFUSED_FROM = 300
 #: The responses to deliveries over the rate limit: see `receivers.OverLimitError`.
 _OVER_LIMIT = (429, 503)
 _STATUS_CODE = re.compile(r"[0-9]{3}")
@@ -48,8 +48,8 @@ _LABELS = {
 }
 
 _CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
-    DeliverySelection.ACCEPTED: Delivery.status_code < _REFUSED_FROM,
-    DeliverySelection.REFUSED: Delivery.status_code >= _REFUSED_FROM,
+    DeliverySelection.ACCEPTED: Delivery.status_code < REFUSED_FROM,
+    DeliverySelection.REFUSED: Delivery.status_code >= REFUSED_FROM,
     DeliverySelection.WARNINGS: cast(Delivery.parse_warnings, Text) != "[]",
     DeliverySelection.TESTS: Delivery.is_test.is_(True),
 }
@@ -62,49 +62,6 @@ class DeliveryFilter:
     integration_id: int
     show: DeliverySelection = DeliverySelection.ALL
     status_code: int | None = None
-
-
-def outcome_of(status_code: int) -> str:
-    """Return `accepted` or `refused` for the status code of a response to a sender."""
-    return "accepted" if status_code < _REFUSED_FROM else "refused"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeliveryView:
-    """A delivery with its outcome."""
-
-    id: int
-    received_at: datetime
-    status_code: int
-    reason: str | None
-    size: int
-    sender: str
-    created: int
-    grouped: int
-    resolved: int
-    parse_warnings: tuple[str, ...]
-    truncated_alerts: int
-    #: The number of items that a rule of the mapping dropped.
-    dropped: int
-    #: The delivery as which a refused one was stored after all.
-    replayed_as: int | None
-    is_test: bool
-    #: In microseconds; None for deliveries stored before it was measured.
-    duration: int | None
-    #: The number of refusals like this one that were counted here instead of stored.
-    skipped: int
-    #: As indented JSON if possible; None in lists.
-    body: str | None = None
-
-    @property
-    def outcome(self) -> str:
-        """`accepted` or `refused`."""
-        return outcome_of(self.status_code)
-
-    @property
-    def changed(self) -> int:
-        """The number of alerts that it opened, joined or resolved."""
-        return self.created + self.grouped + self.resolved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,13 +93,15 @@ def read_status(text: str | None) -> int | None:
     return int(text)
 
 
-def list_deliveries(wanted: DeliveryFilter, part: Slice, *, session: Session) -> Page[DeliveryView]:
+def list_deliveries(
+    wanted: DeliveryFilter, part: Slice, *, session: Session
+) -> Page[ShownDelivery]:
     """Return a page of an integration's deliveries, the newest first."""
     statement = _filtered(wanted).order_by(Delivery.id.desc()).limit(part.size + 1)
     if part.before is not None:
         statement = statement.where(Delivery.id < part.before)
     rows = session.scalars(statement).all()
-    items = tuple(_view(row) for row in rows[: part.size])
+    items = tuple(map(ShownDelivery.model_validate, rows[: part.size]))
     return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
 
 
@@ -174,7 +133,7 @@ def count_refusals(integration_id: int, *, session: Session) -> Refusals:
             func.sum(recent.c.skipped + 1),
             func.max(recent.c.received_at, type_=recent.c.received_at.type),
         )
-        .where(recent.c.status_code >= _REFUSED_FROM)
+        .where(recent.c.status_code >= REFUSED_FROM)
         .group_by(recent.c.status_code)
         .order_by(recent.c.status_code)
     ).all()
@@ -187,43 +146,21 @@ def count_refusals(integration_id: int, *, session: Session) -> Refusals:
     )
 
 
-def _view(delivery: Delivery, *, body: str | None = None) -> DeliveryView:
-    return DeliveryView(
-        id=delivery.id,
-        received_at=delivery.received_at,
-        status_code=delivery.status_code,
-        reason=delivery.reason,
-        size=delivery.size,
-        sender=delivery.sender,
-        created=delivery.opened,
-        grouped=delivery.joined,
-        resolved=delivery.resolved,
-        parse_warnings=tuple(delivery.parse_warnings),
-        truncated_alerts=delivery.truncated_alerts,
-        dropped=delivery.dropped,
-        replayed_as=delivery.replayed_as,
-        is_test=delivery.is_test,
-        duration=delivery.duration,
-        skipped=delivery.skipped,
-        body=body,
-    )
-
-
-def get_delivery(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryView:
+def get_delivery(integration_id: int, delivery_id: int, *, session: Session) -> StoredDelivery:
     """Return a delivery with its body, or raise NotFoundError."""
-    delivery = _get(integration_id, delivery_id, session=session)
-    return _view(delivery, body=pretty(delivery.body) if delivery.body else None)
+    return StoredDelivery.model_validate(get_row(integration_id, delivery_id, session=session))
 
 
 def get_body(integration_id: int, delivery_id: int, *, session: Session) -> bytes:
     """Return the body as received; raise NotFoundError if delivery or body is not stored."""
-    body = _get(integration_id, delivery_id, session=session).body
+    body = get_row(integration_id, delivery_id, session=session).body
     if body is None:
         raise NotFoundError("The body of this delivery was not stored.")
     return body
 
 
-def _get(integration_id: int, delivery_id: int, *, session: Session) -> Delivery:
+def get_row(integration_id: int, delivery_id: int, *, session: Session) -> Delivery:
+    """Return the row of a delivery to the rooms above, or raise NotFoundError."""
     delivery = session.scalar(
         select(Delivery).where(
             Delivery.id == delivery_id, Delivery.integration_id == integration_id

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.deliveries.log import outcome_of
+from domain.alerts.deliveries.types import outcome_of
 from models import Delivery, Integration, Project
 
 

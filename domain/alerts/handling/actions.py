@@ -128,7 +128,7 @@ def list_alert_occurrences(
     alert_id = get_alert_id(project.id, iid, session=work.session)
     position = read_position(query.cursor)
     page = list_occurrences(alert_id, position, size=query.size, session=work.session)
-    return Found.of_page(page, AlertOccurrence.model_validate)
+    return Found.of_page(page, lambda occurrence: occurrence)
 
 
 def _assignee(work: Work, change: AlertBody) -> str | None:

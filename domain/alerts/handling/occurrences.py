@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
+from domain.alerts.handling.types import AlertOccurrence
 from domain.alerts.storing.lifecycle import Action
 from domain.database.paging import Page, parse_id
 from domain.errors import QueryError
@@ -18,21 +18,6 @@ _CHANGES = tuple(each.rank for each in (Action.OPENED, Action.JOINED, Action.RES
 MOST_TOUCHED = 200
 #: The id of a delivery, and the index of an item in it.
 Position = tuple[int, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OccurrenceView:
-    """A report of an alert."""
-
-    received_at: datetime
-    action: Action
-    sender: str
-    is_test: bool
-    #: Position among the items of the delivery, from 1.
-    item: int
-    delivery_id: int
-    #: None if the integration was deleted.
-    integration_id: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +87,7 @@ def read_position(text: str | None) -> Position | None:
 
 def list_occurrences(
     alert_id: int, before: Position | None, *, size: int, session: Session
-) -> Page[OccurrenceView]:
+) -> Page[AlertOccurrence]:
     """Return a page of an alert's reports, the newest first."""
     position = (Occurrence.delivery_id, Occurrence.item_index)
     statement = (
@@ -124,7 +109,7 @@ def list_occurrences(
     last = rows[size - 1][0] if len(rows) > size else None
     return Page(
         items=tuple(
-            OccurrenceView(
+            AlertOccurrence(
                 received_at=row.received_at,
                 action=_action(row[0]),
                 sender=row.sender,

@@ -13,12 +13,13 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.alerts.deliveries import log
 from domain.alerts.deliveries.log import DeliveryFilter
+from domain.alerts.deliveries.types import Delivery
 from domain.alerts.formats.base import Reading
 from domain.alerts.handling.occurrences import touched_alerts
 from domain.alerts.integrations import trials
 from domain.alerts.integrations.delivery_types import (
     SELECTIONS,
-    Delivery,
+    DeliveredAlert,
     DeliveryDetail,
     DeliveryQuery,
     ReplayBody,
@@ -80,7 +81,7 @@ def list_deliveries(
     )
     part = Slice(size=query.size, before=read_cursor(query.cursor))
     page = log.list_deliveries(wanted, part, session=work.session)
-    return Found.of_page(page, Delivery.model_validate)
+    return Found.of_page(page, lambda delivery: delivery)
 
 
 @question("alert_deliveries.show")
@@ -89,17 +90,15 @@ def show_delivery(
 ) -> DeliveryDetail:
     """Show a delivery with its body and its alerts."""
     integration = get_receiver(work, project, integration_id)
-    found = log.get_delivery(integration.id, delivery_id, session=work.session)
+    row = log.get_row(integration.id, delivery_id, session=work.session)
     alerts = [
-        {
-            **vars(each),
-            "action": each.action.value,
-            "web_url": alert_url(project.path, each.iid, work.settings.base_url),
-        }
-        for each in touched_alerts(found.id, session=work.session)
+        DeliveredAlert(
+            **{**vars(each), "action": each.action.value},
+            web_url=alert_url(project.path, each.iid, work.settings.base_url),
+        )
+        for each in touched_alerts(row.id, session=work.session)
     ]
-    shown = {**vars(found), "outcome": found.outcome, "alerts": alerts}
-    return DeliveryDetail.model_validate(shown)
+    return DeliveryDetail.model_validate({**vars(row), "alerts": alerts})
 
 
 @action("alert_deliveries.resend")

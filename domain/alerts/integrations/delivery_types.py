@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.alerts.deliveries.log import DeliverySelection
+from domain.alerts.deliveries.types import StoredDelivery
 from domain.alerts.integrations.mapping_types import JsonText, ReadAlert
-from domain.alerts.integrations.types import Outcome
 from domain.alerts.storing.lifecycle import Action
 from domain.database.paging import LARGEST_ID
-from domain.types.base import Body, GivenTime, KeysetQuery, Resource, Time, one_of
+from domain.types.base import Body, GivenTime, KeysetQuery, Resource, one_of
 
 #: By the words of the API; those of pages differ.
 SELECTIONS = {
@@ -31,32 +31,6 @@ class DeliveryQuery(KeysetQuery):
     )
 
 
-class Delivery(Resource):
-    """A request of a sender, and its result."""
-
-    id: int
-    received_at: Time
-    outcome: Outcome
-    status_code: int
-    reason: str | None = Field(description="Why it was refused.")
-    size: int = Field(description="In bytes as it was received.")
-    sender: str = Field(description="An IP address, or the user who sent a test alert.")
-    created: int = Field(description="The number of alerts that were opened.")
-    grouped: int = Field(description="The number of alerts that were grouped into open ones.")
-    resolved: int = Field(description="The number of alerts that were resolved.")
-    parse_warnings: tuple[str, ...]
-    truncated_alerts: int = Field(description="The number of alerts that the sender left out.")
-    replayed_as: int | None = Field(
-        description="The delivery as which a refused one was stored after all."
-    )
-    dropped: int = Field(description="The number of items that a rule of the mapping dropped.")
-    is_test: bool
-    duration: int | None = Field(description="In microseconds.")
-    skipped: int = Field(
-        description="The number of similar deliveries that were rejected and not stored."
-    )
-
-
 class DeliveredAlert(Resource):
     """An alert that an item of a delivery opened or changed."""
 
@@ -67,13 +41,9 @@ class DeliveredAlert(Resource):
     web_url: str
 
 
-class DeliveryDetail(Delivery):
+class DeliveryDetail(StoredDelivery):
     """A delivery with its body and the alerts that it touched."""
 
-    body: str | None = Field(
-        description="As indented JSON if it is that; null if it was not stored. Its bytes are at "
-        "`…/body`."
-    )
     alerts: tuple[DeliveredAlert, ...] = Field(description="At most 200.")
 
 

@@ -8,14 +8,13 @@ from typing import Any
 from sqlalchemy import Row, case, func, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.deliveries.log import outcome_of
+from domain.alerts.deliveries.types import REFUSED_FROM, outcome_of
 from domain.alerts.integrations.senders import LOOKED_AT, advice_for, sender_of
 from models import Delivery
 
 #: So many attempts are shown, of so many that are looked at.
 _SHOWN, _LOOKED_AT = 5, 50
 _ACCEPTED = "accepted"
-_REFUSED_FROM = 300
 
 
 class SetUpStage(StrEnum):
@@ -65,7 +64,7 @@ class SetUp:
 
 def set_up_of(integration_id: int, *, session: Session) -> SetUp:
     """Return what the last requests of senders came to; tests of users do not count."""
-    is_refused = Delivery.status_code >= _REFUSED_FROM
+    is_refused = Delivery.status_code >= REFUSED_FROM
     rows = session.execute(
         select(
             Delivery.id,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from domain.alerts.deliveries.types import Outcome
 from domain.alerts.formats.base import Format, IntegrationType
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping
@@ -44,8 +45,6 @@ _Silence = Annotated[
 ]
 _SILENCE = "So long after their last report open alerts are resolved; null for never."
 IntegrationTypeName = Annotated[str, one_of(*INTEGRATION_TYPE_NAMES)]
-#: What became of a delivery.
-Outcome = Annotated[str, one_of("accepted", "refused")]
 
 
 class IntegrationQuery(PagedQuery):

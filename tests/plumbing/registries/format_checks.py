@@ -83,7 +83,7 @@ def test_the_api_takes_and_describes_it(visitor: FlaskClient) -> None:
     assert description is not None
     schemas = description["components"]["schemas"]
     names = ["http", "prometheus", "lighthouse", "external"]
-    assert schemas["NewIntegrationBody"]["properties"]["type"]["enum"] == names
+    assert schemas["NewIntegration"]["properties"]["type"]["enum"] == names
     assert schemas["Integration"]["properties"]["type"]["enum"] == names
     ships = {
         "type": "object",
