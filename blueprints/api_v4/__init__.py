@@ -12,9 +12,7 @@ from blueprints.api_v4.alerts.alert_recognition import alert_recognition
 from blueprints.api_v4.alerts.alerts import alerts
 from blueprints.api_v4.applications import applications
 from blueprints.api_v4.audit_streams import audit_streams
-from blueprints.api_v4.ci_cd.commit_statuses import commit_statuses
-from blueprints.api_v4.ci_cd.deployments import deployments
-from blueprints.api_v4.ci_cd.environments import environments
+from blueprints.api_v4.ci_cd import commit_statuses, deployments, environments, releases
 from blueprints.api_v4.contacts import contacts, notification_channels
 from blueprints.api_v4.escalations import alert_routes, escalation_policies
 from blueprints.api_v4.heartbeats import heartbeats
@@ -24,7 +22,7 @@ from blueprints.api_v4.instance.instance import instance
 from blueprints.api_v4.instance.instance_settings import instance_settings
 from blueprints.api_v4.instance.place_audit_events import place_audit_events
 from blueprints.api_v4.maintenance_windows import maintenance_windows
-from blueprints.api_v4.on_call.on_call_schedules import (
+from blueprints.api_v4.on_call import (
     on_call_overrides,
     on_call_schedules,
     on_call_swaps,
@@ -38,10 +36,7 @@ from blueprints.api_v4.projects.projects import projects
 from blueprints.api_v4.projects.resource_tokens import resource_tokens
 from blueprints.api_v4.projects.runners import runners
 from blueprints.api_v4.registry_repositories import registry_repositories
-from blueprints.api_v4.releases.api_usage import api_usage
-from blueprints.api_v4.releases.release_changes import release_changes
-from blueprints.api_v4.releases.release_checks import release_checks
-from blueprints.api_v4.releases.releases import releases
+from blueprints.api_v4.release_schedule import api_usage, release_changes, release_checks
 from blueprints.api_v4.silences import alert_mutes, flap_settings, silences
 from blueprints.api_v4.webhooks import webhook_deliveries, webhooks
 from web.access.bearer_token import PRIVATE_TOKEN

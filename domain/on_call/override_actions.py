@@ -15,7 +15,7 @@ from domain.on_call import notices
 from domain.on_call.final_schedule import spans
 from domain.on_call.given_times import check_is_not_over, checked_period
 from domain.on_call.notices import ShiftChange
-from domain.on_call.people import check_can_be_on_call, ids_of
+from domain.on_call.people import id_of_candidate
 from domain.on_call.reading import read_plans
 from domain.on_call.restrictions import Period
 from domain.on_call.schedules import get_row, get_schedule
@@ -75,14 +75,7 @@ def create_override(
     call. Raises InvalidError, or ForbiddenError for others' shifts.
     """
     schedule = get_schedule(work, project, schedule_id)
-    (user_id,) = ids_of([new.user], field="user", session=work.session)
-    check_can_be_on_call(
-        project.namespace,
-        {new.user: user_id},
-        field="user",
-        session=work.session,
-        today=work.now.date(),
-    )
+    user_id = id_of_candidate(work, project, new.user, field="user")
     during = checked_period(new.starts_at, new.ends_at, fields=("starts_at", "ends_at"))
     check_is_not_over(during, field="ends_at", now=work.now)
     _check_count(work, schedule.id)

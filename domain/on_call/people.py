@@ -7,10 +7,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.access.abilities import Ability
+from domain.access.actor import Work
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.errors import InvalidError
 from domain.projects.member_lists import last_days_with, users_with
-from domain.projects.views import Namespace
+from domain.projects.views import Namespace, ProjectView
 from models import User
 from models.folding import fold
 
@@ -60,16 +61,20 @@ def _id_of(username: str, *, field: str, session: Session) -> int:
     return found
 
 
+def id_of_candidate(work: Work, project: ProjectView, username: str, *, field: str) -> int:
+    """Return the id of a user, or raise InvalidError for one who cannot be on call."""
+    (user_id,) = ids_of([username], field=field, session=work.session)
+    check_can_be_on_call(work, project, {username: user_id}, field=field)
+    return user_id
+
+
 def check_can_be_on_call(
-    project: Namespace,
-    users: Mapping[str, int],
-    *,
-    field: str,
-    session: Session,
-    today: date,
+    work: Work, project: ProjectView, users: Mapping[str, int], *, field: str
 ) -> None:
     """Raise InvalidError that names a user who cannot be on call in a project."""
-    ends = ends_of_duty(project, users.values(), session=session, today=today)
+    ends = ends_of_duty(
+        project.namespace, users.values(), session=work.session, today=work.now.date()
+    )
     for name, user_id in users.items():
         if ends.get(user_id) == _LONG_AGO:
             message = (

@@ -122,9 +122,7 @@ def _plan(
     new = {
         name: each for name, each in zip(wanted.users, user_ids, strict=True) if each not in known
     }
-    check_can_be_on_call(
-        change.project.namespace, new, field=_FIELD, session=session, today=now.date()
-    )
+    check_can_be_on_call(change.work, change.project, new, field=_FIELD)
     return plan
 
 

@@ -16,7 +16,7 @@ from domain.on_call.final_schedule import Source, spans
 from domain.on_call.given_times import check_is_not_over, checked_period
 from domain.on_call.notices import ShiftChange
 from domain.on_call.override_actions import may_change_all
-from domain.on_call.people import check_can_be_on_call, ids_of
+from domain.on_call.people import id_of_candidate
 from domain.on_call.reading import read_plans
 from domain.on_call.restrictions import Period
 from domain.on_call.schedules import get_row, get_schedule
@@ -170,18 +170,8 @@ def _row(work: Work, schedule_id: int, swap_id: int) -> SwapRow:
 
 
 def _users(work: Work, project: ProjectView, new: NewSwap) -> tuple[int, int]:
-    found = []
-    for name, field in ((new.user, "user"), (new.other_user, "other_user")):
-        (user_id,) = ids_of([name], field=field, session=work.session)
-        check_can_be_on_call(
-            project.namespace,
-            {name: user_id},
-            field=field,
-            session=work.session,
-            today=work.now.date(),
-        )
-        found.append(user_id)
-    first, second = found
+    first = id_of_candidate(work, project, new.user, field="user")
+    second = id_of_candidate(work, project, new.other_user, field="other_user")
     if first == second:
         message = "Two different people swap shifts."
         raise InvalidError(message, field="other_user")

@@ -1,1 +1,0 @@
-"""Environments, deployments, and the statuses of commits."""

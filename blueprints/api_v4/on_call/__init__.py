@@ -1,1 +1,0 @@
-"""Schedules, rotations, and escalation policies."""

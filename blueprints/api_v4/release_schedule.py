@@ -1,0 +1,76 @@
+"""/api/v4/releases: the release schedule, its checker, and whose calls it concerns."""
+
+from flask import Blueprint, after_this_request
+
+from domain.api_usage.reading import uses_of_instance, uses_of_person
+from domain.errors import ForbiddenError
+from domain.oauth.presented_tokens.bearer import Bearer
+from domain.projects.views import Viewer
+from domain.types.base import Found
+from web.access.api_limits import Family
+from web.api.description.described import refuses_with
+from web.api.operations import operation
+from web.api.release_checks import handed_in, run_check
+from web.api.schemas.releases.api_usage import UsageQuery, UsageResource
+from web.api.schemas.releases.release_changes import ReleaseChange, ReleaseChangeQuery
+from web.api.schemas.releases.release_checks import ReleaseCheck, ReleaseCheckBody
+from web.extensions import db
+from web.releases.caching import let_everybody_cache
+from web.releases.listed import list_shown
+from web.releases.usage import whole_period
+from web.services import now, settings
+
+release_changes = Blueprint("release_changes", __name__, url_prefix="/releases/changes")
+release_checks = Blueprint("release_checks", __name__, url_prefix="/releases/check")
+api_usage = Blueprint("api_usage", __name__, url_prefix="/releases/usage")
+
+
+@release_changes.get("", endpoint="index")
+@operation("release_changes.index", query=ReleaseChangeQuery, returns=ReleaseChange)
+def list_changes(query: ReleaseChangeQuery, bearer: Bearer | None) -> Found[ReleaseChange]:
+    """List the announced changes of interfaces, by release."""
+    if bearer is None:
+        after_this_request(let_everybody_cache)
+    listed = list_shown(query.wanted)
+    return Found(
+        items=[ReleaseChange.of(each) for each in listed[query.offset :][: query.size]],
+        total=len(listed),
+    )
+
+
+@release_checks.post("")
+@refuses_with(415)
+@(
+    operation(
+        "release_checks.create",
+        body=ReleaseCheckBody,
+        returns=ReleaseCheck,
+        limit=Family.RELEASE_CHECKS,
+    )
+    .reading(handed_in)
+    .but(writes=False)
+)
+def create(body: ReleaseCheckBody) -> ReleaseCheck:
+    """Check what breaks in a release.
+
+    The content is not stored, and not part of the response.
+    """
+    report = run_check(body.name, body.content, body.target)
+    return ReleaseCheck.of(report, body.target)
+
+
+@api_usage.get("", endpoint="index")
+@operation("api_usage.index", query=UsageQuery, returns=UsageResource)
+def list_usage(query: UsageQuery, viewer: Viewer) -> Found[UsageResource]:
+    """List the calls of the caller's tokens and applications that scheduled changes affect."""
+    moment, session = now(), db.session()
+    period = whole_period(settings(), moment)
+    if query.scope == "mine":
+        found = uses_of_person(viewer, period, session=session, now=moment)
+    elif viewer.is_admin:
+        found = uses_of_instance(period, session=session, now=moment)
+    else:
+        message = "Only administrators of the instance can see all calls."
+        raise ForbiddenError(message)
+    shown = found[query.offset : query.offset + query.size]
+    return Found(items=[UsageResource.of(each) for each in shown], total=len(found))
