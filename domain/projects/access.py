@@ -40,13 +40,13 @@ class _DirectRole(NamedTuple):
 
 
 def _roles(
-    viewer: Viewer, places: Iterable[Namespace], *, session: Session
+    viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
 ) -> tuple[dict[str, _DirectRole], dict[int, _DirectRole]]:
     """Return the viewer's direct roles: by group path, and by project id.
 
-    Only those in these places and above them are read: a user may be a member of thousands.
+    Only those in these namespaces and above them are read: a user may be a member of thousands.
     """
-    named = tuple(places)
+    named = tuple(namespaces)
     keys = {fold(path) for each in named for path in (*ancestors(each.path), each.path)}
     ids = [each.project_id for each in named if each.project_id is not None]
     in_groups = Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
@@ -82,11 +82,13 @@ def _abilities(roles: Iterable[_DirectRole | None]) -> frozenset[Ability]:
 class Permissions:
     """The permissions of one viewer in some groups and projects."""
 
-    def __init__(self, viewer: Viewer, places: Iterable[Namespace], *, session: Session) -> None:
-        """Read the roles in these places and in the groups above them."""
+    def __init__(
+        self, viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
+    ) -> None:
+        """Read the roles in these namespaces and in the groups above them."""
         self.viewer = viewer
         self._by_group, self._by_project = (
-            _roles(viewer, places, session=session) if viewer.user_id else ({}, {})
+            _roles(viewer, namespaces, session=session) if viewer.user_id else ({}, {})
         )
 
     def role_in_group(self, path: str) -> Role | None:
@@ -202,7 +204,7 @@ def follow_to_project(path: str, viewer: Viewer, *, session: Session) -> Project
     try:
         return get_project(path, viewer, session=session)
     except MovedError as moved:
-        return get_project(moved.place.path, viewer, session=session)
+        return get_project(moved.namespace.path, viewer, session=session)
 
 
 def follow_to_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
@@ -210,7 +212,7 @@ def follow_to_group(path: str, viewer: Viewer, *, session: Session) -> GroupView
     try:
         return get_group(path, viewer, session=session)
     except MovedError as moved:
-        return get_group(moved.place.path, viewer, session=session)
+        return get_group(moved.namespace.path, viewer, session=session)
 
 
 def namespace_of(row: Group | Project) -> Namespace:
@@ -286,8 +288,8 @@ def role_in_namespace(
     path: str, project_id: int | None, viewer: Viewer, *, session: Session
 ) -> Role | None:
     """Return the viewer's current role in a group, or in the project with this id."""
-    place = Namespace(project_id=project_id, path=path)
-    permissions = Permissions(viewer, [place], session=session)
+    namespace = Namespace(project_id=project_id, path=path)
+    permissions = Permissions(viewer, [namespace], session=session)
     if project_id is None:
         return permissions.role_in_group(path)
     return permissions.role_in_project(session.get_one(Project, project_id))

@@ -54,19 +54,19 @@ class Content:
         return f"{self.word.removesuffix('y')}ies" if self.word.endswith("y") else f"{self.word}s"
 
 
-def contents_of(place: Namespace, *, session: Session) -> tuple[Content, ...]:
+def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...]:
     """Return what a group or project holds, without what it has none of."""
-    groups = subtree(select(Group.id).where(Group.id == place.group_id))
+    groups = subtree(select(Group.id).where(Group.id == namespace.group_id))
     projects = select(Project.id).where(
         Project.deleted_at.is_(None),
-        Project.group_id.in_(groups) if place.group_id else Project.id == place.project_id,
+        Project.group_id.in_(groups) if namespace.group_id else Project.id == namespace.project_id,
     )
     counted = [
-        *(_of_group(place, groups, projects) if place.group_id else ()),
+        *(_of_group(namespace, groups, projects) if namespace.group_id else ()),
         *((word, select(literal(1)).where(key.in_(projects))) for word, key in _OF_PROJECTS),
         ("image repository", _images(projects)),
-        ("access token", _tokens(groups, projects, place)),
-        ("direct member", _people(groups, projects, place)),
+        ("access token", _tokens(groups, projects, namespace)),
+        ("direct member", _people(groups, projects, namespace)),
     ]
     found = (
         Content(word=word, count=_count(statement, session=session)) for word, statement in counted
@@ -80,10 +80,10 @@ def _count(statement: Select[int], *, session: Session) -> int:
 
 
 def _of_group(
-    place: Namespace, groups: Select[int], projects: Select[int]
+    namespace: Namespace, groups: Select[int], projects: Select[int]
 ) -> tuple[tuple[str, Select[int]], ...]:
     below = select(literal(1)).where(
-        Group.id.in_(groups), Group.id != place.group_id, Group.deleted_at.is_(None)
+        Group.id.in_(groups), Group.id != namespace.group_id, Group.deleted_at.is_(None)
     )
     return ("subgroup", below), ("project", projects)
 
@@ -94,21 +94,24 @@ def _images(projects: Select[int]) -> Select[int]:
     return select(literal(1)).where(table.project_id.in_(projects), there)
 
 
-def _tokens(groups: Select[int], projects: Select[int], place: Namespace) -> Select[int]:
-    bots = select(Bot.user_id).where(_is_inside(Bot, groups, projects, place))
+def _tokens(groups: Select[int], projects: Select[int], namespace: Namespace) -> Select[int]:
+    bots = select(Bot.user_id).where(_is_inside(Bot, groups, projects, namespace))
     return select(literal(1)).where(
         PersonalAccessToken.user_id.in_(bots), PersonalAccessToken.revoked_at.is_(None)
     )
 
 
-def _people(groups: Select[int], projects: Select[int], place: Namespace) -> Select[int]:
+def _people(groups: Select[int], projects: Select[int], namespace: Namespace) -> Select[int]:
     is_bot = exists().where(Bot.user_id == Member.user_id)
-    return select(literal(1)).where(_is_inside(Member, groups, projects, place), ~is_bot)
+    return select(literal(1)).where(_is_inside(Member, groups, projects, namespace), ~is_bot)
 
 
 def _is_inside(
-    table: type[Bot] | type[Member], groups: Select[int], projects: Select[int], place: Namespace
+    table: type[Bot] | type[Member],
+    groups: Select[int],
+    projects: Select[int],
+    namespace: Namespace,
 ) -> ColumnElement[bool]:
-    if place.group_id is None:
-        return table.project_id == place.project_id
+    if namespace.group_id is None:
+        return table.project_id == namespace.project_id
     return or_(table.group_id.in_(groups), table.project_id.in_(projects))

@@ -21,11 +21,11 @@ from models.folding import fold
 class MovedError(NotFoundError):
     """The path is a former one of a group or project that the viewer may see."""
 
-    def __init__(self, former: str, place: Namespace) -> None:
+    def __init__(self, former: str, namespace: Namespace) -> None:
         """Store the path that was asked for, and the group or project with the present one."""
-        super().__init__(f"{former} is now {place.path}.")
+        super().__init__(f"{former} is now {namespace.path}.")
         self.former = former
-        self.place = place
+        self.namespace = namespace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,23 +57,23 @@ def find_moved_group(path: str, *, session: Session) -> Group | None:
 
 
 def list_former_paths(
-    place: Namespace, *, most: int, session: Session
+    namespace: Namespace, *, most: int, session: Session
 ) -> tuple[FormerPathView, ...]:
     """Return the latest former paths of a group or project."""
     rows = session.scalars(
-        select(FormerPath).where(_is_of(place)).order_by(FormerPath.id.desc()).limit(most)
+        select(FormerPath).where(_is_of(namespace)).order_by(FormerPath.id.desc()).limit(most)
     )
     return tuple(
         FormerPathView(id=row.id, path=row.path, created_at=row.created_at) for row in rows
     )
 
 
-def release_former_path(place: Namespace, former_id: int, *, session: Session) -> str:
+def release_former_path(namespace: Namespace, former_id: int, *, session: Session) -> str:
     """Let others have a former path, and return it; of a group with all that was below.
 
     Raises NotFoundError, or TakenError while the container registry has images of that name.
     """
-    former = session.scalar(select(FormerPath).where(FormerPath.id == former_id, _is_of(place)))
+    former = session.scalar(select(FormerPath).where(FormerPath.id == former_id, _is_of(namespace)))
     if former is None:
         message = "This former path was already released."
         raise NotFoundError(message)
@@ -93,10 +93,10 @@ def forget_former_paths(
     )
 
 
-def _is_of(place: Namespace) -> ColumnElement[bool]:
-    if place.group_id is not None:
-        return FormerPath.group_id == place.group_id
-    return FormerPath.project_id == place.project_id
+def _is_of(namespace: Namespace) -> ColumnElement[bool]:
+    if namespace.group_id is not None:
+        return FormerPath.group_id == namespace.group_id
+    return FormerPath.project_id == namespace.project_id
 
 
 def _with_those_below(former: FormerPath) -> ColumnElement[bool]:

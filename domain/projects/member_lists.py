@@ -208,9 +208,9 @@ def _users(
     namespace: Namespace, groups: Iterable[int], wanted: MemberFilter, today: date
 ) -> Select[int, int]:
     """Select the ids of matching users, each with the highest role."""
-    place = is_here(namespace) if wanted.is_direct else _is_around(namespace, groups)
+    inside = is_here(namespace) if wanted.is_direct else _is_around(namespace, groups)
     found = select(Member.user_id, func.max(Member.role).label("role")).where(
-        place, is_in_force(today)
+        inside, is_in_force(today)
     )
     if wanted.user_ids:
         found = found.where(Member.user_id.in_(wanted.user_ids))

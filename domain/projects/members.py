@@ -1,4 +1,4 @@
-"""Adds, changes, lists and removes members.
+"""Adds, changes and removes members.
 
 Changes of members of one group or project are serialized by a lock. Permissions and the remaining
 owners are read under the lock, so that they cannot change before the commit.
@@ -16,8 +16,7 @@ from domain.accounts.users import ACTIVE, BOT, ERASED, UserView, get_user, view_
 from domain.audit.events import EventKind
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.projects.access import namespace_of, role_in_namespace
-from domain.projects.former_paths import find_moved_group, find_moved_project
+from domain.projects.access import role_in_namespace
 from domain.projects.member_roles import assign_member_role
 from domain.projects.member_types import MemberRole
 from domain.projects.paths import ancestors
@@ -36,26 +35,6 @@ class RoleChange:
     user: UserView
     before: Role
     after: Role
-
-
-def get_namespace(path: str, *, session: Session) -> Namespace:
-    """Return the group or project of a present or former full path, or raise NotFoundError."""
-    wanted = fold(path.strip("/"))
-    group = session.scalar(
-        select(Group).where(Group.path_key == wanted, Group.deleted_at.is_(None))
-    )
-    if group is not None:
-        return namespace_of(group)
-    project = session.scalar(
-        select(Project).where(Project.path_key == wanted, Project.deleted_at.is_(None))
-    )
-    if project is not None:
-        return namespace_of(project)
-    moved = find_moved_group(wanted, session=session) or find_moved_project(wanted, session=session)
-    if moved is not None:
-        return namespace_of(moved)
-    message = f"Group or project “{path}” not found."
-    raise NotFoundError(message)
 
 
 def add_member(
@@ -175,16 +154,6 @@ def login_of(user_id: int, *, session: Session) -> str:
         message = "User not found."
         raise NotFoundError(message)
     return username
-
-
-def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
-    """Return the id of a user's membership, or raise NotFoundError."""
-    user = get_user(login, session=session)
-    number = session.scalar(select(Member.id).where(Member.user_id == user.id, is_here(namespace)))
-    if number is None:
-        message = f"{user.username} has no role of their own in {namespace.path}."
-        raise NotFoundError(message)
-    return number
 
 
 def change_role(

@@ -89,13 +89,13 @@ def _move_project(
     _check_segment(segment)
     group = get_parent(group_path, session=session)
     project = _locked(Project, Project.id == project_id, session=session)[0]
-    place = Namespace(project_id=project.id, path=project.path)
+    namespace = Namespace(project_id=project.id, path=project.path)
     before, path = project.path, f"{group.path}/{segment}"
     if path == before:
         return {}
     check_valid(path, reserved=_NONE_RESERVED)
     if fold(path) != fold(before):
-        check_free(path, session=session, own=place)
+        check_free(path, session=session, own=namespace)
         _keep_former(Project, Project.id == project.id, session=session, now=now)
     project.path, project.group_id = path, group.id
     session.flush()

@@ -27,12 +27,12 @@ class Membership:
     role: Role
 
     def is_common(self, others: "Others") -> bool:
-        """Return whether this role and another apply to a common place, with inheritance."""
+        """Return whether this role and another apply to a common namespace, with inheritance."""
         return self.path in others.around or not others.paths.isdisjoint(ancestors(self.path))
 
 
 class Others(NamedTuple):
-    """The places of somebody else's roles: thousands are compared with thousands."""
+    """The namespaces of somebody else's roles: thousands are compared with thousands."""
 
     paths: frozenset[str]
     #: With the groups above them.
@@ -40,7 +40,7 @@ class Others(NamedTuple):
 
     @classmethod
     def of(cls, memberships: Iterable[Membership]) -> "Others":
-        """Return the places of memberships."""
+        """Return the namespaces of memberships."""
         paths = frozenset(each.path for each in memberships)
         return cls(paths, paths | {above for path in paths for above in ancestors(path)})
 

@@ -56,11 +56,11 @@ class Transfer:
 
 
 def explain_transfer(
-    place: Namespace, new_parent: str | None, viewer: Viewer, *, session: Session
+    namespace: Namespace, new_parent: str | None, viewer: Viewer, *, session: Session
 ) -> Transfer:
     """Return what moving a group or project into another group, or to the top, changes."""
-    here = _roles(is_here(place), viewer, session=session)
-    before = _roles(_in_groups(ancestors(place.path)), viewer, session=session)
+    here = _roles(is_here(namespace), viewer, session=session)
+    before = _roles(_in_groups(ancestors(namespace.path)), viewer, session=session)
     above = (*ancestors(new_parent), new_parent) if new_parent else ()
     after = _roles(_in_groups(above), viewer, session=session)
     changed = {
@@ -73,24 +73,26 @@ def explain_transfer(
     return Transfer(
         roles=tuple(ordered[:_MOST_SHOWN]),
         role_count=len(ordered),
-        image_count=_count_images(place, session=session),
+        image_count=_count_images(namespace, session=session),
     )
 
 
-def keep_owned(place: Namespace, user_id: int | None, *, session: Session, now: datetime) -> None:
+def keep_owned(
+    namespace: Namespace, user_id: int | None, *, session: Session, now: datetime
+) -> None:
     """Make who moved a group to the top its owner if it has none any more.
 
     Raises ConflictError for the command line, which is nobody.
     """
-    if has_owner(place.path, true(), session=session):
+    if has_owner(namespace.path, true(), session=session):
         return
     if user_id is None:
-        message = f"{place.path} would have no owner: give somebody in it the role first."
+        message = f"{namespace.path} would have no owner: give somebody in it the role first."
         raise ConflictError(message, field="group_id")
-    own = select(Member).where(Member.user_id == user_id, is_here(place))
+    own = select(Member).where(Member.user_id == user_id, is_here(namespace))
     member = session.scalar(own)
     if member is None:
-        make_owner(place, user_id, session=session, now=now)
+        make_owner(namespace, user_id, session=session, now=now)
     else:
         member.role, member.expires_at, member.member_role_id = int(Role.OWNER), None, None
 
@@ -134,11 +136,11 @@ def _named(
     ]
 
 
-def _count_images(place: Namespace, *, session: Session) -> int:
+def _count_images(namespace: Namespace, *, session: Session) -> int:
     """Return how many repositories of the container registry are below a group or in a project."""
-    projects = select(Project.id).where(Project.id == place.project_id)
-    if place.group_id is not None:
-        groups = subtree(select(Group.id).where(Group.id == place.group_id))
+    projects = select(Project.id).where(Project.id == namespace.project_id)
+    if namespace.group_id is not None:
+        groups = subtree(select(Group.id).where(Group.id == namespace.group_id))
         projects = select(Project.id).where(
             Project.group_id.in_(groups), Project.deleted_at.is_(None)
         )

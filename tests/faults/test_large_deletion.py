@@ -13,11 +13,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.projects.deletion import delete_project
-from domain.projects.members import get_namespace
 from models import Occurrence, Project
 from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import children, wait_until
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import alice, bob, database_of, make_project, now
 from tests.support.alerts.bulk import fill_project, rows_of
 from tests.support.alerts.senders import connect

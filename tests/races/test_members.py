@@ -5,9 +5,9 @@ from functools import partial
 import requests
 
 from domain.access.roles import Role
-from domain.projects.members import get_namespace
 from tests.races.test_devices import together
 from tests.support.accounts.memberships import all_members
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
     Person,
     database_of,

@@ -17,9 +17,10 @@ from authlib.integrations.requests_client import OAuth2Session
 
 from domain.access.roles import Role
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member, get_namespace
+from domain.projects.members import OPERATOR, add_member
 from tests.stories.third_parties import Browser
 from tests.support.accounts.administration import id_of
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
     ClientCredentials,
     Person,

@@ -13,8 +13,9 @@ import pytest
 
 from domain.access.roles import Role
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member, get_namespace
+from domain.projects.members import OPERATOR, add_member
 from tests.stories.third_parties import Browser
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
     CALLBACK,
     ClientCredentials,

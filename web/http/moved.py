@@ -25,13 +25,13 @@ def moved_answer(error: MovedError) -> Response | None:
         return None
     if error_format() is ErrorFormat.PAGE:
         status = 302 if request.method in _READING else 307
-        return make_response(redirect(_url(name, error.place.path), status))
+        return make_response(redirect(_url(name, error.namespace.path), status))
     if error_format() is not ErrorFormat.API:
         return None
     if request.method not in _READING:
         return written_json({"message": f"405 {_NOT_MOVED}"}, 405, {"Allow": "GET, HEAD"})
     body = {"message": f"302 Found: {error}"}
-    return written_json(body, 302, {"Location": _url(name, str(error.place.id))})
+    return written_json(body, 302, {"Location": _url(name, str(error.namespace.id))})
 
 
 def _is_asked(value: object, error: MovedError) -> bool:

@@ -17,8 +17,8 @@ from domain.accounts.users import NewUser, SignInAttempt, authenticate, create_u
 from domain.keyring import Keyring
 from domain.projects.bots import make_bot
 from domain.projects.creation import create_group
-from domain.projects.members import get_namespace
 from models import Base, User
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.signing_in.password_rules import QUICK, RULES
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

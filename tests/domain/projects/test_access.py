@@ -19,14 +19,7 @@ from domain.projects.access import (
     get_project_for,
 )
 from domain.projects.listing import GroupFilter, ProjectFilter
-from domain.projects.members import (
-    OPERATOR,
-    add_member,
-    change_role,
-    find_member,
-    get_namespace,
-    remove_member,
-)
+from domain.projects.members import OPERATOR, add_member, change_role, remove_member
 from domain.projects.overview import (
     my_projects,
     page_of_groups,
@@ -39,6 +32,7 @@ from domain.projects.views import GroupView, Viewer
 from models import Alert, Member
 from models.base import Base
 from tests.support.accounts.memberships import all_members
+from tests.support.accounts.namespaces import find_member, get_namespace
 from tests.support.signing_in.password_rules import RULES
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

@@ -3,9 +3,9 @@
 from sqlalchemy import delete, select
 
 from domain.projects.deletion import delete_project
-from domain.projects.members import get_namespace
 from domain.upkeep.deletion import remove_deleted
 from models import AlertFollower, Delivery, Incident, IncidentAlert, IncidentNote
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.alerts.incidents import PROJECT, IncidentProject
 from tests.support.service.commands import operate
 from web.extensions import db

@@ -6,8 +6,8 @@ import pytest
 
 from domain.access.roles import Role
 from domain.projects.creation import create_project
-from domain.projects.members import get_namespace
 from models import Member, User
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
     alice,
     database_of,

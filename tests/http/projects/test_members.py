@@ -5,10 +5,10 @@ import requests
 
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.projects.members import get_namespace
 from tests.support.accounts.administration import fill_in, root
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.memberships import all_members
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
     Person,
     alice,

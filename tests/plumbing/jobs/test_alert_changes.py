@@ -13,8 +13,8 @@ from domain.alerts.following.changes import Change, ChangeKind, Turns, finish, t
 from domain.alerts.following.followers import Follower, follow, unfollow
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.audit.events import Actor
-from domain.projects.members import get_namespace
 from models import AlertChange
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.commands import operate

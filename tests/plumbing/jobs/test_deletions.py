@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from domain.clock import system_clock
 from domain.projects.deletion import delete_project
-from domain.projects.members import get_namespace
 from domain.repositories.storage import repository_path
 from domain.upkeep.deletion import remove_deleted
 from models import (
@@ -30,6 +29,7 @@ from models import (
     RegistryTag,
     ReleaseLink,
 )
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.alerts.bulk import fill_project, rows_of
 from tests.support.service.commands import operate
 from web.extensions import db

@@ -14,8 +14,8 @@ from sqlalchemy.exc import OperationalError
 from app import create_app
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.projects.deletion import delete_project
-from domain.projects.members import get_namespace
 from models import Alert, Delivery, Heartbeat, HeartbeatPing, Project
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.extensions import db

@@ -11,9 +11,10 @@ from domain.access.roles import Role
 from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member, get_namespace
+from domain.projects.members import OPERATOR, add_member
 from domain.upkeep.pruning import Retention, prune
 from models import PersonalAccessToken
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write
 
 pytestmark = pytest.mark.one_database("sqlite")

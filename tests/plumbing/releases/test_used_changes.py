@@ -12,10 +12,11 @@ from domain.access.roles import Role
 from domain.api_usage.counting import ANONYMOUS, Consumer, Shape
 from domain.api_usage.matching import concerns_of
 from domain.api_usage.reading import NEAR_A_LIMIT
-from domain.projects.members import OPERATOR, add_member, get_namespace
+from domain.projects.members import OPERATOR, add_member
 from domain.releases.changes import Certainty
 from domain.releases.schedule import SCHEDULE
 from models import Application, InstanceSetting, User
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.releases.recorded_calls import Caller, RecordedService
 from tests.support.wire.html_forms import HtmlForm, forms_in
 

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import Table, func, select, text
 from sqlalchemy.orm import Session
 
-from domain.projects.members import get_namespace
 from models import AuditEvent
 from models.base import Base
+from tests.support.accounts.namespaces import get_namespace
 
 _AT_ONCE = 20_000
 _NUMBERS = """

@@ -17,11 +17,11 @@ from domain.audit.events import Actor
 from domain.database.paging import Slice
 from domain.keyring import Keyring
 from domain.outgoing.destinations import NewSecret
-from domain.projects.members import get_namespace
 from domain.webhooks.endpoints import WEBHOOKS
 from domain.webhooks.log import DeliveryFilter, list_deliveries
 from domain.webhooks.types import EndpointDetails, Webhook, WebhookDelivery
 from models import AlertFollower, WebhookEndpoint
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.database.kept_jobs import KeptJobs
 from tests.support.service.commands import operate

@@ -23,8 +23,9 @@ from domain.oauth.clients.types import ApplicationDetails
 from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.projects import creation
-from domain.projects.members import OPERATOR, get_namespace
+from domain.projects.members import OPERATOR
 from models import AccessToken, CallCount, CallShape
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.signing_in.password_rules import RULES
 from web.database.engine import begin_mode, open_engine
 from web.settings.reader import Settings

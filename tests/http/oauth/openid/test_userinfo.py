@@ -7,8 +7,9 @@ from sqlalchemy import update
 from domain.access.roles import Role
 from domain.accounts.users import get_user
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member, get_namespace
+from domain.projects.members import OPERATOR, add_member
 from models import User
+from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
     Person,
     alice,

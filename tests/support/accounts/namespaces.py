@@ -1,0 +1,36 @@
+"""Groups and projects by their paths, and their members by name."""
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import get_user
+from domain.errors import NotFoundError
+from domain.projects.access import namespace_of
+from domain.projects.members import is_here
+from domain.projects.views import Namespace
+from models import Group, Member, Project
+from models.folding import fold
+
+
+def get_namespace(path: str, *, session: Session) -> Namespace:
+    """Return the group or project of a full path, or raise NotFoundError."""
+    wanted = fold(path)
+    group = session.scalar(
+        select(Group).where(Group.path_key == wanted, Group.deleted_at.is_(None))
+    )
+    project = session.scalar(
+        select(Project).where(Project.path_key == wanted, Project.deleted_at.is_(None))
+    )
+    found = group or project
+    if found is None:
+        raise NotFoundError(path)
+    return namespace_of(found)
+
+
+def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
+    """Return the id of a user's membership, or raise NotFoundError."""
+    user = get_user(login, session=session)
+    number = session.scalar(select(Member.id).where(Member.user_id == user.id, is_here(namespace)))
+    if number is None:
+        raise NotFoundError(login)
+    return number
