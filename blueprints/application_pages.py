@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flask import flash, redirect, render_template, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.scopes import views
@@ -21,6 +21,7 @@ from domain.oauth.setting_up.types import (
 from forms.application import ApplicationForm, RenewalForm
 from web.access.marks import get_current_user
 from web.extensions import db
+from web.http.endpoints import Mark
 from web.http.work import work
 from web.oauth.endpoint_urls import endpoints
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
@@ -40,6 +41,21 @@ class ApplicationPages:
     get: Callable[[int], ApplicationView]
     #: Registers applications of the instance, and shows whose each one is.
     is_administration: bool
+
+    def bind(self, blueprint: Blueprint, mark: Mark) -> None:
+        """Let the URLs of a blueprint lead to these pages, for those whom a mark lets in."""
+        one = "/<int:application_id>"
+        for rule, view, methods in (
+            ("/new", self.new, ["GET", "POST"]),
+            (one, self.show, ["GET"]),
+            (f"{one}/setup", self.setup, ["GET"]),
+            (f"{one}/edit", self.edit, ["GET", "POST"]),
+            (f"{one}/renew_secret", self.renew_secret, ["POST"]),
+            (f"{one}/secrets/<int:secret_id>/end", self.end_secret, ["POST"]),
+            (f"{one}/delete", self.delete, ["GET"]),
+            (f"{one}/delete", self.remove, ["POST"]),
+        ):
+            blueprint.add_url_rule(rule, view.__name__, mark(view), methods=methods)
 
     def new(self) -> ResponseReturnValue:
         """Register an application and show its credentials."""
@@ -84,7 +100,7 @@ class ApplicationPages:
         )
         return self._show_page(application, form) if renewed is None else self._show_secret(renewed)
 
-    def end_old_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
+    def end_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
         """Revoke the older one of two secrets."""
         self.get(application_id)
         actions.end_secret(work(), application_id, secret_id)

@@ -27,12 +27,12 @@ def _get_any(application_id: int) -> ApplicationView:
     return get_any(application_id, session=db.session())
 
 
-_PAGES = ApplicationPages(
+ApplicationPages(
     endpoint="admin.applications",
     form=InstanceApplicationForm,
     get=_get_any,
     is_administration=True,
-)
+).bind(applications, administrator)
 
 
 @applications.get("")
@@ -52,59 +52,3 @@ def index() -> ResponseReturnValue:
         counts=count_applications(session=db.session()),
         query=wanted.search,
     )
-
-
-@applications.route("/new", methods=["GET", "POST"])
-@administrator
-def new() -> ResponseReturnValue:
-    """Register an application of the instance and show its credentials."""
-    return _PAGES.new()
-
-
-@applications.get("/<int:application_id>")
-@administrator
-def show(application_id: int) -> ResponseReturnValue:
-    """Show an application, with its secret right after its creation or renewal."""
-    return _PAGES.show(application_id)
-
-
-@applications.get("/<int:application_id>/setup")
-@administrator
-def setup(application_id: int) -> ResponseReturnValue:
-    """Show only how far an application has come, for a page that waits for it."""
-    return _PAGES.setup(application_id)
-
-
-@applications.route("/<int:application_id>/edit", methods=["GET", "POST"])
-@administrator
-def edit(application_id: int) -> ResponseReturnValue:
-    """Change an application, its owner, and whether it is trusted."""
-    return _PAGES.edit(application_id)
-
-
-@applications.post("/<int:application_id>/renew_secret")
-@administrator
-def renew_secret(application_id: int) -> ResponseReturnValue:
-    """Issue a new secret and show it; the old one stays valid for the chosen time."""
-    return _PAGES.renew_secret(application_id)
-
-
-@applications.post("/<int:application_id>/secrets/<int:secret_id>/end", endpoint="end_secret")
-@administrator
-def end_old_secret(application_id: int, secret_id: int) -> ResponseReturnValue:
-    """Revoke the older one of two secrets."""
-    return _PAGES.end_old_secret(application_id, secret_id)
-
-
-@applications.get("/<int:application_id>/delete")
-@administrator
-def delete(application_id: int) -> ResponseReturnValue:
-    """Ask for confirmation of the removal."""
-    return _PAGES.delete(application_id)
-
-
-@applications.post("/<int:application_id>/delete")
-@administrator
-def remove(application_id: int) -> ResponseReturnValue:
-    """Delete an application with all its tokens."""
-    return _PAGES.remove(application_id)
