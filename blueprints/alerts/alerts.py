@@ -15,8 +15,7 @@ from domain.alerts.handling.occurrences import list_occurrences, read_position
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
 from domain.alerts.listing.filters import STATUSES
-from domain.alerts.listing.queries import LARGEST_IID
-from domain.alerts.listing.service_names import services_of
+from domain.alerts.listing.queries import LARGEST_IID, services_of
 from domain.database.paging import Slice
 from domain.database.paging import read_cursor as read_id
 from domain.escalations.explanation import explain

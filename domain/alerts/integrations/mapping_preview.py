@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Format, Reading
 from domain.alerts.formats.registry import format_named
+from domain.alerts.integrations.mapping_types import AlertReading, ComparedDelivery
 from domain.alerts.integrations.resolving import never_resolves, resolves_seldom
 from domain.alerts.integrations.samples import MappingDraft
 from domain.alerts.integrations.trials import ExplainedAlert, explain
@@ -42,34 +43,10 @@ class SamplePreview:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeliveryReading:
-    """What a mapping reads from a delivery."""
-
-    title: str
-    severity: str
-    #: None if the alert is firing.
-    ended_at: datetime | None
-    #: Whether a rule drops it: then it is no alert.
-    is_dropped: bool
-    #: Deliveries with the same number are reports of one alert; the oldest has number 1.
-    group: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """What the present mapping and the proposed one read from the same delivery."""
-
-    delivery_id: int
-    received_at: datetime
-    present: DeliveryReading
-    proposed: DeliveryReading
-
-
-@dataclass(frozen=True, kw_only=True)
 class MappingPreview:
     """What a proposed mapping would change, the newest delivery first."""
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ComparedDelivery, ...]
     #: The number of alerts that the deliveries are reports of.
     present_groups: int
     proposed_groups: int
@@ -111,7 +88,7 @@ def preview_on_deliveries(
     deliveries = _last_deliveries(integration_id, session=session)
     present, proposed = (_reread(deliveries, mapping, reading=reading) for mapping in mappings)
     comparisons = tuple(
-        Comparison(
+        ComparedDelivery(
             delivery_id=delivery.id,
             received_at=delivery.received_at,
             present=before,
@@ -145,12 +122,12 @@ def _last_deliveries(integration_id: int, *, session: Session) -> Sequence[Deliv
 
 def _reread(
     deliveries: Sequence[Delivery], mapping: FieldMapping, *, reading: Reading
-) -> tuple[DeliveryReading, ...]:
+) -> tuple[AlertReading, ...]:
     parsed = [_read(delivery, mapping, reading=reading) for delivery in deliveries]
     alerts = [next(iter(each.alerts), None) if each else None for each in parsed]
     groups = _groups(alert.fingerprint if alert else None for alert in alerts)
     return tuple(
-        DeliveryReading(
+        AlertReading(
             title=alert.title if alert else "",
             severity=alert.severity.value if alert else "unknown",
             ended_at=alert.ended_at if alert else None,

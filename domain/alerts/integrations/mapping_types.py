@@ -156,6 +156,7 @@ class AlertReading(Resource):
     severity: Annotated[str, one_of(*Severity)]
     ended_at: Time | None
     is_dropped: bool = Field(description="Whether a rule drops it: then it is no alert.")
+    #: The oldest delivery has number 1.
     group: int = Field(description="Deliveries with the same number are reports of one alert.")
 
 
