@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.accounts.people import make_user, now
+from tests.support.accounts.people import make_user, now, unique
 from tests.support.accounts.personal_tokens import Api, change, make_token
+from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live import LiveGatebell
 
 DAY = timedelta(days=1)
@@ -26,6 +27,26 @@ def test_operators_list_the_tokens_of_a_user_and_revoke_one(gatebell: LiveGatebe
     assert (revoked["name"], revoked["revoked"]) == ("lost", True)
     assert Api(gatebell, lost.clear).send("GET", "/user").status_code == 401
     assert Api(gatebell, kept.clear).send("GET", "/user").status_code == 200
+
+
+def test_a_token_that_is_revoked_already_has_no_second_event(gatebell: LiveGatebell) -> None:
+    name = unique("lost")
+    lost = make_token(gatebell, make_user(gatebell), name=name)
+    for _ in range(2):
+        assert gatebell.cli("tokens", "revoke", str(lost.id))["revoked"] is True
+    assert [event.kind for event in events_with_subject(gatebell, name)] == ["token.revoked"]
+
+
+def test_no_command_makes_a_token_that_lives_longer_than_the_settings_allow(
+    gatebell: LiveGatebell,
+) -> None:
+    create = ("tokens", "create", make_user(gatebell).username, "--name", "x", "--scopes", "api")
+    refused = gatebell.run_cli(*create, "--days", "3000")
+    assert refused.returncode == 1
+    assert "The expiry must be a day from" in refused.stderr
+    assert (
+        gatebell.cli(*create, "--days", "3")["expires_at"] == (now() + 3 * DAY).date().isoformat()
+    )
 
 
 def test_what_does_not_exist_is_said_in_one_line(gatebell: LiveGatebell) -> None:

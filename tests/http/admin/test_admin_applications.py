@@ -235,6 +235,16 @@ def test_what_was_done_is_written_down(gatebell: LiveGatebell) -> None:
     assert last_event(gatebell, name).kind == "application.removed"
 
 
+def test_a_form_that_is_saved_as_it_was_is_no_event(gatebell: LiveGatebell) -> None:
+    name = unique("Chat")
+    made = credentials_on(next_page(gatebell, register(gatebell, name=name, trusted="y")))
+    path = f"{PAGES}/{made.id}/edit"
+    assert fill_in(gatebell, path, "redirect_uris").status_code == 302
+    assert last_event(gatebell, name).kind == "application.registered"
+    fill_in(gatebell, path, "redirect_uris", require_pkce="y")
+    assert last_event(gatebell, name).kind == "application.changed"
+
+
 def test_administrators_allow_grants_and_owners_keep_them(gatebell: LiveGatebell) -> None:
     mine = make_application(gatebell, bob(gatebell))
     path = f"{PAGES}/{mine.id}/edit"
