@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from domain.accounts.email_addresses import WaitingAddress
 from domain.types.base import (
@@ -151,10 +151,8 @@ class ResetAccount(Account, SecretResource):
 class PasswordResetBody(Body):
     """What is kept when a password is replaced: browsers are signed out in any case."""
 
-    #: The applications that the user has authorized.
-    keep_applications: bool = False
-    #: Personal access tokens.
-    revoke_tokens: bool = False
+    keep_applications: bool = Field(default=False, description="Keep applications authorized.")
+    revoke_tokens: bool = Field(default=False, description="Also revoke personal access tokens.")
 
 
 class RemovedFactors(Resource):
@@ -169,29 +167,38 @@ class AccountBody(Body):
 
     username: RequiredText
     email: RequiredText
-    #: The user name if it is empty.
-    name: str = ""
+    name: str = Field(default="", description="The user name if it is empty.")
     #: One of the two.
     password: RequiredText | None = None
     force_random_password: bool = False
     admin: bool = False
     time_zone: RequiredText = "UTC"
-    #: Vouches for the e-mail address; otherwise a link to confirm it is sent there.
-    skip_confirmation: bool = False
+    skip_confirmation: bool = Field(
+        default=False,
+        description="Vouches for the e-mail address; otherwise a link to confirm it is sent there.",
+    )
 
 
 class AccountChangeBody(Body):
     """Changes to a user."""
 
-    username: RequiredText | None = None
-    name: Annotated[RequiredText | None, Option("--display-name")] = None
-    email: RequiredText | None = None
-    time_zone: RequiredText | None = None
-    admin: bool | None = None
-    #: Vouches for the e-mail address; otherwise a link to confirm a new one is sent there.
-    skip_confirmation: Annotated[bool, Option("--verified")] = False
-    #: The same, by the name that GitLab's clients send.
-    skip_reconfirmation: bool = False
+    username: RequiredText | None = Field(default=None, description="New user name.")
+    name: Annotated[RequiredText | None, Option("--display-name")] = Field(
+        default=None, description="New display name."
+    )
+    email: RequiredText | None = Field(default=None, description="New e-mail address.")
+    time_zone: RequiredText | None = Field(
+        default=None,
+        description="Time zone of their pages and messages, such as Europe/Berlin.",
+    )
+    admin: bool | None = Field(default=None, description="Whether they are an administrator.")
+    skip_confirmation: Annotated[bool, Option("--verified")] = Field(
+        default=False,
+        description="Vouch for the e-mail address; otherwise a link to confirm a new one is sent.",
+    )
+    skip_reconfirmation: bool = Field(
+        default=False, description="The same, by the name that clients written for GitLab send."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -257,9 +264,10 @@ class PersonalData(SecretResource):
 class ErasureBody(Body):
     """What becomes of the applications of a person who is deleted: one of the two."""
 
-    #: The user name or e-mail address of their next owner.
-    applications_to: Text = ""
-    delete_applications: bool = False
+    applications_to: Text = Field(
+        default="", description="The user name or e-mail address of their next owner."
+    )
+    delete_applications: bool = Field(default=False, description="Delete them as well.")
 
 
 class Erased(Resource):

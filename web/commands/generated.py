@@ -227,6 +227,8 @@ def _type_of(schema: Mapping[str, Any]) -> click.ParamType[Any]:
     """Return what click checks and completes; the action's own types check everything else."""
     if "enum" in schema:
         return click.Choice(schema["enum"])
+    if schema.get("type") == "integer" and not schema.keys() & {"minimum", "maximum"}:
+        return click.INT
     if schema.get("type") == "integer":
         return click.IntRange(schema.get("minimum"), schema.get("maximum"))
     return click.STRING
