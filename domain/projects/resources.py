@@ -60,13 +60,14 @@ def find_projects(work: Work, query: ProjectQuery, **limits: Any) -> Found[Proje
         query.wanted(**limits), query.part, viewer_of(work), session=work.session
     )
     shown = _simple_project if query.simple else _project
-    return Found.of(found, lambda each: shown(work, each))
+    look = work.policy(Repositories).find
+    return Found.of(found, lambda each: shown(work, each, look(each.project)))
 
 
 def show_project(work: Work, project: ProjectView) -> Project:
     """Return a project."""
-    viewer = viewer_of(work)
-    return _project(work, listing.details_of_project(project, viewer, session=work.session))
+    found = listing.details_of_project(project, viewer_of(work), session=work.session)
+    return _project(work, found, work.policy(Repositories).find(project))
 
 
 def _group(work: Work, found: GroupDetails) -> Group:
@@ -85,14 +86,14 @@ def _group(work: Work, found: GroupDetails) -> Group:
     )
 
 
-def _project(work: Work, found: ProjectDetails) -> Project:
+def _project(work: Work, found: ProjectDetails, repository: Repository) -> Project:
     """Return a project with the fields of all releases."""
-    project, repository = found.project, work.policy(Repositories).find(found.project)
+    project = found.project
     levels: dict[str, Any] = {
         f"{feature}_access_level": str(level) for feature, level in project.access_levels.items()
     }
     url = f"{work.settings.base_url}/api/v4/projects/{project.id}"
-    return _simple_project(work, found).model_copy(
+    return _simple_project(work, found, repository).model_copy(
         update={
             **levels,
             "visibility": project.visibility,
@@ -113,7 +114,7 @@ def _project(work: Work, found: ProjectDetails) -> Project:
     )
 
 
-def _simple_project(work: Work, found: ProjectDetails) -> Project:
+def _simple_project(work: Work, found: ProjectDetails, repository: Repository) -> Project:
     """Return a project with the fields that tell projects apart."""
     project, url = found.project, f"{work.settings.base_url}/{found.project.path}"
     return Project(
@@ -124,7 +125,7 @@ def _simple_project(work: Work, found: ProjectDetails) -> Project:
         path_with_namespace=project.path,
         description=project.description,
         created_at=project.created_at,
-        default_branch=work.policy(Repositories).find(project).default_branch,
+        default_branch=repository.default_branch,
         http_url_to_repo=f"{url}.git",
         ssh_url_to_repo=f"{url}.git",
         last_activity_at=found.last_activity_at,

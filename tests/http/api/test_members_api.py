@@ -134,6 +134,18 @@ def test_what_makes_no_member_is_refused_with_the_field(
         assert answer.json()["errors"][0]["field"].partition(".")[0] == field
 
 
+def test_a_role_has_a_name_and_a_number(gatebell: LiveGatebell) -> None:
+    owner, bob = make_user(gatebell), make_user(gatebell)
+    script, url = script_of(gatebell, owner), f"{path_of(make_project(gatebell, owner))}/members"
+    body = {"username": bob.username, "access_level": "reporter"}
+    member = made(script.send("POST", url, json=body))
+    assert member["access_level"] == 20
+    changed = made(script.send("PUT", f"{url}/{member['id']}", json={"access_level": "30"}), 200)
+    assert changed["access_level"] == 30
+    refused = script.send("PUT", f"{url}/{member['id']}", json={"access_level": "king"})
+    assert (refused.status_code, "is not a role" in refused.text) == (400, True)
+
+
 def test_several_are_added_at_once_or_none(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     people = [make_user(gatebell) for _ in range(3)]
