@@ -4,7 +4,7 @@ from flask import g, has_request_context
 from flask_login import current_user
 
 from domain.access.actor import OPERATOR, Actor, Means, Work
-from domain.alerts.integrations.delivery_actions import Receiving
+from domain.alerts.storing.inbound_delivery import Receiving
 from web.extensions import db
 from web.http.audit_events import event_source
 from web.http.endpoints import find_endpoint

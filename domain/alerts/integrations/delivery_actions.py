@@ -3,10 +3,8 @@
 What users send themselves is stored through the kept connections, as the receivers do.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import replace
 from functools import partial
 
 from domain.access.actions import action, question
@@ -41,11 +39,10 @@ from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.listing.types import alert_url
 from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
 from domain.alerts.receiving.refusals import store_refusal
-from domain.alerts.storing.inbound_delivery import InboundDelivery
+from domain.alerts.storing.inbound_delivery import InboundDelivery, Receiving
 from domain.clock import start_stopwatch
 from domain.database.locks import release_locks
 from domain.database.paging import Slice, read_cursor
-from domain.database.statements import KeptConnection
 from domain.errors import ConflictError, DomainError
 from domain.projects.views import ProjectView
 from domain.types.base import Found
@@ -54,19 +51,6 @@ from domain.types.base import Found
 _LONGEST_SENDER = 64
 #: As whom the operator sends.
 _OPERATOR = "command line"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Receiving:
-    """What a deployment receives deliveries with."""
-
-    connection: KeptConnection
-    #: In bytes.
-    largest_body: int
-    #: For how long after a recovery copies of its alert arrive late.
-    late_copies: timedelta
-    #: Returns the status code of the response to a delivery that an error refuses.
-    status_of: Callable[[DomainError], int]
 
 
 @question("alert_deliveries.index", plural="deliveries")

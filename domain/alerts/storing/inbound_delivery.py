@@ -1,5 +1,6 @@
 """A request to a receiver before it is stored, and the column values made from it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -7,9 +8,24 @@ from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_value
 from domain.alerts.storing.lifecycle import Arrival
 from domain.clock import Stopwatch
+from domain.database.statements import KeptConnection
+from domain.errors import DomainError
 
 #: Largest duration that the column holds, in microseconds: more than half an hour.
 _LONGEST = 2**31 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receiving:
+    """What a deployment receives deliveries with."""
+
+    connection: KeptConnection
+    #: In bytes.
+    largest_body: int
+    #: For how long after a recovery copies of its alert arrive late.
+    late_copies: timedelta
+    #: Returns the status code of the response to a delivery that an error refuses.
+    status_of: Callable[[DomainError], int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
