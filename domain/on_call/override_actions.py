@@ -21,7 +21,7 @@ from domain.on_call.restrictions import Period
 from domain.on_call.schedules import get_row, get_schedule
 from domain.on_call.types import ChangeQuery, NewOverride, OnCallOverride, OnCallSchedule
 from domain.projects.views import ProjectView
-from domain.types.base import Found
+from domain.types.base import Found, columns_of
 from models import OnCallOverride as OverrideRow
 
 #: Of a schedule, that are not over.
@@ -168,12 +168,8 @@ def _shown(work: Work, rows: Iterable[OverrideRow]) -> Sequence[OnCallOverride]:
     )
     return tuple(
         OnCallOverride(
-            id=row.id,
-            user=named[row.user_id],
-            starts_at=row.starts_at,
-            ends_at=row.ends_at,
-            created_by=named.get(row.created_by or 0),
-            created_at=row.created_at,
+            **columns_of(row, OnCallOverride)
+            | {"user": named[row.user_id], "created_by": named.get(row.created_by or 0)}
         )
         for row in found
     )

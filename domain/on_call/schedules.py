@@ -13,6 +13,7 @@ from domain.errors import NotFoundError
 from domain.on_call.reading import current_rotations
 from domain.on_call.types import OnCallRotation, OnCallSchedule
 from domain.projects.views import ProjectView
+from domain.types.base import columns_of
 from models import OnCallSchedule as ScheduleRow
 from models.folding import fold
 
@@ -84,11 +85,7 @@ def schedules_of(
     named = user_references(ids, base_url=base_url, session=session)
     return tuple(
         OnCallSchedule(
-            id=row.id,
-            name=row.name,
-            description=row.description,
-            time_zone=row.time_zone,
-            created_at=row.created_at,
+            **columns_of(row, OnCallSchedule),
             rotations=tuple(OnCallRotation.of(each, named) for each in plans.get(row.id, ())),
             web_url=f"{base_url}/{project.path}/-/on_call/schedules/{row.id}",
         )

@@ -22,7 +22,7 @@ from domain.on_call.restrictions import Period
 from domain.on_call.schedules import get_row, get_schedule
 from domain.on_call.types import ChangeQuery, NewSwap, OnCallSchedule, OnCallSwap
 from domain.projects.views import ProjectView
-from domain.types.base import Found
+from domain.types.base import Found, columns_of
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallSwap as SwapRow
 
@@ -215,15 +215,12 @@ def _shown(work: Work, rows: Iterable[SwapRow]) -> Sequence[OnCallSwap]:
     )
     return tuple(
         OnCallSwap(
-            id=row.id,
-            user=named[row.user_id],
-            starts_at=row.starts_at,
-            ends_at=row.ends_at,
-            other_user=named[row.other_user_id],
-            other_starts_at=row.other_starts_at,
-            other_ends_at=row.other_ends_at,
-            created_by=named.get(row.created_by or 0),
-            created_at=row.created_at,
+            **columns_of(row, OnCallSwap)
+            | {
+                "user": named[row.user_id],
+                "other_user": named[row.other_user_id],
+                "created_by": named.get(row.created_by or 0),
+            }
         )
         for row in found
     )

@@ -40,6 +40,7 @@ from domain.types.base import (
     Resource,
     Text,
     Time,
+    columns_of,
     one_of,
     partial,
     split,
@@ -159,13 +160,10 @@ class OnCallRotation(Resource):
     def of(cls, plan: RotationPlan, named: Mapping[int, UserReference]) -> "OnCallRotation":
         """Present a rotation; `named` are its users by id."""
         return cls(
-            id=plan.id,
-            name=plan.name,
-            starts_on=plan.starts_on,
+            **columns_of(plan, cls)
+            | handover_fields(plan.cadence)
+            | {"restrictions": tuple(map(restriction_fields, plan.restrictions))},
             users=tuple(named[each] for each in plan.user_ids),
-            layer=plan.layer,
-            **handover_fields(plan.cadence),
-            restrictions=tuple(map(restriction_fields, plan.restrictions)),
         )
 
 

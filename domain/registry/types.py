@@ -17,6 +17,7 @@ from domain.types.base import (
     Text,
     Time,
     WithoutEffect,
+    columns_of,
     one_of,
 )
 
@@ -89,9 +90,7 @@ class RegistryTagName(Resource):
     @classmethod
     def of(cls, view: TagView, host: str | None) -> Self:
         """Present a tag."""
-        names = cls.model_fields.keys() - {"location"}
-        shown = {name: getattr(view, name) for name in names}
-        return cls(location=_location(view.path, host), **shown)
+        return cls(**columns_of(view, cls), location=_location(view.path, host))
 
 
 class RegistryTag(RegistryTagName):
@@ -161,15 +160,10 @@ class RegistryRepository(Resource):
     ) -> "RegistryRepository":
         """Present a repository, with its tags and their number where they were asked for."""
         return cls(
-            id=view.id,
-            name=view.name,
-            path=view.path,
-            project_id=view.project_id,
+            **columns_of(view, cls) | {"tags_count": tags_count},
             location=_location(view.path, host),
-            created_at=view.created_at,
             cleanup_policy_started_at=None,
             status="delete_scheduled" if view.is_going else None,
-            tags_count=tags_count,
             tags=tags,
         )
 

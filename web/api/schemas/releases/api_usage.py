@@ -1,6 +1,6 @@
 """Calls that scheduled changes concern."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from domain.api_usage.consumers import ConsumerKind
 from domain.api_usage.reading import Use
@@ -50,16 +50,18 @@ class UsageResource(Resource):
             release=use.change.release,
             title=use.change.title,
             replacement=use.change.replacement,
-            certainty=use.certainty,
-            consumer=ConsumerResource(
-                kind=use.consumer.kind,
-                id=use.consumer.id,
-                name=use.consumer.name,
-                owner=use.consumer.owner,
-            ),
-            calls=use.calls,
-            operations=list(use.operations),
-            first_called_at=use.first_at,
-            last_called_at=use.last_at,
-            last_address=use.last_address,
+            consumer=ConsumerResource.model_validate(use.consumer),
+            **calls_of(use),
         )
+
+
+def calls_of(use: Use) -> dict[str, Any]:
+    """Return how calls are affected, and when they were made, as fields."""
+    return {
+        "certainty": use.certainty,
+        "calls": use.calls,
+        "operations": list(use.operations),
+        "first_called_at": use.first_at,
+        "last_called_at": use.last_at,
+        "last_address": use.last_address,
+    }

@@ -7,7 +7,8 @@ from pydantic import Field
 
 from domain.api_usage.consumers import ConsumerKind
 from domain.api_usage.reading import Use
-from domain.types.base import Resource, Time, one_of
+from domain.types.base import Resource, Time, columns_of, one_of
+from web.api.schemas.releases.api_usage import calls_of
 from web.releases.rehearsal import Rehearsal
 
 #: So many uses a response has at most.
@@ -32,18 +33,7 @@ class RehearsedConsumer(Resource):
     @classmethod
     def of(cls, use: Use) -> "RehearsedConsumer":
         """Present a consumer."""
-        return cls(
-            kind=use.consumer.kind,
-            id=use.consumer.id,
-            name=use.consumer.name,
-            owner=use.consumer.owner,
-            certainty=use.certainty,
-            calls=use.calls,
-            operations=list(use.operations),
-            first_called_at=use.first_at,
-            last_called_at=use.last_at,
-            last_address=use.last_address,
-        )
+        return cls(**columns_of(use.consumer, cls), **calls_of(use))
 
 
 class RehearsedChange(Resource):
