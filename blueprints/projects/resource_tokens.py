@@ -63,7 +63,7 @@ class _ResourceTokens(TokenPages[ResourceTokenForm]):
         return actions.revoke_resource_token(work(), self.holder, token_id)
 
     def roles_of(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
-        seen = domain.with_roles(tuple(items), self.namespace, session=db.session())
+        seen = domain.with_roles(items, self.namespace, session=db.session())
         return {each.token.id: each.role for each in seen}
 
 

@@ -10,11 +10,12 @@ from domain.access.actions import action, question
 from domain.access.actor import Means, Work
 from domain.access.scopes import ADMIN_MODE, FOR_ADMINISTRATORS
 from domain.audit.events import EventKind
+from domain.database.paging import Listed
 from domain.errors import ForbiddenError, NotFoundError
 from domain.keyring import Keyring
 from domain.oauth.personal_tokens import lists, resource_tokens, tokens
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
-from domain.oauth.personal_tokens.lists import TokenView
+from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.made_by_applications import (
     check_may_rotate,
     find_parent_authorization,
@@ -43,17 +44,8 @@ _ROTATED_FOR = timedelta(days=7)
 @question("personal_access_tokens.index")
 def list_tokens(work: Work, query: TokenQuery) -> Found[AccessToken]:
     """List the tokens of the caller, or of all users for administrators."""
-    found = lists.list_tokens(
-        query.wanted(owner_id=_owner_id(work)),
-        session=work.session,
-        now=work.now,
-        sort=query.order,
-        offset=query.offset,
-        limit=query.size,
-    )
-    return Found(
-        items=[AccessToken.model_validate(each) for each in found.items], total=found.total
-    )
+    found = _find(work, query, query.wanted(owner_id=_owner_id(work)))
+    return Found.of(found, AccessToken.model_validate)
 
 
 @question("personal_access_tokens.show_self")
@@ -140,16 +132,9 @@ def list_resource_tokens(
     work: Work, holder: Holder, query: TokenQuery
 ) -> Found[ResourceAccessToken]:
     """List the tokens of a project or a group."""
-    found = resource_tokens.list_resource_tokens(
-        query.wanted(namespace=holder.namespace),
-        holder.namespace,
-        session=work.session,
-        now=work.now,
-        sort=query.order,
-        offset=query.offset,
-        limit=query.size,
-    )
-    return Found(items=[_of_resource(each) for each in found.items], total=found.total)
+    found = _find(work, query, query.wanted(namespace=holder.namespace))
+    seen = resource_tokens.with_roles(found.items, holder.namespace, session=work.session)
+    return Found(items=[_of_resource(each) for each in seen], total=found.total)
 
 
 @question("resource_tokens.show")
@@ -244,6 +229,17 @@ def _rotatable_id(work: Work) -> int:
         message = "An OAuth token is refreshed at /oauth/token, not rotated."
         raise NotPersonalError(message)
     return bearer.personal_token_id
+
+
+def _find(work: Work, query: TokenQuery, wanted: TokenFilter) -> Listed[TokenView]:
+    return lists.list_tokens(
+        wanted,
+        session=work.session,
+        now=work.now,
+        sort=query.order,
+        offset=query.offset,
+        limit=query.size,
+    )
 
 
 def _get(work: Work, token_id: int) -> TokenView:

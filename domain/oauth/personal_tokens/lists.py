@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.database.paging import LARGEST_ID, Page, Slice
+from domain.database.paging import LARGEST_ID, Listed, Page, Slice
 from domain.errors import NotFoundError
 from domain.projects.views import Namespace
 from models import Bot, PersonalAccessToken
@@ -26,7 +26,6 @@ TIMES: dict[str, InstrumentedAttribute[Any]] = {
     "last_used": PersonalAccessToken.last_used_at,
 }
 _SORT_COLUMNS: dict[str, InstrumentedAttribute[Any]] = {**TIMES, "name": PersonalAccessToken.name}
-SORTS = tuple(f"{name}_{way}" for name in _SORT_COLUMNS for way in ("asc", "desc"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,22 +140,6 @@ def _order(sort: str | None) -> tuple[UnaryExpression[Any], ...]:
     return ((column.asc() if way == "asc" else column.desc()).nulls_last(), newest)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TokenList:
-    """A part of a list, and how long the whole list is."""
-
-    items: tuple[TokenView, ...]
-    total: int
-
-
-class ListPart(TypedDict, total=False):
-    """The sort order and the page of `list_tokens`."""
-
-    sort: str | None
-    offset: int
-    limit: int | None
-
-
 def list_tokens(
     wanted: TokenFilter,
     *,
@@ -165,12 +148,12 @@ def list_tokens(
     sort: str | None = None,
     offset: int = 0,
     limit: int | None = None,
-) -> TokenList:
-    """Return tokens in the order of one of SORTS, by default the newest first."""
+) -> Listed[TokenView]:
+    """Return tokens in an order such as `name_asc`, by default the newest first."""
     statement = select(PersonalAccessToken).where(*_conditions(wanted, now))
     rows = session.scalars(statement.order_by(*_order(sort)).offset(offset).limit(limit))
     items = tuple(view_of(token, now) for token in rows)
-    return TokenList(items=items, total=count_tokens(wanted, session=session, now=now))
+    return Listed(items=items, total=count_tokens(wanted, session=session, now=now))
 
 
 def list_expiring(

@@ -1,8 +1,8 @@
 """Access tokens of projects and groups: personal tokens of a bot that is a member there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Unpack
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -13,11 +13,8 @@ from domain.database.paging import LARGEST_ID
 from domain.errors import ForbiddenError, NotFoundError
 from domain.keyring import Keyring
 from domain.oauth.personal_tokens.lists import (
-    ListPart,
-    TokenFilter,
     TokenView,
     get_token,
-    list_tokens,
 )
 from domain.oauth.personal_tokens.tokens import (
     NewToken,
@@ -100,14 +97,6 @@ class ResourceToken:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResourceTokenList:
-    """A page of a token list, and the total number."""
-
-    items: tuple[ResourceToken, ...]
-    total: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class TokenRequest:
     """The requested details and role of a new token of a project or a group."""
 
@@ -117,28 +106,13 @@ class TokenRequest:
 
 
 def with_roles(
-    tokens: tuple[TokenView, ...], namespace: Namespace, *, session: Session
+    tokens: Sequence[TokenView], namespace: Namespace, *, session: Session
 ) -> tuple[ResourceToken, ...]:
     """Return tokens with the roles that their bots have."""
     roles = bot_roles([token.user_id for token in tokens], session=session)
     return tuple(
         ResourceToken(token=token, namespace=namespace, role=roles.get(token.user_id))
         for token in tokens
-    )
-
-
-def list_resource_tokens(
-    wanted: TokenFilter,
-    namespace: Namespace,
-    *,
-    session: Session,
-    now: datetime,
-    **part: Unpack[ListPart],
-) -> ResourceTokenList:
-    """Return tokens of a project or a group; `part` is the page and order as in `list_tokens`."""
-    found = list_tokens(wanted, session=session, now=now, **part)
-    return ResourceTokenList(
-        items=with_roles(found.items, namespace, session=session), total=found.total
     )
 
 
