@@ -3,10 +3,9 @@
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.integrations.delivery_actions import try_alert
-from domain.alerts.integrations.delivery_types import TestAlertBody
+from domain.alerts.integrations.delivery_actions import send_test
+from domain.alerts.integrations.delivery_types import TestAlertBody, TestAlertResult
 from domain.alerts.integrations.integrations import get_receiver
-from domain.alerts.integrations.trials import TestAlertResult
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.errors import DomainError
@@ -40,7 +39,7 @@ def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     is_dry = request.form.get("do") == "dry_run"
     test = TestAlertBody.model_construct(payload=form.payload.data or "", dry_run=is_dry)
     try:
-        result = try_alert(work(), project, integration_id, test)
+        result = send_test(work(), project, integration_id, test)
     except DomainError as error:
         form.object_to("payload", " ".join([str(error), *parse_warnings_on(error)[:_MOST_REASONS]]))
         return _page(project, integration, form)

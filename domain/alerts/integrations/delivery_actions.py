@@ -134,15 +134,10 @@ def replay_deliveries(
 def send_test(
     work: Work, project: ProjectView, integration_id: int, test: TestAlertBody
 ) -> TestAlertResult:
-    """Send a test alert, or explain what it would do."""
-    return TestAlertResult.model_validate(try_alert(work, project, integration_id, test))
+    """Send a test alert, or explain what it would do.
 
-
-@action("alert_integrations.test")
-def try_alert(
-    work: Work, project: ProjectView, integration_id: int, test: TestAlertBody
-) -> trials.TestAlertResult:
-    """Send a test alert, or explain what it would do, for a page; raise errors of a receiver."""
+    Raises the errors of a receiver.
+    """
     integration = get_receiver(work, project, integration_id)
     payload = test.payload
     if payload is None:

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Format, Reading
 from domain.alerts.formats.registry import format_named
-from domain.alerts.integrations.mapping_types import AlertReading, ComparedDelivery
+from domain.alerts.integrations.mapping_types import AlertReading, ComparedDelivery, ReadAlert
 from domain.alerts.integrations.resolving import never_resolves, resolves_seldom
 from domain.alerts.integrations.samples import MappingDraft
-from domain.alerts.integrations.trials import ExplainedAlert, explain
+from domain.alerts.integrations.trials import explain
 from domain.alerts.reading.incoming import (
     InvalidEvent,
     NoValidItem,
@@ -34,7 +34,7 @@ class SamplePreview:
     """The alert that a sample would open."""
 
     #: None if a rule drops the sample.
-    alert: ExplainedAlert | None
+    alert: ReadAlert | None
     parse_warnings: tuple[str, ...]
     #: Why alerts that are read like this never resolve, if they do not.
     never_resolves: str | None

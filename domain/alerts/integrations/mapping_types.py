@@ -1,6 +1,5 @@
 """The mapping of an integration as all faces see it: sample, paths, rules, and what it reads."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -133,10 +132,6 @@ class AlertMapping(Resource):
     values: tuple[SampleField, ...] = Field(description=_VALUES)
 
 
-def _with_names(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
-    return {name.replace(" ", "_"): value for name, value in fields}
-
-
 class ReadAlert(Resource):
     """How an alert is read from a body."""
 
@@ -144,9 +139,14 @@ class ReadAlert(Resource):
     severity: Annotated[str, one_of(*Severity)]
     severity_reason: str
     is_over: bool = Field(description="Whether it resolves the alert.")
-    fields: Annotated[dict[str, str], BeforeValidator(_with_names)]
+    fields: dict[str, str]
     fingerprint: str | None
     fingerprint_source: str
+
+    @property
+    def labelled(self) -> tuple[tuple[str, str], ...]:
+        """The fields with the labels that pages show."""
+        return tuple((name.replace("_", " "), value) for name, value in self.fields.items())
 
 
 class AlertReading(Resource):

@@ -5,11 +5,13 @@ alert of the body was read and what storing it does.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from domain.alerts.formats.base import Reading
 from domain.alerts.formats.registry import format_named
+from domain.alerts.integrations.delivery_types import TestAlertResult, TestedAlert
+from domain.alerts.integrations.mapping_types import ReadAlert
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
 from domain.alerts.reading.parse_warnings import parse_warnings_of
 from domain.alerts.reading.times import written_time
@@ -21,42 +23,6 @@ from domain.database.statements import KeptConnection
 
 #: Alerts explained on a page; a webhook may have thousands.
 MOST_EXPLAINED = 50
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainedAlert:
-    """How one alert of a body was read."""
-
-    title: str
-    severity: str
-    severity_reason: str
-    is_over: bool
-    fields: tuple[tuple[str, str], ...]
-    fingerprint: str | None
-    fingerprint_source: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TestAlert:
-    """One alert of a test: how it was read, and what storing it did or would do."""
-
-    read: ExplainedAlert
-    #: Number and title of the alert that it changed; None for one that a dry run would open.
-    iid: int | None
-    title: str
-    action: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TestAlertResult:
-    """The result of a test alert or a dry run."""
-
-    alerts: tuple[TestAlert, ...]
-    #: The number of alerts in the body that are not explained.
-    more: int
-    parse_warnings: tuple[str, ...]
-    #: None for a dry run.
-    delivery_id: int | None
 
 
 def send_test_alert(
@@ -118,7 +84,7 @@ def _result(
     explained = parsed.alerts[:MOST_EXPLAINED]
     return TestAlertResult(
         alerts=tuple(
-            TestAlert(read=explain(alert), iid=iid, title=title, action=action)
+            TestedAlert(read=explain(alert), iid=iid, title=title, action=action)
             for alert, (iid, title, action) in zip(explained, results, strict=False)
         ),
         more=len(parsed.alerts) - len(explained),
@@ -127,28 +93,28 @@ def _result(
     )
 
 
-def explain(alert: IncomingAlert) -> ExplainedAlert:
-    """Return how an alert was read, as texts for a page."""
+def explain(alert: IncomingAlert) -> ReadAlert:
+    """Return how an alert was read."""
     named = (
         ("title", alert.title),
         ("description", alert.description),
         ("started", _time(alert.started_at)),
         ("ended", _time(alert.ended_at)),
         ("service", alert.service),
-        ("monitoring tool", alert.monitoring_tool),
+        ("monitoring_tool", alert.monitoring_tool),
         ("hosts", ", ".join(alert.hosts)),
         ("environment", alert.environment),
         ("runbook", alert.runbook),
         ("query", alert.query),
-        ("incident markdown", alert.markdown),
-        ("graph URL", alert.generator_url),
+        ("incident_markdown", alert.markdown),
+        ("graph_URL", alert.generator_url),
     )
-    return ExplainedAlert(
+    return ReadAlert(
         title=alert.title,
         severity=alert.severity.value,
         severity_reason=alert.severity_reason,
         is_over=alert.ended_at is not None,
-        fields=tuple((name, value) for name, value in named if value),
+        fields={name: value for name, value in named if value},
         fingerprint=alert.fingerprint.hex() if alert.fingerprint else None,
         fingerprint_source=alert.fingerprint_source,
     )
