@@ -11,8 +11,8 @@ view that has no action, its mark does:
 
 The mark checks token, scope and role by the table (`domain/access/permissions.py`), reads the
 parameters by their schema, and writes what the view returns by another one. A view gets what it
-names among its arguments: `bearer`, `viewer`, `actor`, `project`, `group`, `namespace` (with
-`role` and `holder`, the project or group), `query`, `body`, and the variables of its URL.
+names among its arguments: `bearer`, `viewer`, `project`, `group` (or `holder`, for either),
+`query`, `body`, and the variables of its URL.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,21 +28,16 @@ import orjson
 from flask import Blueprint, Response, request
 from pydantic import TypeAdapter
 
-from domain.access.abilities import Ability
 from domain.access.actions import Action
-from domain.access.checks import check_state
+from domain.access.checks import check_role, check_state
 from domain.access.permissions import PERMISSIONS, Permission, Target
-from domain.access.roles import Role
 from domain.api_usage.schedule_names import SCHEDULE_NAMES
-from domain.audit.events import Actor
 from domain.projects.access import (
     get_group,
-    get_group_for,
     get_project,
-    get_project_for,
 )
 from domain.projects.paths import group_path, project_path
-from domain.projects.views import GroupView, ProjectView, Viewer
+from domain.projects.views import Holder, Viewer
 from domain.types.base import (
     Body,
     Done,
@@ -291,56 +286,28 @@ def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]
         is_admin=bearer is not None and bearer.is_admin,
         today=now().date(),
     )
-    actor = Actor(id=bearer.user_id, name=bearer.username) if bearer else None
-    place = _place(permission, variables, viewer)
+    target = _target(permission, variables, viewer)
     room, changes = arguments.name.partition(".")[0], request.method not in _READING
-    for found in place.values():
-        if isinstance(found, ProjectView):
-            check_state(permission, room, found, changes=changes)
-    return {**variables, "bearer": bearer, "viewer": viewer, "actor": actor, **place}
+    for found in target.values():
+        check_role(found, permission.least_in(is_group=found.is_group), permission.ability)
+        check_state(permission, room, found, changes=changes)
+    return {**variables, "bearer": bearer, "viewer": viewer, **target}
 
 
-def _place(permission: Permission, variables: dict[str, Any], viewer: Viewer) -> Mapping[str, Any]:
-    """Return the project or group of the URL, which the viewer sees and has the role in."""
+def _target(
+    permission: Permission, variables: dict[str, Any], viewer: Viewer
+) -> Mapping[str, Holder]:
+    """Return the project or group of the URL, which the viewer sees, by the name for views."""
     if permission.target is Target.INSTANCE:
         return {}
-    reference = decoded_reference(variables.pop("reference"))
-    if permission.target is Target.NAMESPACE:
-        return _namespace(permission, variables["kind"], reference, viewer)
-    if permission.target is Target.PROJECT:
-        return {"project": _project(reference, viewer, permission.least, permission.ability)}
-    return {"group": _group(reference, viewer, permission.least, permission.ability)}
-
-
-def _namespace(
-    permission: Permission, kind: str, reference: str, viewer: Viewer
-) -> Mapping[str, Any]:
-    found = (
-        _project(reference, viewer, permission.least, permission.ability)
-        if kind == "projects"
-        else _group(reference, viewer, permission.least_in_group, permission.ability)
-    )
-    return {"holder": found, "namespace": found.namespace, "role": found.role}
-
-
-def _project(
-    reference: str, viewer: Viewer, least: Role | None, ability: Ability | None
-) -> ProjectView:
-    session = db.session()
-    path = project_path(reference, session=session)
-    if least is None:
-        return get_project(path, viewer, session=session)
-    return get_project_for(path, viewer, at_least=least, ability=ability, session=session)
-
-
-def _group(
-    reference: str, viewer: Viewer, least: Role | None, ability: Ability | None
-) -> GroupView:
-    session = db.session()
+    session, reference = db.session(), decoded_reference(variables.pop("reference"))
+    is_either = permission.target is Target.NAMESPACE
+    if permission.target is Target.PROJECT or (is_either and variables["kind"] == "projects"):
+        path = project_path(reference, session=session)
+        project = get_project(path, viewer, session=session)
+        return {"holder" if is_either else "project": project}
     path = group_path(reference, session=session)
-    if least is None:
-        return get_group(path, viewer, session=session)
-    return get_group_for(path, viewer, at_least=least, ability=ability, session=session)
+    return {"holder" if is_either else "group": get_group(path, viewer, session=session)}
 
 
 def _given(arguments: Arguments) -> Mapping[str, Any]:
