@@ -18,7 +18,7 @@ from domain.oauth.setting_up.types import (
     OwnApplicationBody,
     RenewalBody,
 )
-from forms.application import ApplicationForm, RenewalForm
+from forms.applications import ApplicationForm, RenewalForm
 from web.access.marks import get_current_user
 from web.extensions import db
 from web.http.endpoints import Mark

@@ -7,7 +7,7 @@ from blueprints.application_pages import ApplicationPages
 from domain.oauth.clients.applications import get_own
 from domain.oauth.clients.types import ApplicationView
 from domain.oauth.clients.views import list_own
-from forms.application import ApplicationForm
+from forms.applications import ApplicationForm
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

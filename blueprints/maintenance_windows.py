@@ -7,7 +7,7 @@ from domain.maintenance_windows import actions
 from domain.maintenance_windows.types import MaintenanceWindow, WindowChange
 from domain.projects.views import ProjectView
 from domain.time_zones import zone_names
-from forms.maintenance_window import MaintenanceWindowForm, form_of
+from forms.maintenance_windows import MaintenanceWindowForm, form_of
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -5,7 +5,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.errors import InvalidError
 from domain.releases.checker.findings import Report
-from forms.release_check import ReleaseCheckForm
+from forms.releases import ReleaseCheckForm
 from web.access.api_limits import Family, count_request
 from web.access.marks import open_to_anyone
 from web.api.release_checks import handed_in, run_check

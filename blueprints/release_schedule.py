@@ -14,7 +14,7 @@ from domain.releases.examples import example_of
 from domain.releases.listing import ChangeFilter, State, releases_on_schedule
 from domain.releases.schedule import BY_ID
 from domain.releases.version import Release
-from forms.release_filter import ReleaseFilterForm
+from forms.releases import ReleaseFilterForm
 from web.access.marks import open_to_anyone, to_sign_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

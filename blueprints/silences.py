@@ -12,7 +12,7 @@ from domain.projects.views import ProjectView
 from domain.silences import actions
 from domain.silences.preview import LOOKED_BACK, matchers_for
 from domain.silences.types import FlapSettingsChange, PreviewQuery, SilencePreview, SilenceState
-from forms.silence import FlapSettingsForm, SilenceExtensionForm, SilenceForm
+from forms.silences import FlapSettingsForm, SilenceExtensionForm, SilenceForm
 from web.access.marks import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -1,15 +1,32 @@
-"""The forms for a new account and to change one, for administrators."""
+"""Forms of accounts: new ones, profile, password, second factors, removal."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from wtforms import BooleanField, EmailField, SelectField, StringField
-from wtforms.validators import DataRequired, Length
+from wtforms import (
+    BooleanField,
+    EmailField,
+    HiddenField,
+    PasswordField,
+    RadioField,
+    SelectField,
+    StringField,
+)
+from wtforms.validators import (
+    DataRequired,
+    EqualTo,
+    InputRequired,
+    Length,
+    Optional,
+    ValidationError,
+)
 
+from domain.accounts.factors.passkeys import LONGEST_NAME as LONGEST_PASSKEY_NAME
 from domain.accounts.names import LONGEST_NAME
-from domain.accounts.types import AccountBody, AccountChangeBody
+from domain.accounts.types import AccountBody, AccountChangeBody, ErasureBody
 from domain.time_zones import zone_names
 from forms.base import Form, without_edges
+from forms.signing_in import CodeForm
 
 
 class _AccountFields(Form):
@@ -77,4 +94,129 @@ class AccountChangeForm(_AccountFields):
             AccountChangeBody,
             name=self.name.data or self.username.data,
             skip_confirmation=self.is_email_confirmed.data,
+        )
+
+
+class ProfileForm(Form):
+    """The display name, the e-mail address and the time zone."""
+
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            DataRequired("Enter a name that people can call you by."),
+            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
+        ],
+    )
+    email = EmailField(
+        "E-mail address",
+        filters=[without_edges],
+        validators=[DataRequired("Enter your e-mail address.")],
+    )
+
+    time_zone = SelectField("Time zone", validate_choice=False)
+    current_password = PasswordField("Current password")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Offer all time zones."""
+        super().__init__(*args, **kwargs)
+        self.time_zone.choices = [(name, name) for name in zone_names()]
+
+
+class PasswordForm(Form):
+    """The current password, and the new one twice."""
+
+    current_password = PasswordField(
+        "Current password", validators=[InputRequired("Enter your current password.")]
+    )
+    new_password = PasswordField(
+        "New password", validators=[InputRequired("Enter a new password.")]
+    )
+    repeat_password = PasswordField(
+        "Confirm new password",
+        validators=[
+            InputRequired("Enter the new password again."),
+            EqualTo("new_password", "The new passwords do not match."),
+        ],
+    )
+
+    end_applications = BooleanField("Revoke all authorized applications")
+    revoke_tokens = BooleanField("Revoke all my personal access tokens")
+
+
+class PasswordConfirmationForm(Form):
+    """Confirmation with the current password."""
+
+    current_password = PasswordField(
+        "Current password", validators=[InputRequired("Enter your current password.")]
+    )
+
+
+class AuthenticatorForm(CodeForm, PasswordConfirmationForm):
+    """The password, and a code that proves that the app has the key."""
+
+
+class PasskeyNameForm(Form):
+    """The name of a passkey."""
+
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            DataRequired("Enter a name to recognize the passkey by."),
+            Length(
+                max=LONGEST_PASSKEY_NAME,
+                message=f"A name may have at most {LONGEST_NAME} characters.",
+            ),
+        ],
+    )
+
+
+class NewPasskeyForm(PasskeyNameForm, PasswordConfirmationForm):
+    """A name and the password, to request the options for a new passkey."""
+
+
+class MadePasskeyForm(PasskeyNameForm):
+    """A name and the new credential, which a script fills in."""
+
+    credential = HiddenField()
+
+
+_HAND_ON, _DELETE = "hand_on", "delete"
+
+
+class ErasureForm(Form):
+    """The user name as confirmation, and what to do with the applications."""
+
+    applications = RadioField(
+        "Applications",
+        choices=[(_HAND_ON, "Transfer to a new owner"), (_DELETE, "Delete")],
+        default=_HAND_ON,
+        validators=[Optional()],
+    )
+    heir = StringField("New owner", filters=[without_edges])
+    confirmation = StringField(
+        "User name",
+        filters=[without_edges],
+        validators=[DataRequired("Enter the user name to confirm.")],
+    )
+
+    def __init__(self, *args: Any, username: str, **kwargs: Any) -> None:
+        """Take the user name that has to be entered."""
+        super().__init__(*args, **kwargs)
+        self.username = username
+
+    def validate_confirmation(self, field: StringField) -> None:
+        """Compare what was entered with the user name."""
+        if (field.data or "").lower() != self.username.lower():
+            message = f"This is not the user name {self.username}."
+            raise ValidationError(message)
+
+    @property
+    def body(self) -> ErasureBody:
+        """What becomes of the applications."""
+        is_handed_on = self.applications.data == _HAND_ON
+        heir = (self.heir.data or "") if is_handed_on else ""
+        return ErasureBody(
+            applications_to=heir, delete_applications=self.applications.data == _DELETE
         )

@@ -7,7 +7,7 @@ from wtforms import BooleanField, Field, HiddenField, SelectField, StringField, 
 from wtforms.validators import InputRequired, Length, ValidationError
 
 from forms.base import Form, without_edges
-from forms.release_dates import ReleaseDatesField
+from forms.releases import ReleaseDatesField
 
 #: Prefix of the hidden fields with the values at the time the page was opened.
 _WAS = "was_"

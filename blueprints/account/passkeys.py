@@ -7,7 +7,7 @@ from blueprints.account.password_confirmation import WRONG_PASSWORD, is_confirme
 from domain.accounts.factors import passkeys as domain
 from domain.accounts.factors.passkey_ceremonies import PasskeyRefusedError
 from domain.users import own_account
-from forms.second_factors import (
+from forms.account import (
     MadePasskeyForm,
     NewPasskeyForm,
     PasskeyNameForm,

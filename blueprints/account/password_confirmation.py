@@ -1,6 +1,6 @@
 """Changes that want the current password first."""
 
-from forms.second_factors import PasswordConfirmationForm
+from forms.account import PasswordConfirmationForm
 from web.signing_in.password_confirmation import is_current_password
 
 WRONG_PASSWORD = "Wrong current password."  # noqa: S105 - a sentence

@@ -12,8 +12,7 @@ from domain.accounts.users import checked_email
 from domain.errors import InvalidError, TooManyAttemptsError
 from domain.users import own_account
 from domain.users.account_access import granted_access
-from forms.password import PasswordForm
-from forms.profile import ProfileForm
+from forms.account import PasswordForm, ProfileForm
 from web.access.marks import get_current_user, signed_in
 from web.admin.personal_data import export_file
 from web.extensions import db

@@ -9,7 +9,7 @@ from domain.accounts.factors.second_factors import factors_of, has_second_factor
 from domain.database.locks import release_locks
 from domain.errors import InvalidError
 from domain.users import own_account
-from forms.second_factors import AuthenticatorForm, PasswordConfirmationForm
+from forms.account import AuthenticatorForm, PasswordConfirmationForm
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -12,7 +12,7 @@ from domain.oauth.clients.directory import (
     page_of_applications,
 )
 from domain.oauth.clients.types import ApplicationView
-from forms.instance_application import InstanceApplicationForm
+from forms.applications import InstanceApplicationForm
 from web.access.marks import administrator
 from web.extensions import db
 from web.pages.links import page_links

@@ -7,7 +7,7 @@ from domain.audit_streams import actions
 from domain.audit_streams.streams import MOST_STREAMS
 from domain.audit_streams.types import AuditStreamBody, AuditStreamChangeBody
 from domain.types.destinations import DestinationQuery, SecretRotationBody
-from forms.destination import AuditStreamForm, SecretRotationForm
+from forms.webhooks import AuditStreamForm, SecretRotationForm
 from web.access.marks import administrator
 from web.http.work import work
 from web.pages.list_query import list_query

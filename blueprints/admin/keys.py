@@ -7,7 +7,7 @@ from domain.oauth.openid.key_actions import rotate_keys
 from domain.oauth.openid.key_lifecycle import list_key_lifecycle
 from domain.oauth.openid.key_types import NewKeyBody
 from domain.oauth.openid.keys import LONGEST_ID_TOKEN, NOTICE, KeyRotation
-from forms.rotation import RotationForm
+from forms.keys import RotationForm
 from web.access.marks import administrator
 from web.extensions import db
 from web.http.work import work

@@ -9,7 +9,7 @@ from domain.access.abilities import LEAST_ROLES, Ability
 from domain.errors import InvalidError
 from domain.projects import member_role_actions as actions
 from domain.projects.member_roles import list_member_roles
-from forms.member_role import MemberRoleForm
+from forms.members import MemberRoleForm
 from web.access.marks import administrator
 from web.extensions import db
 from web.http.work import work

@@ -8,7 +8,7 @@ from domain.accounts.types import Erased
 from domain.errors import InvalidError, NotFoundError
 from domain.personal_data.erasure import count_applications
 from domain.users import actions
-from forms.erasure import ErasureForm
+from forms.account import ErasureForm
 from web.access.marks import administrator, get_current_user
 from web.admin.personal_data import export_file
 from web.extensions import db

@@ -5,7 +5,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.registry.actions import rotate_key
 from domain.registry.signing_keys import list_keys
-from forms.registry_key import RegistryKeyForm
+from forms.keys import RegistryKeyForm
 from web.access.marks import administrator
 from web.extensions import db
 from web.http.work import work

@@ -22,7 +22,7 @@ from domain.escalations.explanation import explain
 from domain.incidents.actions import list_of_alert
 from domain.projects.views import ProjectView
 from domain.silences.muting import muted_rows
-from forms.alert_query import PARAMETERS, read_query
+from forms.alerts import PARAMETERS, read_query
 from web.access.marks import get_current_user, permitted
 from web.alerts.files import alert_file, payload_file
 from web.extensions import db

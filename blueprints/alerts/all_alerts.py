@@ -8,7 +8,7 @@ from blueprints.alerts.list_pages import AllAlertsList, ChangeableAlertsList, wa
 from domain.alerts.listing.charts import last_days
 from domain.alerts.listing.watched_projects import paths_of, projects_of_member
 from domain.database.paging import LARGEST_ID
-from forms.alert_query import PARAMETERS_ACROSS
+from forms.alerts import PARAMETERS_ACROSS
 from web.access.marks import signed_in, viewer
 from web.alerts.files import alert_file
 from web.extensions import db

@@ -26,7 +26,7 @@ from domain.escalations.explanation import unanswered_among
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
 from domain.silences.muting import Mute, muted_rows
-from forms.alert_query import (
+from forms.alerts import (
     PARAMETERS,
     PARAMETERS_ACROSS,
     AlertQuery,

@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.heartbeats import actions
 from domain.heartbeats.snippets import ping_snippets
 from domain.projects.views import ProjectView
-from forms.heartbeat import HeartbeatForm, ResetUrlForm
+from forms.heartbeats import HeartbeatForm, ResetUrlForm
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

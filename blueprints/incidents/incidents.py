@@ -22,8 +22,7 @@ from domain.incidents.rule_actions import find_rule_name
 from domain.incidents.types import Incident, NewIncident
 from domain.projects.views import ProjectView
 from domain.types.reading import read_body
-from forms.incident import IncidentForm
-from forms.incident_query import PARAMETERS, IncidentQuery, read_query
+from forms.incidents import PARAMETERS, IncidentForm, IncidentQuery, read_query
 from web.access.marks import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

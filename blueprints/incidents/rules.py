@@ -8,7 +8,7 @@ from domain.incidents import rule_actions as actions
 from domain.incidents.planning import STORM_SIZE, STORM_TIME
 from domain.incidents.types import IncidentRuleChange, NewIncidentRule
 from domain.projects.views import ProjectView
-from forms.incident import IncidentRuleForm
+from forms.incidents import IncidentRuleForm
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -12,7 +12,7 @@ from domain.alerts.integrations.types import KeyRotation
 from domain.escalations.routing import pages_nobody
 from domain.grace_period import GracePeriod
 from domain.projects.views import ProjectView
-from forms.integration import EndKeyForm, ResetKeyForm
+from forms.integrations import EndKeyForm, ResetKeyForm
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -14,7 +14,7 @@ from domain.alerts.integrations.mapping_actions import create_recognized
 from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
-from forms.integration import NewIntegrationForm, SampleForm
+from forms.integrations import NewIntegrationForm, SampleForm
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

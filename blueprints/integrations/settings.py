@@ -21,8 +21,7 @@ from domain.alerts.reading.mapping_rules import Operator
 from domain.database.list_queries import row_id
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
-from forms.integration import IntegrationForm
-from forms.mapping import MappingForm, words_form
+from forms.integrations import IntegrationForm, MappingForm, words_form
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.integrations import mapping_actions as actions
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
-from forms.mapping import SeverityWordForm, SeverityWordsForm
+from forms.integrations import SeverityWordForm, SeverityWordsForm
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

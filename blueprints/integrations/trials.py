@@ -11,7 +11,7 @@ from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.errors import DomainError
 from domain.escalations.routing import pages_nobody
 from domain.projects.views import ProjectView
-from forms.trial_alert import TestAlertForm
+from forms.integrations import TestAlertForm
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

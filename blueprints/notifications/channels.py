@@ -9,7 +9,7 @@ from domain.contacts.types import ContactQuery
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError
 from domain.projects.views import ProjectView
-from forms.contact import ContactForm
+from forms.contacts import ContactForm
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -9,7 +9,7 @@ from domain.contacts.types import ContactCodeBody, ContactQuery
 from domain.database.paging import LARGEST_ID
 from domain.errors import InvalidError
 from domain.notifications.recipients import preferences_of
-from forms.contact import CodeForm, ContactForm, PagingPreferencesForm
+from forms.contacts import CodeForm, ContactForm, PagingPreferencesForm
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -4,7 +4,7 @@ from flask import flash
 
 from domain.contacts.types import ContactTest
 from domain.notifications.contact_types.registry import proposed_type
-from forms.contact import ContactForm
+from forms.contacts import ContactForm
 from web.services import settings
 
 

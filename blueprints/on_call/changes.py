@@ -13,7 +13,7 @@ from domain.on_call.override_actions import create_override, end_override
 from domain.on_call.swap_actions import create_swap, undo_swap
 from domain.projects.views import ProjectView
 from forms.base import Form
-from forms.on_call_change import OverrideForm, SwapForm
+from forms.on_call import OverrideForm, SwapForm
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

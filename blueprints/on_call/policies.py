@@ -12,7 +12,7 @@ from domain.escalations.recipients import read_recipients
 from domain.escalations.targets import Choices, choices
 from domain.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe
 from domain.projects.views import ProjectView
-from forms.escalation_policy import EscalationPolicyForm, form_for
+from forms.escalations import EscalationPolicyForm, policy_form_for
 from web.access.marks import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -90,7 +90,7 @@ def _first_form(project: ProjectView) -> EscalationPolicyForm | None:
 def edit(project: ProjectView, policy_id: int) -> ResponseReturnValue:
     """Change an escalation policy."""
     policy = actions.show_policy(work(), project, policy_id)
-    form = form_for(policy)
+    form = policy_form_for(policy)
     if not _is_saved():
         return _page(project, form, policy)
     changed = form.carry_out(

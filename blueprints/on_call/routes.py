@@ -18,7 +18,7 @@ from domain.escalations.types import (
     RouteChange,
 )
 from domain.projects.views import ProjectView
-from forms.alert_route import AlertRouteForm, form_for
+from forms.escalations import AlertRouteForm, route_form_for
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -79,7 +79,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
 def edit(project: ProjectView, route_id: int) -> ResponseReturnValue:
     """Change a route."""
     route = actions.show_route(work(), project, route_id)
-    form = form_for(route).offer(_policies(project))
+    form = route_form_for(route).offer(_policies(project))
     if request.method == "POST":
         changed = form.carry_out(
             lambda: actions.change_route(work(), project, route_id, form.route(RouteChange))

@@ -18,7 +18,7 @@ from domain.ci_cd.types import NewEnvironment
 from domain.database.list_queries import words
 from domain.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
-from forms.environment import EnvironmentForm
+from forms.projects import EnvironmentForm
 from web.access.marks import permitted, project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

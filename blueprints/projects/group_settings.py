@@ -7,7 +7,7 @@ from blueprints.projects.namespace_pages import NamespacePages
 from domain.projects import group_actions as actions
 from domain.projects.types import GroupChange
 from domain.projects.views import GroupView
-from forms.namespaces import GroupSettingsForm
+from forms.projects import GroupSettingsForm
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -10,7 +10,7 @@ from domain.projects.access import get_group
 from domain.projects.overview import my_projects
 from domain.projects.types import NewGroup
 from domain.projects.views import GroupView
-from forms.group import GroupForm
+from forms.projects import GroupForm
 from web.access.marks import permitted, signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -16,7 +16,7 @@ from domain.projects.member_roles import list_member_roles
 from domain.projects.member_types import Invitation, InvitationQuery, Member, MemberChange
 from domain.projects.views import Holder, MemberView
 from domain.types.base import Found
-from forms.member import MemberForm, RoleForm
+from forms.members import MemberForm, RoleForm
 from web.access.marks import get_current_user
 from web.extensions import db
 from web.http.work import work

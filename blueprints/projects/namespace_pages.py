@@ -16,7 +16,7 @@ from domain.projects.transfers import explain_transfer
 from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, ProjectTransfer
 from domain.projects.views import GroupView, Holder
 from forms.base import Form
-from forms.namespaces import ConfirmationForm, PathForm, TransferForm
+from forms.projects import ConfirmationForm, PathForm, TransferForm
 from web.access.marks import viewer
 from web.extensions import db
 from web.http.work import work

@@ -26,7 +26,7 @@ from domain.projects.types import NewProject, ProjectChange
 from domain.projects.views import GroupView, ProjectView
 from domain.silences.in_force import in_force
 from domain.silences.muting import muted_rows
-from forms.project import ProjectForm, ProjectSettingsForm
+from forms.projects import ProjectForm, ProjectSettingsForm
 from web.access.marks import open_to_anyone, permitted, signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -14,8 +14,7 @@ from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.errors import TooManyAttemptsError
 from domain.oauth.clients.applications import find_application
 from domain.oauth.consent.pushed_requests import read_parameters
-from forms.sign_in import SignInForm
-from forms.two_factor import PasskeyResponseForm
+from forms.signing_in import PasskeyResponseForm, SignInForm
 from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -16,7 +16,7 @@ from domain.accounts.signing_in.sessions import (
 )
 from domain.accounts.users import lock_account
 from domain.errors import InvalidError, TooManyAttemptsError
-from forms.two_factor import CodeForm, PasskeyResponseForm
+from forms.signing_in import CodeForm, PasskeyResponseForm
 from web.access.marks import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

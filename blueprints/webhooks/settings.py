@@ -10,8 +10,7 @@ from domain.webhooks import actions
 from domain.webhooks.endpoints import MOST_ENDPOINTS
 from domain.webhooks.log import recent_deliveries
 from domain.webhooks.types import WebhookBody, WebhookChangeBody
-from forms.destination import SecretRotationForm
-from forms.webhook import EVENT_CHOICES, WebhookForm
+from forms.webhooks import EVENT_CHOICES, SecretRotationForm, WebhookForm
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

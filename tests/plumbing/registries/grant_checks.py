@@ -11,7 +11,7 @@ from domain.oauth.error_help import ERRORS
 from domain.oauth.grants.registry import registrable_grant_types
 from domain.oauth.registration.metadata import read_metadata
 from domain.oauth.setting_up.refusals import list_refusals
-from forms.instance_application import InstanceApplicationForm
+from forms.applications import InstanceApplicationForm
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.services import services

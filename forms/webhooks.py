@@ -1,14 +1,40 @@
-"""Forms for webhooks of projects."""
+"""Forms of webhooks and of destinations of the audit log."""
 
 from typing import Self
 
-from wtforms import SelectMultipleField, StringField
+from wtforms import RadioField, SelectMultipleField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length
 
+from domain.grace_period import GracePeriod
 from domain.webhooks.events import ALL, WebhookEvent
 from domain.webhooks.types import Webhook
-from forms.alert_conditions import ConditionsForm
-from forms.base import SomeBody, without_edges
+from forms.alerts import ConditionsForm
+from forms.base import Form, SomeBody, without_edges
+
+
+class AuditStreamForm(Form):
+    """The URL of a destination."""
+
+    url = StringField(
+        "URL",
+        filters=[without_edges],
+        validators=[
+            DataRequired("Enter the URL that events are sent to."),
+            Length(max=2_000, message="A URL may have at most 2000 characters."),
+        ],
+    )
+
+
+class SecretRotationForm(Form):
+    """How long the old secret also signs."""
+
+    overlap = RadioField(
+        "How long does the old secret also sign?",
+        choices=[(each.key, each.words) for each in GracePeriod],
+        default=GracePeriod.DAY.key,
+        validators=[InputRequired("Choose how long the old secret also signs.")],
+    )
+
 
 #: The name, title and description of each event, for the page.
 EVENT_CHOICES = tuple(

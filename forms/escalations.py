@@ -1,7 +1,7 @@
-"""The form of an escalation policy: steps with their targets, which work without a script."""
+"""Forms of escalation policies and alert routes."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from wtforms import (
     BooleanField,
@@ -9,11 +9,14 @@ from wtforms import (
     FormField,
     IntegerField,
     SelectField,
+    SelectMultipleField,
     StringField,
+    TextAreaField,
 )
 from wtforms import Form as PlainForm
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange
 
+from domain.alerts.reading.incoming import Severity
 from domain.durations import duration_text, parse_duration
 from domain.errors import InvalidError
 from domain.escalations.steps import (
@@ -23,7 +26,7 @@ from domain.escalations.steps import (
     USUAL_PAUSE,
     TargetKind,
 )
-from domain.escalations.types import LONGEST_NAME, EscalationPolicy, NewPolicy
+from domain.escalations.types import LONGEST_NAME, AlertRoute, EscalationPolicy, NewPolicy, NewRoute
 from forms.base import Form, objections_beside_the_field, without_edges
 
 _USUAL_REPEATS = 2
@@ -133,7 +136,7 @@ def _with_room(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]:
     return {**step, "targets": [*targets, ""] if is_room else targets}
 
 
-def form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
+def policy_form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
     """Return the form filled with what a policy has, for a request that sends none."""
     return EscalationPolicyForm(
         data={
@@ -148,5 +151,68 @@ def form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
             "repeats": policy.repeats,
             "repeat_pause": duration_text(policy.plan.pause),
             "is_default": policy.default,
+        }
+    )
+
+
+NOBODY = "nobody"
+Route = TypeVar("Route", bound=NewRoute)
+
+
+class AlertRouteForm(Form):
+    """Which alerts a route is about, and where they go."""
+
+    fields_of: ClassVar = {"escalation_policy_id": "policy"}
+
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            DataRequired("Enter a name, such as Production."),
+            Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
+        ],
+    )
+    severities = SelectMultipleField(
+        "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
+    )
+    environments = TextAreaField("Environments")
+    services = TextAreaField("Services")
+    labels = TextAreaField("Labels", filters=[without_edges])
+    policy = SelectField("Escalation policy", validators=[InputRequired("Choose a policy.")])
+
+    def offer(self, policies: Sequence[EscalationPolicy]) -> "AlertRouteForm":
+        """Set the policies to choose from, and return the form."""
+        self.policy.choices = [
+            *((str(each.id), each.name) for each in policies),
+            (NOBODY, "Nobody: page no one"),
+        ]
+        return self
+
+    def route(self, body: type[Route]) -> Route:
+        """Return what was entered; raise InvalidError."""
+        chosen = self.policy.data
+        return self.read(
+            body,
+            environments=_lines(self.environments.data),
+            services=_lines(self.services.data),
+            labels=self.labels.data or [],
+            escalation_policy_id=None if chosen == NOBODY else chosen,
+        )
+
+
+def _lines(text: str | None) -> list[str]:
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+
+
+def route_form_for(route: AlertRoute) -> AlertRouteForm:
+    """Return the form filled with what a route has, for a request that sends none."""
+    return AlertRouteForm(
+        data={
+            "name": route.name,
+            "severities": route.severities,
+            "environments": "\n".join(route.environments),
+            "services": "\n".join(route.services),
+            "labels": "\n".join(route.labels),
+            "policy": str(route.escalation_policy_id or NOBODY),
         }
     )

@@ -1,14 +1,63 @@
-"""A field with a day for each release of the schedule."""
+"""Forms of the release schedule."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wtforms import Field
+from flask import request
+from werkzeug.datastructures import MultiDict
+from wtforms import Field, FileField, SelectField, StringField, TextAreaField
 from wtforms.utils import unset_value
 from wtforms.validators import ValidationError
 
+from domain.releases.changes import Interface
+from domain.releases.checker.checker import NEWEST
 from domain.releases.dates import ReleaseDatesError, parse_release_dates
-from domain.releases.listing import releases_on_schedule
+from domain.releases.listing import ChangeFilter, State, releases_on_schedule
+from domain.releases.version import Release, parse_release
+from forms.base import Form
+
+_RELEASES = [(str(each), str(each)) for each in releases_on_schedule()]
+
+
+class ReleaseCheckForm(Form):
+    """A text or a file, and a release.
+
+    It has no token: it changes nothing, and nobody has to be signed in.
+    """
+
+    release = SelectField("Release", choices=_RELEASES, default=str(NEWEST))
+    file = FileField("File")
+    content = TextAreaField("Or paste the content")
+    name = StringField("Name of what you pasted")
+
+    def __init__(self, given: dict[str, Any] | None = None) -> None:
+        """Take what was handed in."""
+        texts = {name: value for name, value in (given or {}).items() if isinstance(value, str)}
+        super().__init__(formdata=MultiDict(texts), meta={"csrf": False})
+
+    def validate(self, extra_validators: Any = None) -> bool:
+        """Check the release, and that there is something to check."""
+        is_valid = super().validate(extra_validators)
+        if not self.text.strip():
+            self.object_to("file", "Choose a file or paste something.")
+            return False
+        return is_valid
+
+    @property
+    def text(self) -> str:
+        """What was handed in."""
+        return self.content.data or ""
+
+    @property
+    def shown_name(self) -> str:
+        """Its name, or an empty text."""
+        return self.name.data or ""
+
+    @property
+    def target(self) -> Release:
+        """The release, of a valid form."""
+        return parse_release(self.release.data)
+
 
 #: So much of a name that is no release is repeated in an error.
 _LONGEST_ECHO = 40
@@ -83,3 +132,31 @@ def _entered(text: str) -> dict[str, str]:
         return {str(each): day.isoformat() for each, day in parse_release_dates(text).items()}
     except ReleaseDatesError:
         return {}
+
+
+_INTERFACES = [(each.value, each.label) for each in Interface]
+_STATES = [(each.value, each.label) for each in State]
+
+
+class ReleaseFilterForm(Form):
+    """The filter of the release schedule; every field is optional."""
+
+    release = SelectField("Release", choices=[("", "Any release"), *_RELEASES], default="")
+    interface = SelectField("Interface", choices=[("", "Any interface"), *_INTERFACES], default="")
+    state = SelectField("State", choices=[("", "Any state"), *_STATES], default="")
+    #: For people who are signed in.
+    used_by = SelectField(
+        "Used by", choices=[("", "Anybody"), ("me", "Your tokens and applications")], default=""
+    )
+
+    def __init__(self) -> None:
+        """Read the values from the query, without CSRF protection."""
+        super().__init__(formdata=request.args, meta={"csrf": False})
+
+    def wanted(self) -> ChangeFilter:
+        """Return the filter."""
+        return ChangeFilter(
+            release=parse_release(self.release.data) if self.release.data else None,
+            interface=Interface(self.interface.data) if self.interface.data else None,
+            state=State(self.state.data) if self.state.data else None,
+        )

@@ -1,6 +1,8 @@
-"""The form of the sign-in page."""
+"""Forms to sign in."""
 
-from wtforms import PasswordField, StringField
+from typing import Self
+
+from wtforms import HiddenField, PasswordField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.accounts.passwords import LONGEST_PASSWORD
@@ -30,3 +32,30 @@ class SignInForm(Form):
     def needs_summary(self) -> bool:
         """Whether an error belongs to no field: others stand beside one of two, always in view."""
         return bool(set(self.errors) - {"login", "password"})
+
+
+_LONGEST_TYPED = 64
+
+
+class CodeForm(Form):
+    """A code of an authenticator app, or a recovery code."""
+
+    code = StringField(
+        "Code",
+        filters=[without_edges],
+        validators=[
+            DataRequired("Enter a code."),
+            Length(max=_LONGEST_TYPED, message="This code is too long."),
+        ],
+    )
+
+    def without_app(self) -> Self:
+        """Ask for a recovery code only: the user has no authenticator app."""
+        self.code.label.text = "Recovery code"
+        return self
+
+
+class PasskeyResponseForm(Form):
+    """A signed response, which a script fills in."""
+
+    credential = HiddenField()

@@ -1,7 +1,7 @@
-"""Forms to register an application, change it, and renew its secret."""
+"""Forms of OAuth applications."""
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Length
@@ -9,6 +9,7 @@ from wtforms.validators import DataRequired, InputRequired, Length
 from domain.access.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from domain.grace_period import GracePeriod
 from domain.oauth.clients.types import ApplicationView
+from domain.oauth.grants.registry import PERMITTED_GRANTS
 from domain.oauth.setting_up.types import ApplicationChange
 from forms.base import Form, without_edges
 
@@ -77,3 +78,45 @@ class RenewalForm(Form):
         default=GracePeriod.NOW.key,
         validators=[InputRequired("Choose how long the old secret stays valid.")],
     )
+
+
+class GrantChoice(NamedTuple):
+    """A grant beside its box."""
+
+    name: str
+    title: str
+    description: str
+
+
+class InstanceApplicationForm(ApplicationForm):
+    """The fields of an application, with those for administrators."""
+
+    #: Only for applications of users; the owner loses the ownership.
+    is_instance_wide = BooleanField("Instance-wide")
+    trusted = BooleanField("Trusted")
+    allowed_grants = SelectMultipleField(
+        "Grants",
+        choices=[(grant.GRANT_TYPE, grant.PERMISSION) for grant in PERMITTED_GRANTS],
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Offer all scopes."""
+        super().__init__(*args, **kwargs)
+        self._offer(REGISTRABLE)
+
+    @classmethod
+    def of(cls, application: ApplicationView) -> Self:
+        """Return the form with the current values of an application."""
+        form = super().of(application)
+        if not form.is_submitted():
+            form.trusted.data = application.trusted
+            form.allowed_grants.data = list(application.allowed_grants)
+        return form
+
+    @property
+    def grant_choices(self) -> tuple[GrantChoice, ...]:
+        """The grants that administrators allow, with their descriptions."""
+        return tuple(
+            GrantChoice(grant.GRANT_TYPE, grant.PERMISSION, grant.PERMISSION_HELP)
+            for grant in PERMITTED_GRANTS
+        )

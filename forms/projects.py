@@ -1,0 +1,183 @@
+"""Forms of projects and groups, and of their environments."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from wtforms import RadioField, SelectField, StringField, TextAreaField
+from wtforms.validators import DataRequired, InputRequired, Length
+
+from domain.access.features import AccessLevel
+from domain.accounts.names import LONGEST_NAME, LONGEST_PATH
+from domain.alerts.environments import LONGEST_NAME as LONGEST_ENVIRONMENT
+from domain.projects.editing import LONGEST_DESCRIPTION
+from domain.projects.grants import VISIBILITIES
+from domain.projects.views import GroupView, ProjectView
+from forms.base import Form, without_edges
+
+
+def with_plain_breaks(value: Any) -> Any:
+    """Return a text with the line breaks that it was stored with: browsers send others."""
+    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value
+
+
+class NameAndDescription(Form):
+    """How a group or project is called, and what it is."""
+
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            DataRequired("Enter a name."),
+            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
+        ],
+    )
+    description = TextAreaField(
+        "Description",
+        filters=[with_plain_breaks],
+        validators=[
+            Length(
+                max=LONGEST_DESCRIPTION,
+                message=f"A description may have at most {LONGEST_DESCRIPTION:,} characters.",
+            )
+        ],
+    )
+
+
+class GroupSettingsForm(NameAndDescription):
+    """Name and description of a group."""
+
+    @classmethod
+    def of(cls, group: GroupView) -> "GroupSettingsForm":
+        """Return the form with the present values of a group, or those of the request."""
+        return cls(name=group.name, description=group.description)
+
+
+class PathForm(Form):
+    """The last part of the path of a group or project."""
+
+    path = StringField("Path", filters=[without_edges], validators=[DataRequired("Enter a path.")])
+
+
+class ConfirmationForm(Form):
+    """The full path of what is moved or deleted."""
+
+    confirmation = StringField(
+        "Full path",
+        filters=[without_edges],
+        validators=[DataRequired("Enter the full path to confirm.")],
+    )
+
+    def confirms(self, path: str) -> bool:
+        """Return whether the path was entered; another one gets an error."""
+        if (self.confirmation.data or "").strip("/").lower() == path.lower():
+            return True
+        self.object_to("confirmation", f"This is not the path {path}.")
+        return False
+
+
+class TransferForm(ConfirmationForm):
+    """Where a group or project moves to."""
+
+    to = StringField(
+        "New group",
+        filters=[lambda value: value.strip().strip("/") if isinstance(value, str) else value],
+        validators=[
+            Length(max=LONGEST_PATH, message=f"A path may have at most {LONGEST_PATH} characters.")
+        ],
+    )
+
+
+def _without_slashes(value: Any) -> Any:
+    return value.strip().strip("/") if isinstance(value, str) else value
+
+
+class GroupForm(Form):
+    """The path of a new group."""
+
+    path = StringField(
+        "Path",
+        filters=[_without_slashes],
+        validators=[
+            InputRequired("Enter a path, such as acme or acme/shops."),
+            Length(max=LONGEST_PATH, message=f"A path may have at most {LONGEST_PATH} characters."),
+        ],
+    )
+
+
+_LEVELS = [
+    (AccessLevel.ENABLED.value, "On"),
+    (AccessLevel.PRIVATE.value, "On, for members only"),
+    (AccessLevel.DISABLED.value, "Off"),
+]
+
+
+class _VisibilityForm(Form):
+    """The visibility of a project."""
+
+    visibility = RadioField(
+        "Visibility",
+        choices=[(word, word.capitalize()) for word in VISIBILITIES],
+        default=VISIBILITIES[0],
+        validators=[InputRequired("Choose who sees the project.")],
+    )
+
+
+class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
+    """Name and description of a project, which of its parts are on, and for owners who sees it."""
+
+    # The other parts of the API have no pages.
+    monitor_access_level = SelectField("Alerts and integrations", choices=_LEVELS)
+    environments_access_level = SelectField("Environments and deployments", choices=_LEVELS)
+    releases_access_level = SelectField("Releases", choices=_LEVELS)
+
+    @classmethod
+    def of(cls, project: ProjectView) -> "ProjectSettingsForm":
+        """Return the form with the present values of a project, or those of the request."""
+        levels = {
+            f"{feature}_access_level": level.value
+            for feature, level in project.access_levels.items()
+        }
+        form = cls(
+            name=project.name,
+            description=project.description,
+            visibility=project.visibility,
+            **levels,
+        )
+        if not project.is_owned:
+            del form.visibility
+        return form
+
+
+class ProjectForm(_VisibilityForm):
+    """The group and the name of a new project."""
+
+    group = SelectField("Group", validators=[InputRequired("Choose a group.")])
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            DataRequired("Enter a name, such as shop."),
+            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
+        ],
+    )
+
+    def __init__(self, *args: Any, groups: Iterable[str], **kwargs: Any) -> None:
+        """Take the paths of the available groups."""
+        super().__init__(*args, **kwargs)
+        self.group.choices = [(path, path) for path in groups]
+
+    #: It is the last part of the path as well.
+    fields_of: ClassVar[Mapping[str, str]] = {"path": "name"}
+
+
+class EnvironmentForm(Form):
+    """The name of the environment."""
+
+    name = StringField(
+        "Name",
+        filters=[without_edges],
+        validators=[
+            DataRequired("Enter a name, such as production."),
+            Length(max=LONGEST_ENVIRONMENT, message="A name may have at most 255 characters."),
+        ],
+    )
