@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from models import AuditEvent
 from tests.support.service.commands import operate
+from web.commands import generated
 from web.extensions import db
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -39,6 +40,7 @@ def test_an_archived_project_refuses_changes_and_answers_questions(app: Flask, s
         ("silences", "expire", shop, str(made["id"])),
         ("flap-settings", "set", shop, "--off"),
         ("maintenance-windows", "create", shop, *WINDOW),
+        ("integrations", "create", shop, "--type", "http"),
     ):
         assert "is archived" in refused(app, *arguments)["error"], arguments
     assert operate(app, "silences", "show", shop, str(made["id"])) == made
@@ -51,6 +53,40 @@ def test_a_list_is_printed_whole(app: Flask, shop: str) -> None:
     assert listed["total"] == len(listed["silences"]) == 103
     assert len({each["id"] for each in listed["silences"]}) == 103
     assert operate(app, "silences", "list", shop, "--state", "expired")["total"] == 0
+
+
+def test_a_cursor_leads_through_a_list_without_numbered_pages(
+    app: Flask, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = operate(app, "integrations", "create", shop, "--type", "http")
+    for title in ("First", "Second", "Third"):
+        path, key = endpoint["url"].removeprefix("http://localhost"), endpoint["key"]
+        headers = {"Authorization": f"Bearer {key}"}
+        assert (
+            app.test_client().post(path, json={"title": title}, headers=headers).status_code == 200
+        )
+    for limit in ("_MOST_LISTED", "_PER_PAGE"):
+        monkeypatch.setattr(generated, limit, 2)
+    newest = operate(app, "deliveries", "list", shop, str(endpoint["id"]))
+    oldest = operate(
+        app, *("deliveries", "list", shop, str(endpoint["id"])), "--cursor", newest["next_cursor"]
+    )
+    assert [len(each["deliveries"]) for each in (newest, oldest)] == [2, 1]
+    assert newest["deliveries"][-1]["id"] > oldest["deliveries"][0]["id"]
+    assert (oldest["total"], "next_cursor" in oldest) == (1, False)
+
+
+def test_an_integration_that_stays_as_it_was_is_no_event(app: Flask, shop: str) -> None:
+    made = operate(app, "integrations", "create", shop, "--type", "http", "--name", "Nagios")
+    of_it = (shop, str(made["id"]))
+    operate(app, "integrations", "change", *of_it, "--resolve-after-minutes", "5")
+    operate(app, "integrations", "change", *of_it, "--name", "Nagios", "--active")
+    changed = operate(app, "integrations", "change", *of_it, "--resolve-after-minutes", "0")
+    assert changed["resolve_after_minutes"] is None
+    with app.app_context():
+        is_change = AuditEvent.kind == "integration.changed"
+        events = db.session.scalars(select(AuditEvent).where(is_change)).all()
+        assert [each.details["change"] for each in events] == ["created", "changed", "changed"]
 
 
 def test_options_are_the_fields_of_the_body(app: Flask, shop: str) -> None:
