@@ -17,10 +17,9 @@ from blueprints.api_v4.contacts import contacts, notification_channels
 from blueprints.api_v4.escalations import alert_routes, escalation_policies
 from blueprints.api_v4.heartbeats import heartbeats
 from blueprints.api_v4.incidents import incident_alerts, incident_notes, incident_rules, incidents
-from blueprints.api_v4.instance.audit_events import audit_events
+from blueprints.api_v4.instance.audit_events import audit_events, namespace_audit_events
 from blueprints.api_v4.instance.instance import instance
 from blueprints.api_v4.instance.instance_settings import instance_settings
-from blueprints.api_v4.instance.place_audit_events import place_audit_events
 from blueprints.api_v4.maintenance_windows import maintenance_windows
 from blueprints.api_v4.on_call import (
     on_call_overrides,
@@ -83,7 +82,7 @@ for _each in (
     invitations,
     resource_tokens,
     audit_events,
-    place_audit_events,
+    namespace_audit_events,
     audit_streams,
     member_roles,
     group_member_roles,

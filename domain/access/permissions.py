@@ -238,9 +238,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     "audit_events.index": _administrator(_READ),
     "audit_events.download": _administrator(_READ),
     "audit_events.show": _administrator(_READ),
-    # Who manages the place sees all events, other developers their own.
-    "place_audit_events.index": _namespace(_READ, Role.DEVELOPER, in_group=Role.DEVELOPER),
-    "place_audit_events.show": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
+    # Who manages the project or group sees all events, other developers their own.
+    "namespace_audit_events.index": _namespace(_READ, Role.DEVELOPER, in_group=Role.DEVELOPER),
+    "namespace_audit_events.show": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "alert_integrations.index": _project(_READ, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.create": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.show": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),

@@ -1,4 +1,4 @@
-"""Audit events of the instance."""
+"""Audit events as all faces see them, and which of them a list has."""
 
 from ipaddress import ip_address
 from typing import Annotated, Any, Literal
@@ -72,7 +72,7 @@ class AuditEventQuery(AuditEventFilters, PagedQuery, GitLabQuery):
     """A list of events, the newest first."""
 
 
-class PlaceAuditEventQuery(PagedQuery, GitLabQuery):
+class NamespaceAuditEventQuery(PagedQuery, GitLabQuery):
     """Which events of a project or a group a list has, the newest first."""
 
     created_after: GivenTime | None = Field(default=None, description="Inclusive.")
