@@ -12,6 +12,7 @@ from domain.errors import InvalidError
 from domain.projects import group_actions, project_actions
 from domain.projects.access import VISIBILITIES, follow_to_group, follow_to_project
 from domain.projects.contents import contents_of
+from domain.projects.creation import check_valid
 from domain.projects.types import GroupTransfer, NewGroup, NewProject
 from domain.projects.views import GroupView, Holder, ProjectView
 from web.commands.generated import command_of, commands_of
@@ -34,7 +35,7 @@ _YES = click.option(
 @one_transaction
 def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
     """Create the group PATH. For a subgroup such as `acme/shops`, `acme` must exist."""
-    above, _, segment = path.strip("/").rpartition("/")
+    above, segment = _split(path)
     new = NewGroup(path=segment, parent_id=_group(above).id if above else None)
     return group_actions.create_group(_work_for(owner), new).model_dump(mode="json")
 
@@ -52,7 +53,7 @@ def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
 @one_transaction
 def create_project_command(*, path: str, visibility: Any, owner: str | None) -> Mapping[str, Any]:
     """Create the project GROUP/NAME. The group must exist."""
-    above, _, segment = path.strip("/").rpartition("/")
+    above, segment = _split(path)
     if not above:
         message = "A project belongs to a group: enter GROUP/NAME."
         raise InvalidError(message, field="path")
@@ -145,6 +146,15 @@ def _add_former_paths(commands: click.Group, word: str) -> None:
 
 _add_former_paths(groups, "group")
 _add_former_paths(projects, "project")
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Return the path of the group above and the last part; raise InvalidError for a wrong one."""
+    clean = path.strip("/")
+    # The action says which names are reserved; a path that is too long has no group above.
+    check_valid(clean, reserved=frozenset())
+    above, _, segment = clean.rpartition("/")
+    return above, segment
 
 
 def _group(path: str) -> GroupView:

@@ -116,7 +116,7 @@ def member_with(gatebell: LiveGatebell, namespace: str, **abilities: bool) -> Pe
     give_role(gatebell, namespace, person, Role.GUEST)
     made = make_role(gatebell, **abilities)
     arguments = ("give-member-role", namespace, person.username, str(made["id"]))
-    assert gatebell.cli("members", *arguments)["member_role"] == made["name"]
+    assert gatebell.cli("members", *arguments)["member_role"]["name"] == made["name"]
     return person
 
 
