@@ -225,7 +225,7 @@ class ProfileBody(NameBody):
     """What people change of their own account."""
 
     email: RequiredText
-    time_zone: RequiredText
+    time_zone: Text
 
 
 class PasswordBody(Body):

@@ -70,7 +70,7 @@ def test_nobody_is_told_to_copy_a_secret_that_there_is_no_use_for(gatebell: Live
         *("applications", "create", "Phone", "--owner", owner.username, "--public"),
         *("--redirect-uri", "https://phone.example/callback", "--scopes", "read_user"),
     )
-    assert made.keys() == {"id", "application_id"}
+    assert (made["confidential"], made["secret"]) == (False, None)
 
 
 def test_an_application_with_a_secret_still_shows_it_once(gatebell: LiveGatebell) -> None:
