@@ -96,18 +96,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Choose the database of each test: one, in turn, or both.
 
     Those that share a running service stand together, so that each process of xdist, which begins
-    with a part of the list, has one to run.
+    with a part of the list, has one to run. The other files are mixed: some wait for most of their
+    time, and some compute.
     """
     is_in_turn = not config.getoption("--every-database")
     items[:] = [item for item in items if _is_wanted(item, is_in_turn=is_in_turn)]
     items.sort(key=_place_of)
 
 
-def _place_of(item: pytest.Item) -> int:
+def _place_of(item: pytest.Item) -> tuple[int, int]:
     case = getattr(item, "callspec", None)
     if case is None or "gatebell" not in case.params:
-        return 1
-    return 2 * KINDS.index(str(case.params["gatebell"]))
+        return 1, crc32(item.nodeid.partition("::")[0].encode())
+    return 2 * KINDS.index(str(case.params["gatebell"])), 0
 
 
 def _is_wanted(item: pytest.Item, *, is_in_turn: bool) -> bool:
