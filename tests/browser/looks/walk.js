@@ -43,6 +43,8 @@
   }
   let before = null;
   for (const node of walked) {
+    // What a script has put anew meanwhile stands nowhere any more.
+    if (!node.isConnected) continue;
     const {left, right, top, bottom} = node.getBoundingClientRect();
     // A narrow header has the menu at the end of its first line, and what leads elsewhere below.
     const isHead = node.closest("header") && before?.node.closest("header");
