@@ -41,15 +41,6 @@ def who_is_on_call(
     }
 
 
-def next_on_call(
-    schedule_ids: Collection[int], *, at: datetime, session: Session
-) -> Mapping[int, tuple[int, ...]]:
-    """Return the users who are on call next, by schedule; none if nobody else is."""
-    found = on_call_and_next(schedule_ids, at=at, session=session)
-    following = {each: shown.next for each, shown in found.items()}
-    return {each: span.user_ids if (span := following.get(each)) else () for each in schedule_ids}
-
-
 def on_call_and_next(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, OnCall]:

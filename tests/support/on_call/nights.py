@@ -1,14 +1,15 @@
 """A project with on-call schedules in an app of this process, whose clock tests set."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from flask import Flask
+from sqlalchemy.orm import Session
 
-from domain.on_call.current import next_on_call, who_is_on_call
+from domain.on_call.current import on_call_and_next, who_is_on_call
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -87,7 +88,7 @@ class Nights:
 
     def next(self) -> list[str]:
         """Return the names of those who are on call next."""
-        return self._names(next_on_call)
+        return self._names(_next_on_call)
 
     def _names(self, asked: Any) -> list[str]:
         with self.app.app_context():
@@ -117,3 +118,10 @@ class Nights:
 
 def _local(text: str) -> str:
     return f"{datetime.fromisoformat(text).astimezone(BERLIN):%a %d %b %H:%M}"
+
+
+def _next_on_call(
+    schedule_ids: Collection[int], *, at: datetime, session: Session
+) -> Mapping[int, tuple[int, ...]]:
+    found = on_call_and_next(schedule_ids, at=at, session=session)
+    return {each: shown.next.user_ids if shown.next else () for each, shown in found.items()}
