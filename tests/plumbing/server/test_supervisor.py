@@ -39,7 +39,7 @@ time.sleep(60)
 """
 
 #: Says so and ends.
-BRIEF = "import sys; sys.stdout.write('started\\n')"
+BRIEF = "import sys; sys.stdout.write('began\\n')"
 
 
 def supervise(
@@ -121,18 +121,20 @@ def test_being_told_twice_means_at_once() -> None:
 def test_one_that_others_can_do_without_is_started_again_after_ever_longer_pauses() -> None:
     process = supervise(GENTLE, BRIEF, is_restarted=True)
     began = monotonic()
-    wait_for_starts(process, 2)
     assert process.stdout is not None
     moments: list[float] = []
-    while len(moments) < 2:
+    is_beside = False
+    # On a busy machine the brief one has ended once or twice before the other has started.
+    while len(moments) < 3 or not is_beside:
         line = process.stdout.readline()
-        moments += [monotonic() - began] if line == "started\n" else []
-        assert "ended" in line or line == "started\n"
+        is_beside = is_beside or line == "started\n"
+        moments += [monotonic() - began] if line == "began\n" else []
+        assert "ended" in line or line in {"started\n", "began\n"}
     process.terminate()
     output, _ = process.communicate(timeout=60)
     # After a second, and then after two more.
-    assert moments[0] >= 1
-    assert moments[1] >= 3
+    assert moments[1] >= 1
+    assert moments[2] >= 3
     assert "finished" in output
 
 
