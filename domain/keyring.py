@@ -88,12 +88,16 @@ class Keyring:
 
     def digest(self, text: str) -> bytes:
         """Return the keyed SHA-256 (32 bytes) under the newest key."""
-        return _digest(self._hashes[0], text.encode("utf-8", "surrogatepass"))
+        return self.digests(text)[0]
 
     def digests(self, text: str) -> tuple[bytes, ...]:
         """Return the digest under every key of the ring, the newest first."""
-        encoded = text.encode("utf-8", "surrogatepass")
-        return tuple([_digest(each, encoded) for each in self._hashes])
+        encoded, found = text.encode("utf-8", "surrogatepass"), []
+        for each in self._hashes:
+            own = each.copy()
+            own.update(encoded)
+            found.append(own.digest())
+        return tuple(found)
 
     def credential_digests(self, text: str, credential_type: CredentialType) -> tuple[bytes, ...]:
         """Return the digests of a presented credential; none if it is malformed."""
@@ -130,12 +134,6 @@ class Keyring:
         except InvalidToken:
             return False
         return True
-
-
-def _digest(prepared: hmac.HMAC, encoded: bytes) -> bytes:
-    own = prepared.copy()
-    own.update(encoded)
-    return own.digest()
 
 
 def _derive(master: str, purpose: bytes) -> bytes:

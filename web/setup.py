@@ -17,8 +17,8 @@ from web.database.write_probe import WriteProbe
 from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
 from web.http.endpoints import page_blueprints
-from web.http.public_urls import BasePathMiddleware, path_of
-from web.http.routes import EncodedReferenceMiddleware
+from web.http.public_urls import PathMiddleware, path_of
+from web.http.transactions import session_writes
 from web.pages.sessions import PageSessions
 from web.releases.flushing import CallFlusher
 from web.releases.requested import refuse_unknown_releases
@@ -29,8 +29,7 @@ from web.settings.reader import Settings
 def configure(app: Flask, settings: Settings) -> None:
     """Set Flask's own configuration."""
     is_https = settings.base_url.startswith("https://")
-    app.wsgi_app = EncodedReferenceMiddleware(app.wsgi_app)  # type: ignore[method-assign]
-    app.wsgi_app = BasePathMiddleware(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
+    app.wsgi_app = PathMiddleware(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
     app.config.update(
         # Cookies are limited to the base path.
         APPLICATION_ROOT=path_of(settings.base_url) or "/",
@@ -78,7 +77,7 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
     login_manager.init_app(app)
     csrf.init_app(app)
     with app.app_context():
-        prepare_engine(db.engine, settings)
+        prepare_engine(db.engine, settings, writes=session_writes)
     connections = KeptConnections(
         open_autocommit_engine(settings),
         size=settings.database_pool_size,

@@ -35,7 +35,7 @@ from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.metrics import count_token
 from web.oauth.binding import authorization_server, request_in_form, send
-from web.services import now, services, settings
+from web.services import services, settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
 #: Single-page applications redeem, refresh and revoke (RFC 7009 section 2.3).
@@ -147,9 +147,10 @@ def info() -> ResponseReturnValue:
     presented = presented_token(*OAUTH_LOCATIONS)
     if presented is None:
         raise BearerRefusedError(Refusal.MISSING)
-    moment = now()
+    own = services()
+    moment = own.clock()
     found = get_access_token_bearer(
-        presented, connection=services().connections, keyring=services().keyring, now=moment
+        presented, connection=own.connections, keyring=own.keyring, now=moment
     )
     check_key(found, presented, now=moment)
     response = json_response(token_info(found, now=moment))

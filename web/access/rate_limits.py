@@ -9,7 +9,7 @@ from functools import lru_cache, wraps
 from math import ceil
 from typing import Any, NamedTuple, TypeVar, cast
 
-from flask import Flask, Response, g
+from flask import Flask, Response, after_this_request, g
 from flask_limiter import RequestLimit
 from flask_login import current_user
 from limits import RateLimitItem, parse_many
@@ -86,6 +86,8 @@ def _add_counted(counted: list[RequestLimit]) -> None:
     """Note limits for the headers, after those of another `Limit` that counted this request."""
     before = g.get("counted")
     g.counted = counted if before is None else [*before, *counted]
+    if before is None:
+        after_this_request(_add_headers)
 
 
 @lru_cache(maxsize=64)
@@ -137,7 +139,6 @@ def start_limits(app: Flask) -> None:
     All other limits are checked when a decorated function is called, and a check of nothing costs
     a tenth of what a token check does.
     """
-    app.after_request(_add_headers)
     limiter.init_app(app)
     check_application_limits = app.before_request_funcs[None].pop()
     for name in page_blueprints(app):
@@ -154,6 +155,7 @@ def _note_visitor() -> None:
     if not settings().page_rate_limit:
         return
     g.counted = _BY_LIBRARY
+    after_this_request(_add_headers)
     if current_user.is_authenticated:
         g.limited_user_id = current_user.id
 
@@ -175,15 +177,12 @@ class _Status(NamedTuple):
 
 
 def _add_headers(response: Response) -> Response:
-    """Add the headers of the rate that a client has to heed first, if requests were counted.
+    """Add the headers of the rate that a client has to heed first, to a request that was counted.
 
     The library's own writer has no RateLimit-Observed, adds Retry-After to every response, and
     tells the shortest rate even if a longer one is nearly used up.
     """
-    counted = g.get("counted")
-    if counted is None:
-        return response
-    limits = limiter.current_limits if counted is _BY_LIBRARY else counted
+    limits = limiter.current_limits if g.counted is _BY_LIBRARY else g.counted
     if not limits:
         return response
     try:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -26,11 +25,6 @@ _TRUSTED_SECONDS = 1.0
 
 #: The thread pool for SQLite in web processes.
 _executor = ThreadExecutor(threads=512)
-
-#: How a transaction on SQLite begins. One that reads first and writes later has to take the write
-#: lock at once: SQLite cannot upgrade a read transaction after another write. The execution option
-#: of the same name overrides it for a connection.
-begin_mode: ContextVar[str] = ContextVar("begin_mode", default="IMMEDIATE")
 
 
 def engine_options(settings: Settings) -> dict[str, Any]:
@@ -65,15 +59,22 @@ def _connection_options(settings: Settings) -> dict[str, Any]:
     return options
 
 
-def prepare_engine(engine: Engine, settings: Settings) -> None:
-    """Set the statement timeout and the dialect's hooks of an engine."""
+def prepare_engine(
+    engine: Engine, settings: Settings, *, writes: Callable[[], bool] = lambda: True
+) -> None:
+    """Set the statement timeout and the dialect's hooks of an engine.
+
+    `writes` is asked whether a transaction that begins may write, for SQLite. One that reads first
+    and writes later has to take the write lock at once: SQLite cannot upgrade a read transaction
+    after another write. The execution option `begin_mode` overrides it for a connection.
+    """
     if engine.dialect.name == "sqlite":
         limit = settings.database_statement_timeout_ms / 1000
         # The hot paths do this for a whole transaction at once.
         executor = None if engine.get_execution_options().get("is_hot") else _executor
         event.listen(engine, "do_connect", _before_connect)
         event.listen(engine, "connect", partial(_open_sqlite, limit=limit, executor=executor))
-        event.listen(engine, "begin", _on_begin)
+        event.listen(engine, "begin", partial(_on_begin, writes=writes))
         return
     event.listen(engine, "connect", _look_for_a_pooler)
     _ask_who_was_idle(engine)
@@ -149,10 +150,11 @@ def _open_sqlite(
     cursor.close()
 
 
-def _on_begin(connection: Connection) -> None:
+def _on_begin(connection: Connection, *, writes: Callable[[], bool]) -> None:
     options = connection.get_execution_options()
     if options.get("isolation_level") != "AUTOCOMMIT":
-        connection.exec_driver_sql(f"BEGIN {options.get('begin_mode') or begin_mode.get()}")
+        mode = options.get("begin_mode") or ("IMMEDIATE" if writes() else "DEFERRED")
+        connection.exec_driver_sql(f"BEGIN {mode}")
 
 
 def psycopg_url(settings: Settings) -> str:

@@ -28,13 +28,10 @@ class DeadlineSqliteConnection(sqlite3.Connection):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._spent = 0.0
+        #: Seconds that the current statement has taken.
+        self.spent = 0.0
         self._seen_at = 0.0
         self.set_progress_handler(self._is_over, _STEPS)
-
-    def begin_statement(self) -> None:
-        """Reset the time of the statement."""
-        self._spent = 0.0
 
     def work(self, work: Callable[[], Outcome]) -> Outcome:
         """Run SQLite and add up its time."""
@@ -45,9 +42,9 @@ class DeadlineSqliteConnection(sqlite3.Connection):
 
     def _is_over(self) -> bool:
         moment = monotonic()
-        self._spent += moment - self._seen_at
+        self.spent += moment - self._seen_at
         self._seen_at = moment
-        return 0 < self.limit < self._spent
+        return 0 < self.limit < self.spent
 
     def cursor(self, factory: Any = None) -> Any:
         """Return a cursor with the limit."""
@@ -69,13 +66,13 @@ class DeadlineCursor(sqlite3.Cursor):
 
     def execute(self, sql: str, parameters: Any = (), /) -> Self:
         """Run a statement."""
-        self.connection.begin_statement()
+        self.connection.spent = 0.0
         self.connection.work(partial(super().execute, sql, parameters))
         return self
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Self:
         """Run a statement for each row."""
-        self.connection.begin_statement()
+        self.connection.spent = 0.0
         self.connection.work(partial(super().executemany, sql, parameters))
         return self
 

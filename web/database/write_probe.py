@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
 from models import JobTurn
-from web.database.engine import begin_mode
 
 #: Results are cached for so long, because anybody may request the health check.
 _FRESH_SECONDS = 1.0
@@ -45,16 +44,13 @@ class WriteProbe:
         return self._write_problem
 
     def _ask(self, engine: Engine, now: datetime) -> str | None:
-        mode = begin_mode.set("IMMEDIATE")
         try:
-            with engine.connect() as connection:
+            with engine.execution_options(begin_mode="IMMEDIATE").connect() as connection:
                 self._write(connection, now)
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise
             return _WORDS.get(_code(error), "not writable")
-        finally:
-            begin_mode.reset(mode)
         return None
 
     def _write(self, connection: Connection, now: datetime) -> None:

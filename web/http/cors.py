@@ -1,7 +1,7 @@
 """CORS (Fetch standard): what scripts of other origins may do, always without credentials.
 
 Flask-Cors writes the headers, of the policies that stand beside the views. The specification of
-this service wants one thing stricter, `_refuse_in_whole`.
+this service wants one thing stricter, `refuse_in_whole`.
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,6 @@ class CorsPolicy:
 
 def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
     """Install Flask-Cors with the policies of URLs, given by regular expressions."""
-    # Runs after the extension, because Flask begins with what was registered last.
-    app.after_request(_refuse_in_whole)
     CORS(
         app,
         resources={
@@ -53,15 +51,14 @@ def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
     )
 
 
-def _refuse_in_whole(response: Response) -> Response:
+def refuse_in_whole(response: Response) -> None:
     """Give a preflight request no header at all if its method or one header is not allowed.
 
     Flask-Cors tells it what else is allowed, and allows parts of names of methods.
     """
-    if request.method == "OPTIONS" and not _is_allowed(response):
+    if not _is_allowed(response):
         for name in [name for name, _ in response.headers if name.startswith("Access-Control-")]:
             del response.headers[name]
-    return response
 
 
 def _is_allowed(response: Response) -> bool:

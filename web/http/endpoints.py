@@ -216,7 +216,8 @@ def endpoints_of(app: Flask) -> Endpoints:
 
 def find_endpoint() -> Endpoint | None:
     """Return the endpoint of this request, or None if no view takes its URL and method."""
-    return endpoints_of(current_app).by_name.get(request.endpoint or "")
+    endpoints: Endpoints = current_app.extensions[_EXTENSION]
+    return endpoints.by_name.get(request.endpoint or "")
 
 
 def error_format() -> ErrorFormat:

@@ -29,7 +29,7 @@ class _WholeResponse(Response):
 
 def json_response(value: Any, status: int = 200) -> Response:
     """Return a value as JSON."""
-    return written_json_response(orjson.dumps(value), status)
+    return _WholeResponse(orjson.dumps(value), status=status, content_type="application/json")
 
 
 def written_json_response(content: bytes, status: int = 200) -> Response:

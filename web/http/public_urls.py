@@ -12,6 +12,7 @@ from flask import current_app, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RoutingException
 
+from web.http.routes import API, with_encoded_slashes
 from web.services import settings
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def nearest_page() -> str:
     return with_base_path("/")
 
 
-class BasePathMiddleware:
-    """WSGI middleware that sets SCRIPT_NAME (PEP 3333) to the base path."""
+class PathMiddleware:
+    """WSGI middleware that sets SCRIPT_NAME (PEP 3333) to the base path, and corrects PATH_INFO."""
 
     def __init__(self, app: "WSGIApplication", base_url: str) -> None:
         """Wrap an application."""
@@ -72,8 +73,10 @@ class BasePathMiddleware:
         """Handle a request."""
         environ["wsgi.url_scheme"], environ["HTTP_HOST"] = self._scheme, self._host
         environ["SCRIPT_NAME"] = self._path
-        if self._path:
-            asked = environ["PATH_INFO"]
-            if asked.startswith(self._below) or asked == self._path:  # the proxy left it
-                environ["PATH_INFO"] = asked[len(self._path) :] or "/"
+        path = environ["PATH_INFO"]
+        if self._path and f"{path}/".startswith(self._below):  # the proxy left it
+            path = path[len(self._path) :] or "/"
+        if path.startswith(API):
+            path = with_encoded_slashes(path, environ.get("RAW_URI", ""))
+        environ["PATH_INFO"] = path
         return self._app(environ, start_response)

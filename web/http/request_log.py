@@ -8,7 +8,8 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, g
+from flask.globals import app_ctx, request_ctx
 
 from domain.clock import system_clock
 from domain.randomness import random_hex
@@ -36,7 +37,8 @@ def _begin() -> None:
 
 
 def _end(response: Response, *, write: _Write) -> Response:
-    asked, own = _behind(request), _behind(g)
+    # Each access to a value through Flask's proxies is slow.
+    asked, own = request_ctx.request, app_ctx.g
     seconds = perf_counter() - own.get("request_began", perf_counter())
     # The route and not the path, which may contain a token.
     route = asked.url_rule.rule if asked.url_rule else "(none)"
@@ -66,8 +68,3 @@ def _write_json(fields: dict[str, Any]) -> None:
     line = json_line({**said, **fields, "request_id": g.get("request_id", "")})
     with suppress(OSError, ValueError):  # A full or closed log must not fail the request.
         sys.stderr.write(f"{line}\n")
-
-
-def _behind(proxy: Any) -> Any:
-    """Return the object behind a Flask proxy, because each proxied access is slow."""
-    return proxy._get_current_object()  # noqa: SLF001 - the proxy's own

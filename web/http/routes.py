@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from flask import Flask, current_app, request
@@ -21,10 +21,8 @@ from werkzeug.routing import (
 from domain.database.paging import LARGEST_ID
 from web.services import reserved_in
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
-_API = "/api/v4/"
+#: How paths of the API begin.
+API = "/api/v4/"
 _ENCODED = re.compile(r"(/api/v4/(?:projects|groups)/)([^/?#]*%2[fF][^/?#]*)")
 _SLASH = "%2F"
 
@@ -34,26 +32,11 @@ def decoded_reference(reference: str) -> str:
     return reference.replace(_SLASH, "/")
 
 
-class EncodedReferenceMiddleware:
-    """WSGI middleware that leaves the slashes of a reference in PATH_INFO encoded.
+def with_encoded_slashes(path: str, sent: str) -> str:
+    """Return a path of the API in which the slashes of a reference stay encoded, as it was sent.
 
     In `/api/v4/projects/acme%2Fshop`, the reference is one segment.
     """
-
-    def __init__(self, app: "WSGIApplication") -> None:
-        """Wrap an application."""
-        self._app = app
-
-    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Any:
-        """Handle a request."""
-        if environ["PATH_INFO"].startswith(_API):
-            environ["PATH_INFO"] = _with_encoded_slashes(
-                environ["PATH_INFO"], environ.get("RAW_URI", "")
-            )
-        return self._app(environ, start_response)
-
-
-def _with_encoded_slashes(path: str, sent: str) -> str:
     found = _ENCODED.search(sent.partition("?")[0])
     if found is None:
         return path

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from flask import Flask, Response, g, request
 
+from web.http.cors import refuse_in_whole
 from web.http.endpoints import find_endpoint
 
 _POLICY = (
@@ -17,11 +18,6 @@ _POLICY = (
     "frame-ancestors 'none'; base-uri 'none'"
 )
 _FORMS_STAY_HERE = "; form-action 'self'"
-_ALWAYS = (
-    ("X-Content-Type-Options", "nosniff"),
-    # URLs may contain codes and paths that other sites must not see.
-    ("Referrer-Policy", "no-referrer"),
-)
 _PAGES = {
     "X-Frame-Options": "DENY",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -30,13 +26,19 @@ _ONE_YEAR = 31_536_000
 
 
 def protect_answers(app: Flask) -> None:
-    """Add the headers to every response."""
+    """Add the headers to every response; call it before `allow_cross_origin`.
+
+    Flask begins with what was registered last: the headers for other origins are there already.
+    """
     app.after_request(_protect)
 
 
 def _protect(response: Response) -> Response:
-    for name, value in _ALWAYS:  # not set elsewhere
-        response.headers.add(name, value)
+    if request.method == "OPTIONS":
+        refuse_in_whole(response)
+    response.headers.add("X-Content-Type-Options", "nosniff")
+    # URLs may contain codes and paths that other sites must not see.
+    response.headers.add("Referrer-Policy", "no-referrer")
     if response.status_code == HTTPStatus.NO_CONTENT:
         # What is not there has no type (RFC 9110 section 8.3), and is no page.
         response.headers.pop("Content-Type", None)

@@ -6,10 +6,9 @@ while a raised error stores nothing.
 
 from collections.abc import Callable
 
-from flask import Flask, Response, current_app, request
+from flask import Flask, Response, current_app, g, has_request_context, request
 from sqlalchemy.orm import Session
 
-from web.database.engine import begin_mode
 from web.extensions import db
 from web.http.endpoints import find_endpoint
 
@@ -17,22 +16,23 @@ _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def commit_returned_responses(app: Flask) -> None:
-    """Install the hooks that commit."""
-    app.before_request(_choose_mode)
+    """Install the hook that commits."""
     app.after_request(_commit)
-    app.teardown_request(_forget_mode)
 
 
-def _choose_mode() -> None:
+def session_writes() -> bool:
+    """Return whether a transaction that the session begins now may write."""
+    if not has_request_context() or g.get("begins_to_write"):
+        return True
     endpoint = find_endpoint()
-    writes = endpoint.writes if endpoint else None
-    if writes is None:
-        writes = request.method not in _READING_METHODS
-    begin_mode.set("IMMEDIATE" if writes else "DEFERRED")
+    if endpoint is None or endpoint.writes is None:
+        return request.method not in _READING_METHODS
+    return endpoint.writes
 
 
-def _forget_mode(_error: BaseException | None) -> None:
-    begin_mode.set("IMMEDIATE")  # the default of transactions outside of requests
+def begin_to_write() -> None:
+    """Let the next transactions of the session write, though this request usually only reads."""
+    g.begins_to_write = True
 
 
 def _commit(response: Response) -> Response:

@@ -9,8 +9,8 @@ from domain.oauth.openid.keys import (
     get_signing_key,
     list_published_keys,
 )
-from web.database.engine import begin_mode
 from web.extensions import db
+from web.http.transactions import begin_to_write
 from web.services import now, services
 
 
@@ -27,7 +27,7 @@ def _published_keys() -> tuple[PublishedKey, ...]:
     if found:
         return found
     # Clients must not cache an empty key set: the first GET creates a key.
-    begin_mode.set("IMMEDIATE")
+    begin_to_write()
     session = db.session()
     get_signing_key(session=session, keyring=services().keyring, now=moment)
     return list_published_keys(session=session, now=moment)

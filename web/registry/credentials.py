@@ -16,8 +16,8 @@ from domain.oauth.presented_tokens.bearer import (
 )
 from domain.projects.views import Viewer
 from domain.registry.access import PULLING, RegistryCredentialsError, Requester
-from web.database.engine import begin_mode
 from web.extensions import db
+from web.http.transactions import begin_to_write
 from web.services import now, services, sign_in_limits
 
 _USE = (
@@ -99,7 +99,7 @@ def count_failure() -> None:
     A right token is accepted all the same: nobody guesses 256 random bits, and a script with a
     token that has expired must not lock its neighbours out.
     """
-    begin_mode.set("IMMEDIATE")
+    begin_to_write()
     limits = sign_in_limits()
     limit = AttemptLimit(
         subject=f"registry address {client_prefix(request.remote_addr or '')}",

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from domain.registry.signing_keys import TokenSigner, get_signer, has_signer, list_keys
 from domain.registry.tokens import RegistryToken, sign_token
-from web.database.engine import begin_mode
 from web.extensions import db
+from web.http.transactions import begin_to_write
 from web.services import now, registry_policy, services
 
 
@@ -20,7 +20,7 @@ def signer() -> TokenSigner:
     session, keyring, moment = db.session(), services().keyring, now()
     if not has_signer(session=session, keyring=keyring, now=moment):
         session.rollback()  # it only reads; the next one may write
-        begin_mode.set("IMMEDIATE")
+        begin_to_write()
     return get_signer(session=session, keyring=keyring, now=moment)
 
 

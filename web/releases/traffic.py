@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from flask import Response, after_this_request, g, request
+from flask.globals import app_ctx, request_ctx
 
 from domain.api_usage.counting import ANONYMOUS, UNKNOWN_NAME, Consumer, Shape
 from domain.api_usage.schedule_names import SCHEDULE_NAMES
@@ -30,7 +31,7 @@ def record_operation(
 
     A request that tries a later release is a rehearsal, and is not counted.
     """
-    asked, own = _behind(request), _behind(g)
+    asked, own = request_ctx.request, app_ctx.g
     own.is_call_recorded = True
     if _PLATFORM_RELEASE in asked.environ and _is_rehearsal():
         return
@@ -47,9 +48,9 @@ def record_operation(
 
 def record_ready_operation(bearer: Bearer) -> None:
     """Count the call of an operation that takes no parameters, and that no change concerns."""
-    asked = _behind(request)
+    asked = request_ctx.request
     if _PLATFORM_RELEASE not in asked.environ or not _is_rehearsal():
-        _count(bearer, _shape(asked.method, asked.url_rule.rule, (), ()), asked)
+        _count(bearer, _shape(asked.method, str(asked.url_rule), (), ()), asked)
 
 
 def _count(bearer: Bearer | None, shape: Shape, asked: Any) -> None:
@@ -68,11 +69,6 @@ def _consumer(bearer: Bearer | None) -> Consumer:
     return Consumer(
         (bearer.sudo_by or bearer.profile).id, bearer.application_uid, bearer.personal_token_id
     )
-
-
-def _behind(proxy: Any) -> Any:
-    """Return the object behind a Flask proxy, because each proxied access is slow."""
-    return proxy._get_current_object()  # noqa: SLF001 - the proxy's own
 
 
 def note_changes(change_ids: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ def token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
     """
     left = bearer.seconds_left(now)
     return {
-        "resource_owner_id": bearer.user_id,
+        "resource_owner_id": bearer.profile.id,
         "scope": list(bearer.scopes),
         "expires_in": left,
         "application": {"uid": bearer.application_uid},

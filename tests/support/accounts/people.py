@@ -27,8 +27,8 @@ from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_with, submit
-from web.database.engine import begin_mode
 from web.extensions import db
+from web.http.transactions import begin_to_write
 from web.settings.reader import Settings, read_settings
 from web.signing_in.completion import sign_in_as
 
@@ -167,7 +167,7 @@ def _sign_in_here(gatebell: LiveGatebell, person: Person, user_agent: str) -> di
     with app.test_request_context(base_url=gatebell.url, environ_overrides=here):
         app.preprocess_request()
         # As on the page where people sign in: what only reads may not begin to write on SQLite.
-        begin_mode.set("IMMEDIATE")
+        begin_to_write()
         user = get_user(person.username, session=db.session())
         proof = Authentication(user_id=user.id, methods=BY_PASSWORD)
         answer = app.process_response(app.make_response(sign_in_as(proof)))

@@ -27,7 +27,8 @@ from domain.projects.members import OPERATOR
 from models import AccessToken, CallCount, CallShape
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.signing_in.password_rules import RULES
-from web.database.engine import begin_mode, open_engine
+from web.database.engine import open_engine
+from web.http.transactions import begin_to_write
 from web.settings.reader import Settings
 from web.signing_in.completion import sign_in_as
 
@@ -166,7 +167,7 @@ class RecordedService:
         """Sign somebody in, as after a right password."""
         with self.app.test_request_context(environ_overrides={"REMOTE_ADDR": "127.0.0.1"}):
             self.app.preprocess_request()
-            begin_mode.set("IMMEDIATE")
+            begin_to_write()
             proof = Authentication(user_id=person.id, methods=BY_PASSWORD)
             answer = self.app.process_response(self.app.make_response(sign_in_as(proof)))
         client = self.app.test_client()
