@@ -24,15 +24,12 @@ from domain.database.statements import KeptConnection
 from domain.errors import DomainError
 from web.access.marks import checks_its_key
 from web.alerts.receiving import inbound_delivery, log_refusal, store
-from web.alerts.sns import asks_no_alert, checked_kind, read_subscription
+from web.alerts.sns import asks_no_alert, kind_of_request, read_subscription
 from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
 from web.api.schemas.alerts.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
-from web.http.request_bodies import (
-    check_declared_length,
-    read_bounded,
-)
+from web.http.request_bodies import check_declared_length, check_media_type, read_bounded
 from web.services import reading, services, settings
 
 intake = MachineBlueprint("intake", __name__, errors=ErrorFormat.MESSAGE)
@@ -115,7 +112,7 @@ def _receive(find: _Finder) -> Response:
         received = read_bounded(limit)
         delivery = _with_body(delivery, received.content)
         receivers.check_open(receiver)
-        kind = checked_kind(receiver)
+        kind = _checked_kind(receiver)
         received.check()
         parsed, result = store(receiver, key, delivery, _reader(receiver, delivery, kind), own=own)
     except DomainError as error:
@@ -125,6 +122,18 @@ def _receive(find: _Finder) -> Response:
     if parsed.event is not None:
         return event_response(parsed.event)
     return json_response([{"iid": item.iid, "title": item.title} for item in result.items])
+
+
+def _checked_kind(receiver: Receiver) -> str | None:
+    """Return the type of a request of Amazon SNS, which declares its JSON to be text.
+
+    For another request return None, or raise NotJsonError if it declares what its format does not
+    read.
+    """
+    kind = kind_of_request(receiver)
+    if kind is None:
+        check_media_type(*receiver.format.media_types)
+    return kind
 
 
 def _with_body(delivery: InboundDelivery, body: bytes) -> InboundDelivery:

@@ -8,21 +8,13 @@ from domain.alerts.receiving import sns
 from domain.alerts.receiving.receivers import Receiver
 from domain.outgoing.errors import OutgoingError
 from domain.outgoing_urls import OutgoingUrl
-from web.http.request_bodies import check_media_type
 from web.outgoing.client import OutgoingClient
 from web.services import reading, settings
 
 
-def checked_kind(receiver: Receiver) -> str | None:
-    """Return the type of a request of Amazon SNS, which it sends as text, where it is read.
-
-    For another request return None, or raise NotJsonError if it does not declare JSON.
-    """
-    kind = request.headers.get(sns.TYPE_HEADER)
-    if kind is None or not receiver.format.takes_sns:
-        check_media_type()
-        return None
-    return kind
+def kind_of_request(receiver: Receiver) -> str | None:
+    """Return the type of a request of Amazon SNS where it is read; for others return None."""
+    return request.headers.get(sns.TYPE_HEADER) if receiver.format.takes_sns else None
 
 
 def asks_no_alert(kind: str | None) -> bool:

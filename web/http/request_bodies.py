@@ -136,12 +136,15 @@ def _inflated(body: bytes, most: int, encoding: str) -> bytes:
     return unpacked
 
 
-def check_media_type() -> None:
-    """Raise NotJsonError unless the body is declared to be JSON (RFC 6839 section 3.1)."""
-    media_type = request.mimetype
-    is_json = media_type == "application/json" or (
-        media_type.startswith("application/") and media_type.endswith("+json")
-    )
-    if not is_json:
-        message = "The Content-Type must be application/json."
+def check_media_type(*expected: str) -> None:
+    """Raise NotJsonError unless the body is declared to be what is expected, by default JSON.
+
+    A suffix of the first media type counts as well, such as +json (RFC 6839 section 3.1).
+    """
+    wanted = expected or ("application/json",)
+    suffix = "+" + wanted[0].partition("/")[2]
+    given = request.mimetype
+    has_suffix = given.startswith("application/") and given.endswith(suffix)
+    if given not in wanted and not has_suffix:
+        message = f"The Content-Type must be {' or '.join(wanted)}."
         raise NotJsonError(message)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -11,7 +12,7 @@ import orjson
 
 from domain.alerts.formats.snippets import Snippet, curl, python
 from domain.alerts.reading.body import checked_object, read_json
-from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
+from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, UnreadableBody
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 from domain.alerts.reading.paths import has_path, path_of
 
@@ -113,6 +114,9 @@ class Format(IntegrationType, ABC):
     """A format in which alerts arrive."""
 
     receives = True
+    #: What requests declare their bodies to be. `application/<name>+json` counts as the JSON of the
+    #: first, and other suffixes likewise.
+    media_types: ClassVar[Sequence[str]] = ("application/json",)
     #: Whether requests of Amazon SNS are read, which do not declare that they are JSON.
     takes_sns: ClassVar[bool] = False
     #: Whether its keys are routing keys at the addresses of PagerDuty's Events API.
@@ -132,8 +136,18 @@ class Format(IntegrationType, ABC):
         self, body: bytes, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
     ) -> ParsedBody:
         """Parse a body and read its alerts; raise UnreadableBody or the errors of `parse`."""
-        value = read_json(body, nesting_limit=reading.nesting_limit)
+        value = self.decode(body, reading=reading)
         return self.parse(value, now=now, reading=reading, mapping=mapping)
+
+    def decode(self, body: bytes, *, reading: Reading) -> object:
+        """Return the value of a body, which the other methods take; raise UnreadableBody."""
+        return read_json(body, nesting_limit=reading.nesting_limit)
+
+    def stored_value(self, body: bytes | None, *, reading: Reading) -> object:
+        """Return the value of a stored body, or None if it is gone or cannot be read any more."""
+        with suppress(UnreadableBody):
+            return self.decode(body or b"", reading=reading)
+        return None
 
     @abstractmethod
     def parse(
@@ -149,7 +163,7 @@ class Format(IntegrationType, ABC):
         """Return an example body with an alert that began at a time."""
 
     def example_body(self, *, now: datetime) -> str:
-        """Return the example body as indented JSON."""
+        """Return the example body as senders post it: as indented JSON."""
         return orjson.dumps(self.example(_written(now)), option=orjson.OPT_INDENT_2).decode()
 
     def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:

@@ -12,7 +12,6 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.formats.registry import format_named
 from domain.alerts.handling.grouping import Fields, Grouping, explain
 from domain.alerts.listing.queries import ROWS, AlertRow, row_of
-from domain.alerts.reading.body import read_json
 from domain.alerts.reading.incoming import (
     IncomingAlert,
     MissingAttributes,
@@ -187,7 +186,7 @@ def read_report(
         return StoredReport()
     body_format = format_named(delivery.format)
     try:
-        body = read_json(delivery.body, nesting_limit=reading.nesting_limit)
+        body = body_format.decode(delivery.body, reading=reading)
         payload = body_format.only_item(body, item_index)
         parsed = body_format.parse(
             payload, now=delivery.received_at, reading=reading, mapping=mapping

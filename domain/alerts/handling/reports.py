@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Reading
 from domain.alerts.formats.registry import FORMATS, format_named
-from domain.alerts.reading.body import read_json
 from domain.alerts.reading.incoming import (
     MissingAttributes,
     NoValidItem,
@@ -87,7 +86,8 @@ def _markdown_of(
                 Delivery.id == delivery_id
             )
         ).one()
-        body_format, value = format_named(delivery.format), _parsed(delivery.body, reading=reading)
+        body_format = format_named(delivery.format)
+        value = body_format.stored_value(delivery.body, reading=reading)
         for alert in by_delivery[delivery_id]:
             with suppress(UnreadableBody, MissingAttributes, NoValidItem):
                 item = body_format.only_item(value, alert.item_index)
@@ -96,9 +96,3 @@ def _markdown_of(
                 if markdown is not None:
                     found[alert.id] = markdown
     return found
-
-
-def _parsed(body: bytes | None, *, reading: Reading) -> object:
-    with suppress(UnreadableBody):
-        return read_json(body or b"", nesting_limit=reading.nesting_limit)
-    return None

@@ -5,7 +5,6 @@ what the service itself knows of the alert. A payload that is no longer stored h
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Format, Reading
 from domain.alerts.formats.registry import format_named
-from domain.alerts.reading.body import LongNumber, read_json
-from domain.alerts.reading.incoming import Severity, UnreadableBody
+from domain.alerts.reading.body import LongNumber
+from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import as_text, storable
 from models import Alert, Delivery
 
@@ -116,10 +115,11 @@ def _payload_labels(
         statement = select(Delivery.id, Delivery.format, Delivery.body).where(
             Delivery.id.in_(wanted)
         )
-        for delivery_id, body_format, body in session.execute(statement):
-            payload = _read(body, reading=reading)
+        for delivery_id, format_name, body in session.execute(statement):
+            body_format = format_named(format_name)
+            payload = body_format.stored_value(body, reading=reading)
             for index in wanted[delivery_id]:
-                found[delivery_id, index] = _labels_in(payload, format_named(body_format), index)
+                found[delivery_id, index] = _labels_in(payload, body_format, index)
     return found
 
 
@@ -146,12 +146,6 @@ def _packed(bodies: Iterable[_Body]) -> Iterator[list[_Body]]:
         size += body.size
     if pack:
         yield pack
-
-
-def _read(body: bytes | None, *, reading: Reading) -> object:
-    with suppress(UnreadableBody):
-        return read_json(body or b"", nesting_limit=reading.nesting_limit)
-    return None
 
 
 def _labels_in(payload: object, body_format: Format, index: int) -> Mapping[str, str]:

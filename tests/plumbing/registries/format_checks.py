@@ -44,10 +44,15 @@ def made(app: Flask) -> dict[str, Any]:
     return operate(app, "integrations", "create", *arguments)
 
 
-def send(visitor: FlaskClient, integration: dict[str, Any], body: object) -> Any:
+def send(
+    visitor: FlaskClient,
+    integration: dict[str, Any],
+    *lines: str,
+    content_type: str = "text/x-lighthouse",
+) -> Any:
     headers = {"Authorization": f"Bearer {integration['key']}"}
     path = "/" + integration["url"].split("/", 3)[3]
-    return visitor.post(path, json=body, headers=headers)
+    return visitor.post(path, data="\n".join(lines), content_type=content_type, headers=headers)
 
 
 def test_pages_offer_it_and_show_how_to_send(visitor: FlaskClient) -> None:
@@ -107,9 +112,14 @@ def test_its_payloads_are_recognized(app: Flask, visitor: FlaskClient, tmp_path:
 
 def test_its_alerts_are_read_shown_and_labelled(app: Flask, visitor: FlaskClient) -> None:
     integration = made(app)
-    answer = send(visitor, integration, _SEEN)
+    seen = ("keeper Sostratus", "Argo", "Pequod")
+    answer = send(visitor, integration, *seen)
     assert [each["title"] for each in answer.json] == ["Argo is in danger", "Pequod is in danger"]
-    assert send(visitor, integration, {"fog": True}).status_code == 422
+    assert send(visitor, integration, "fog").status_code == 400
+    assert send(visitor, integration, "keeper Sostratus").status_code == 422
+    refused = send(visitor, integration, *seen, content_type="application/json")
+    assert refused.status_code == 415
+    assert "text/x-lighthouse" in refused.text
     page = visitor.get("/acme/shop/-/alerts/2").text
     assert "in the format of Lighthouse" in page
     assert "Pequod" in page

@@ -10,7 +10,7 @@ from typing import Any
 
 from domain.alerts.formats.base import Format, Guide, Reading, Tool
 from domain.alerts.formats.http_endpoint import HTTP
-from domain.alerts.reading.incoming import MissingAttributes, ParsedBody
+from domain.alerts.reading.incoming import MissingAttributes, ParsedBody, UnreadableBody
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 
 _REGISTRY = "domain.alerts.formats.registry"
@@ -26,6 +26,15 @@ class Lighthouse(Format):
     tools = (Tool(name="Pharos", marks="ships keeper", hint="Tell the keeper."),)
     guides = (Guide("curl", "The keeper's curl"),)
     body = dict[str, list[str]]
+    media_types = ("text/x-lighthouse",)
+
+    def decode(self, body: bytes, *, reading: Reading) -> object:
+        """Read lines: the name of the keeper, and the ships."""
+        del reading
+        keeper, *ships = body.decode().splitlines()
+        if not keeper.startswith("keeper "):
+            raise UnreadableBody("The keeper is missing.")
+        return {"keeper": keeper.removeprefix("keeper "), "ships": ships}
 
     def parse(
         self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
@@ -60,6 +69,11 @@ class Lighthouse(Format):
     def labels(self, value: object, item_index: int) -> tuple[object, ...]:
         """Return the name of the ship."""
         return ({"ship": self.items_of(value)[item_index]},)
+
+    def example_body(self, *, now: datetime) -> str:
+        """Return the lines about a ship."""
+        del now
+        return "keeper Sostratus\nArgo"
 
     def example(self, started: str) -> Mapping[str, Any]:
         """Return a ship."""
