@@ -25,7 +25,7 @@ from domain.alerts.receiving.refusals import RefusalKind
 from domain.api_usage.counting import CallCounter
 from domain.clock import Clock
 from domain.contacts.actions import ContactMeans
-from domain.destinations import Sending
+from domain.destination_actions import Sending
 from domain.keyring import Keyring
 from domain.notifications.outbox import OUTCOME_OF_MESSAGE
 from domain.oauth.context import OAuthPolicy

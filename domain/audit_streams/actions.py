@@ -11,7 +11,7 @@ from domain.audit_streams.types import (
     AuditStreamChangeBody,
     NewAuditStream,
 )
-from domain.destinations import Changes, DestinationEvents
+from domain.destination_actions import Changes, DestinationEvents
 from domain.outgoing.destinations import DestinationDetails, NewSecret
 from domain.types.base import Found
 from domain.types.destinations import DestinationQuery, SecretRotationBody, SentTest

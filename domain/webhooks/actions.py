@@ -4,7 +4,7 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
 from domain.database.paging import Slice, read_cursor
-from domain.destinations import Changes, DestinationEvents
+from domain.destination_actions import Changes, DestinationEvents
 from domain.outgoing.destinations import NewSecret
 from domain.outgoing.signing import Message, new_message_id
 from domain.projects.views import ProjectView
