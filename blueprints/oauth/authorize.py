@@ -17,7 +17,7 @@ from domain.oauth.clients.views import get_page
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.consent.pushed_requests import open_pushed
 from domain.oauth.grants.authorization_code import UnknownRedirectUriError
-from domain.oauth.messages import ProtocolError, ProtocolRequest
+from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.access.marks import get_current_user, open_to_anyone
 from web.api.description.described import FORM, HTML, OAUTH, Answer, Description, described

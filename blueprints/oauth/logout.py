@@ -8,7 +8,7 @@ from domain.accounts.signing_in import actions as signing_in
 from domain.oauth.clients.redirect_uris import destination_of
 from domain.oauth.endpoints import logout as domain
 from domain.oauth.endpoints.logout import LogoutRequest, LogoutStep
-from domain.oauth.messages import ProtocolError, ProtocolRequest
+from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from web.access.marks import get_current_user, open_to_anyone
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint

@@ -16,8 +16,8 @@ from domain.oauth.clients.authentication import Client
 from domain.oauth.consent.approvals import Approval, ConsentPrompt, consent_prompt_for, remember
 from domain.oauth.consent.pushed_requests import consume
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
-from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
+from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.reasons import NOT_PUSHED, Refusal, RefusedParameterError
 from domain.oauth.server import AuthorizationServer
 from models import Application

@@ -21,7 +21,6 @@ from domain.oauth.clients.authentication import (
 )
 from domain.oauth.clients.credential_lookup import CredentialLookup, Found
 from domain.oauth.context import OAuthPolicy, ServerComponent
-from domain.oauth.messages import NO_STORE, OAuthResponse, ProtocolRequest
 from domain.oauth.presented_tokens.dpop import (
     InvalidProofError,
     Proof,
@@ -29,6 +28,7 @@ from domain.oauth.presented_tokens.dpop import (
     check_proof,
     consume_proof,
 )
+from domain.oauth.protocol import NO_STORE, OAuthResponse, ProtocolRequest
 from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
 from domain.types.base import Body
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from authlib.oauth2.rfc6749 import InvalidRequestError
 
-from domain.oauth.messages import in_description
+from domain.oauth.protocol import in_description
 
 #: The longest excerpt in an error, in characters.
 _LONGEST = 60

@@ -6,7 +6,7 @@ from authlib.oauth2.rfc6749 import InvalidScopeError
 
 from domain.access.scopes import UnknownScopeError, parse_scopes
 from domain.oauth.clients.authentication import Client
-from domain.oauth.messages import in_description
+from domain.oauth.protocol import in_description
 
 
 def known_scopes(text: str) -> tuple[str, ...]:

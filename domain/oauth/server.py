@@ -27,7 +27,7 @@ from domain.oauth.grants.authorization_code import (
     issuer_parameter,
 )
 from domain.oauth.grants.registry import GRANTS_BY_TYPE, PARAMETERS
-from domain.oauth.messages import NO_STORE, OAuthResponse, ProtocolRequest
+from domain.oauth.protocol import NO_STORE, OAuthResponse, ProtocolRequest
 from domain.oauth.reasons import BY_ERROR, OTHER
 
 #: What clients post to, besides token requests, by the names that Authlib

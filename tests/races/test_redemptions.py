@@ -12,7 +12,7 @@ import requests
 from flask import Flask
 from sqlalchemy import func, select
 
-from domain.oauth.messages import ProtocolRequest
+from domain.oauth.protocol import ProtocolRequest
 from models import AccessToken, Application
 from tests.support.accounts.people import ClientCredentials, database_of, settings_of
 from tests.support.oauth.oauth_wire import (

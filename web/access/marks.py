@@ -16,7 +16,6 @@ from domain.access.roles import Role
 from domain.accounts.signing_in.sessions import find_sign_in
 from domain.accounts.users import UserView
 from domain.errors import NotFoundError
-from domain.oauth.messages import ProtocolError
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
     BearerRefusedError,
@@ -25,6 +24,7 @@ from domain.oauth.presented_tokens.bearer import (
     get_bearer,
     record_use,
 )
+from domain.oauth.protocol import ProtocolError
 from domain.projects.access import get_group, get_project, get_project_for
 from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.bearer_token import (

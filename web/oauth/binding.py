@@ -13,7 +13,7 @@ from werkzeug.utils import redirect
 from domain.accounts.signing_in.sessions import RequestSource
 from domain.oauth.context import OAuthContext
 from domain.oauth.json_bodies import parameters_in
-from domain.oauth.messages import OAuthResponse, ProtocolRequest
+from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.extensions import db
 from web.http.audit_events import record_event

@@ -21,7 +21,7 @@ from domain.oauth.clients.credential_lookup import CredentialLookup, Found, find
 from domain.oauth.clients.found_rows import FoundClient
 from domain.oauth.clients.secrets import is_recent_use
 from domain.oauth.context import OAuthContext
-from domain.oauth.messages import ProtocolRequest
+from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
     NO_SECRET,
     NOT_ALLOWED_GRANT,

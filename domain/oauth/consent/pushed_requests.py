@@ -14,7 +14,7 @@ from sqlalchemy import delete, select, update
 from domain.keyring import CredentialType
 from domain.oauth.clients.authentication import Client
 from domain.oauth.context import OAuthContext
-from domain.oauth.messages import ProtocolRequest, Pushed
+from domain.oauth.protocol import ProtocolRequest, Pushed
 from models import Application, PushedRequest
 
 #: RFC 9126 section 2.2, before the credential.

@@ -9,7 +9,7 @@ from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import Client
 from domain.oauth.devices.authorizations import begin
 from domain.oauth.grants.device_code import DeviceCodeGrant
-from domain.oauth.messages import ProtocolRequest
+from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.requested_scopes import allowed_scopes
 
 #: The default scope of a device request (RFC 6749 section 3.3).

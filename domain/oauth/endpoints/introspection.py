@@ -15,8 +15,8 @@ from domain.oauth.clients.credential_lookup import (
     CredentialLookup,
 )
 from domain.oauth.clients.found_rows import FoundPair
-from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import subject
+from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.tokens.issuing import token_type_of
 
 #: Section 2.2: nothing else is said of a token that is not live or not the asker's.

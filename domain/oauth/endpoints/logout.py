@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from domain.oauth.clients.applications import find_by_uid, is_trusted
 from domain.oauth.clients.redirect_uris import is_registered, with_parameters
 from domain.oauth.grants.registry import PARAMETERS
-from domain.oauth.messages import OAuthResponse, ProtocolRequest
 from domain.oauth.openid.id_tokens import Audience, InvalidHintError, read_hint
+from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from models import Application
 
 

@@ -6,8 +6,8 @@ from authlib.oauth2.rfc6749 import Endpoint, InvalidRequestError, OAuth2Error
 
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.consent.pushed_requests import store
-from domain.oauth.messages import ProtocolRequest
 from domain.oauth.presented_tokens.dpop import InvalidProofError
+from domain.oauth.protocol import ProtocolRequest
 
 
 class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoint):

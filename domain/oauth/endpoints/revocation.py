@@ -10,7 +10,7 @@ from domain.audit.events import Event, EventKind
 from domain.keyring import CredentialType
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import names_no_client
-from domain.oauth.messages import ProtocolRequest
+from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.tokens.issuing import revoke_family, revoke_pair
 from models import AccessToken
 

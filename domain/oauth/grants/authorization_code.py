@@ -31,9 +31,9 @@ from domain.oauth.clients.redirect_uris import is_registered, with_parameters
 from domain.oauth.clients.types import ApplicationView
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthPolicy
-from domain.oauth.messages import ProtocolRequest
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
+from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
     OTHER_REDIRECT_URI,
     PROOF,

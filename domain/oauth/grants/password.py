@@ -17,8 +17,8 @@ from domain.errors import TooManyAttemptsError
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client, names_no_client
 from domain.oauth.context import OAuthPolicy
-from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import Authentication
+from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
 from domain.oauth.requested_scopes import allowed_scopes, known_scopes
 from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_refresh

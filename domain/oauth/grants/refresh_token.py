@@ -15,9 +15,9 @@ from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenG
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import REFRESH_TOKEN
 from domain.oauth.clients.found_rows import FoundPair
-from domain.oauth.messages import ProtocolRequest
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.pkce import check_verifier
+from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
     OTHER_REDIRECT_URI,
     PROOF,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from domain.oauth import messages
+from domain.oauth import protocol
 from domain.oauth.client_requests import TokenGrant
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
@@ -25,7 +25,7 @@ PERMITTED_GRANTS = tuple(grant for grant in GRANTS if grant.PERMISSION)
 #: `Any`, because Authlib's constructor makes them.
 GRANTS_BY_TYPE: Mapping[str, Any] = {grant.GRANT_TYPE: grant for grant in GRANTS}
 #: The parameters of all endpoints that a request may contain once (RFC 6749 section 3.2).
-PARAMETERS = messages.PARAMETERS.union(
+PARAMETERS = protocol.PARAMETERS.union(
     *(grant.REQUEST.model_fields.keys() - grant.REPEATABLE for grant in GRANTS)
 )
 

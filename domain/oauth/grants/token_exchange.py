@@ -20,7 +20,7 @@ from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenG
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import SUBJECT_TOKEN
 from domain.oauth.clients.found_rows import FoundPair
-from domain.oauth.messages import ProtocolRequest
+from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
     PROOF,
     REQUEST,

@@ -17,8 +17,8 @@ from domain.oauth.clients.authentication import Method
 from domain.oauth.clients.secrets import is_live, renew_secret
 from domain.oauth.context import OAuthContext
 from domain.oauth.grants.registry import registrable_grant_types
-from domain.oauth.messages import NO_STORE, OAuthResponse
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
+from domain.oauth.protocol import NO_STORE, OAuthResponse
 from domain.oauth.registration.metadata import ClientMetadata, read_metadata
 from models import Application, ApplicationSecret, User
 
