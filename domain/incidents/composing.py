@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 
 from domain.alerts.handling.reports import AlertReport
 from domain.alerts.reading.text import cut
+from domain.incidents.fields import LONGEST_DESCRIPTION
 
-LONGEST_TITLE = 255
-LONGEST_DESCRIPTION = 50_000
 #: The title of alerts whose sender gave none.
 _NO_TITLE = "New: Alert"
 #: What begins emphasis, code, links, HTML and escapes; an underscore does only at the edge of a

@@ -1,4 +1,4 @@
-"""The kinds of an incident's fields, and how texts are checked."""
+"""The kinds of an incident's fields, how long texts can be, and how they are checked."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -6,8 +6,9 @@ from typing import NamedTuple
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.errors import InvalidError
-from domain.incidents.composing import LONGEST_DESCRIPTION, LONGEST_TITLE
 
+LONGEST_TITLE = 255
+LONGEST_DESCRIPTION = 50_000
 LONGEST_NOTE = 10_000
 #: The most alerts that a request links.
 MOST_AT_ONCE = 200

@@ -9,8 +9,13 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.list_queries import LONGEST_SEARCH
 from domain.database.paging import LARGEST_ID
-from domain.incidents.composing import LONGEST_DESCRIPTION, LONGEST_TITLE
-from domain.incidents.fields import MOST_AT_ONCE, MOST_NAMED_ALERTS, IncidentStatus
+from domain.incidents.fields import (
+    LONGEST_DESCRIPTION,
+    LONGEST_TITLE,
+    MOST_AT_ONCE,
+    MOST_NAMED_ALERTS,
+    IncidentStatus,
+)
 from domain.incidents.timeline import EntryFilter, EntryKind
 from domain.types.base import (
     LARGEST_NUMBER,
