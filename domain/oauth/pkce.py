@@ -11,7 +11,7 @@ from domain.oauth.reasons import Reason, Refusal, RefusedGrantError, RefusedPara
 #: Section 4.2: the base64url form, without padding, of 32 bytes.
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 #: Section 4.1: 43 to 128 unreserved characters.
-_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+VERIFIER = r"^[A-Za-z0-9\-._~]{43,128}$"
 _WRONG_VERIFIER = Reason(
     name="wrong_verifier",
     title="Wrong code verifier",
@@ -98,7 +98,7 @@ def check_verifier(verifier: str | None, challenge: str | None) -> None:
         return
     if verifier is None:
         raise RefusedParameterError(MISSING_VERIFIER)
-    if not _VERIFIER.fullmatch(verifier):
+    if not re.fullmatch(VERIFIER, verifier):
         raise RefusedGrantError(MALFORMED_VERIFIER)
     if not hmac.compare_digest(create_s256_code_challenge(verifier), challenge):
         raise RefusedGrantError(WRONG_VERIFIER)

@@ -117,7 +117,7 @@ class CodeExchange(ClientParameters):
     grant_type: Literal["authorization_code"]
     code: str
     redirect_uri: str
-    code_verifier: Annotated[str, Field(pattern=r"^[A-Za-z0-9\-._~]{43,128}$")] = Field(
+    code_verifier: Annotated[str, Field(pattern=pkce.VERIFIER)] = Field(
         default="", description="Of PKCE (RFC 7636); public applications need it."
     )
 
