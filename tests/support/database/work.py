@@ -1,7 +1,7 @@
 """Units of work beside a running service, for tests that carry out actions by themselves."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,22 +17,22 @@ from models import Project
 from tests.support.accounts.people import now as present
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import LiveGatebell
+from web.settings.reader import Settings
 
 Policy = TypeVar("Policy")
 
 _POLICIES: dict[type, Any] = {Reading: Reading(nesting_limit=100, automatic_fingerprint=True)}
 
 
-@dataclass(frozen=True)
-class UsualSettings:
-    """The settings that actions read, as they are by default."""
-
-    base_url: str = "http://gatebell.example"
-    instance_path: Path = Path("/nowhere")
-    instance_name: str = "Gatebell"
-    mail_url: str = ""
-    longest_silence_days: int = 365
-    tier: str = "ultimate"
+_NOWHERE = Path("/nowhere")
+#: The defaults, with values for the settings whose defaults are computed.
+_USUAL = Settings(
+    base_url="http://gatebell.example",
+    instance_path=_NOWHERE,
+    database_url="",
+    repositories_path=_NOWHERE,
+    secret_key="",
+)
 
 
 def work_in(
@@ -58,7 +58,7 @@ def work_in(
         actor=actor,
         session=session,
         now=now or present(),
-        settings=UsualSettings(base_url=service.url) if service else UsualSettings(),
+        settings=replace(_USUAL, base_url=service.url) if service else _USUAL,
         policy=policy,
     )
 
