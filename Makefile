@@ -16,7 +16,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures test test-both faults fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures clean
+.PHONY: help run demo pictures test test-both faults fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,6 +109,10 @@ bench-pages: $(VENV)/development ## Measure what the main pages weigh, and how l
 
 measures: $(VENV)/development ## Measure the house, with an idle host (takes two minutes): MEASURES_ARGS=<checkout>
 	@$(PY) -m tests.architecture.measures --idle $(MEASURES_ARGS)
+
+breaks: $(VENV)/development ## Try deliberate breaks on the tests that are to see them (takes an hour)
+	@scripts/ensure-chromium
+	@$(PY) -m tests.breaks.try_breaks $(BREAKS_ARGS)
 
 pins: $(VENV)/development ## Pin the newest versions that requirements.in allows
 	@scripts/pin

@@ -1,0 +1,1 @@
+"""Deliberate breaks of the product, and which tests see them."""
