@@ -34,10 +34,6 @@ _WITHOUT_LOCK_SECONDS = 1.0
 _REDIS = frozenset({"redis", "rediss", "redis+unix"})
 
 
-def _seconds() -> float:
-    return system_clock().timestamp()
-
-
 @cache
 def _lock_file() -> int:
     """Return an open file that is locked while a counter changes; processes inherit it."""
@@ -78,17 +74,21 @@ class HostStorage(Storage):
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         """Add to a counter and return it; it ends with its window of `expiry` seconds."""
-        moment = _seconds()
+        return self.count(key, expiry, amount)[0]
+
+    def count(self, key: str, expiry: int, amount: int = 1) -> tuple[int, int]:
+        """Do the same, and return also the end of the window in seconds since the epoch."""
+        moment = system_clock().timestamp()
         with self._thread_lock:
             is_locked = self._lock()
             try:
                 place, ends, count = self._find(key, moment)
                 ends = ends or (int(moment) // expiry + 1) * expiry
-                _SLOT.pack_into(self._table, place, _mark(key), ends, count + amount)
+                _SLOT.pack_into(self._table, place, hash(key) & _MOST, ends, count + amount)
             finally:
                 if is_locked:
                     lockf(self._lock_file, LOCK_UN)
-        return count + amount
+        return count + amount, ends
 
     def _lock(self) -> bool:
         """Lock the table for a moment; return False if a process that stands still has locked it.
@@ -111,7 +111,8 @@ class HostStorage(Storage):
 
     def _find(self, key: str, moment: float) -> tuple[int, int, int]:
         """Return place, end and count of a counter; of one that is not there a place and 0."""
-        mark = _mark(key)
+        # Alike in processes that were forked from one.
+        mark = hash(key) & _MOST
         best, least = 0, _MOST
         for step in range(_REACH):
             place = (mark + step) % _SLOTS * _SLOT.size
@@ -126,11 +127,11 @@ class HostStorage(Storage):
 
     def get(self, key: str) -> int:
         """Return a counter, 0 without one."""
-        return self._find(key, _seconds())[2]
+        return self._find(key, system_clock().timestamp())[2]
 
     def get_expiry(self, key: str) -> float:
         """Return the end of a counter's window in seconds since the epoch, now without one."""
-        moment = _seconds()
+        moment = system_clock().timestamp()
         return self._find(key, moment)[1] or moment
 
     def check(self) -> bool:
@@ -139,7 +140,7 @@ class HostStorage(Storage):
 
     def reset(self) -> int:
         """Remove all counters and return the number of those that had not ended."""
-        moment = _seconds()
+        moment = system_clock().timestamp()
         with self._thread_lock:
             removed = sum(1 for _, ends, _ in _SLOT.iter_unpack(self._table) if ends > moment)
             self._table[:] = bytes(len(self._table))
@@ -148,14 +149,9 @@ class HostStorage(Storage):
     def clear(self, key: str) -> None:
         """Remove a counter."""
         with self._thread_lock:
-            place, ends, _ = self._find(key, _seconds())
+            place, ends, _ = self._find(key, system_clock().timestamp())
             if ends:
                 _SLOT.pack_into(self._table, place, 0, 0, 0)
-
-
-def _mark(key: str) -> int:
-    """Return a number that stands for a key, alike in processes that were forked from one."""
-    return hash(key) & _MOST
 
 
 def counts_on_host(storage_uri: str) -> bool:

@@ -107,10 +107,12 @@ def _receive(find: _Finder) -> Response:
     delivery = inbound_delivery(receiver, moment, stopwatch)
     try:
         check_declared_length(limit)
-        authorization = request.headers.get("Authorization")
-        key = receivers.check_key(receiver, authorization, keyring=own.keyring)
+        key = receivers.check_key(
+            receiver, request.headers.get("Authorization"), keyring=own.keyring
+        )
         received = read_bounded(limit)
-        delivery = _with_body(delivery, received.content)
+        body = without_routing_key(received.content)
+        delivery = replace(delivery, body=body, size=len(received.content))
         receivers.check_open(receiver)
         kind = _checked_kind(receiver)
         received.check()
@@ -134,10 +136,6 @@ def _checked_kind(receiver: Receiver) -> str | None:
     if kind is None:
         check_media_type(*receiver.format.media_types)
     return kind
-
-
-def _with_body(delivery: InboundDelivery, body: bytes) -> InboundDelivery:
-    return replace(delivery, body=without_routing_key(body), size=len(body))
 
 
 def _reader(

@@ -49,11 +49,8 @@ class SessionConnection:
     def __init__(self, session: Session) -> None:
         """Use the connection of a session, whose pending changes are flushed."""
         self._connection = session.connection()
-
-    @property
-    def dialect_name(self) -> str:
-        """`postgresql` or `sqlite`."""
-        return self._connection.dialect.name
+        #: `postgresql` or `sqlite`.
+        self.dialect_name = self._connection.dialect.name
 
     def first(self, statement: Executable, parameters: Mapping[str, object]) -> Row | None:
         """Run a read and return its first row, or None."""

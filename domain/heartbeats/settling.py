@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, Executable, Row, bindparam, case, insert, sel
 
 from domain.access.features import AccessLevel
 from domain.alerts.receiving.receivers import is_taken_over
-from domain.alerts.storing.intake import receive_in_transaction
+from domain.alerts.storing.intake import receive_within
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.clock import date_and_time
 from domain.database.statements import KeptConnection
@@ -209,7 +209,7 @@ def _settle(
     if decision.action is not AlertAction.NOTHING:
         subject = _subject(found, decision, connection=connection)
         parsed, delivery = report(subject, decision, now)
-        receive_in_transaction(parsed, delivery, connection=connection)
+        receive_within(parsed, delivery, connection=connection)
     connection.all(_SETTLE, _settled(found, decision))
     if decision.unheard is not None:
         _count_again(found, decision.unheard, connection=connection, now=now)

@@ -10,7 +10,6 @@ from math import ceil
 from typing import Any, NamedTuple, TypeVar, cast
 
 from flask import Flask, Response, after_this_request, g
-from flask_limiter import RequestLimit
 from flask_login import current_user
 from limits import RateLimitItem, parse_many
 from werkzeug.exceptions import TooManyRequests
@@ -63,31 +62,35 @@ class Limit:
 
     def count(self) -> None:
         """Count this request; raise 429 if it is above a rate."""
-        if isinstance(limiter.storage, HostStorage):
+        storage = limiter.storage
+        if isinstance(storage, HostStorage):
             if rates := self._rates(settings()):
-                self._count_here(rates)
+                self._count_here(storage, rates)
             return
         try:
             self._count_in_store()
         finally:
-            _add_counted(limiter.current_limits)
+            _add_counted(_counted_by_library())
 
-    def _count_here(self, rates: str) -> None:
-        args = [_PREFIX, self._key(), self._scope]
-        counted = [RequestLimit(limiter, each, args, False, True) for each in _parsed(rates)]  # noqa: FBT003 - breached, shared
+    def _count_here(self, storage: HostStorage, rates: str) -> None:
+        key, counted = self._key(), []
+        for rate in _parsed(rates):
+            named = rate.key_for(_PREFIX, key, self._scope)
+            observed, ends = storage.count(named, rate.get_expiry())
+            counted.append(_Status(observed > rate.amount, rate.amount, observed, ends))
         _add_counted(counted)
-        for each in counted:
-            each.breached = not limiter.limiter.hit(each.limit, *args)
-        if any(each.breached for each in counted):
+        if any(each.is_exceeded for each in counted):
             raise TooManyRequests
 
 
-def _add_counted(counted: list[RequestLimit]) -> None:
+def _add_counted(counted: "list[_Status]") -> None:
     """Note limits for the headers, after those of another `Limit` that counted this request."""
     before = g.get("counted")
-    g.counted = counted if before is None else [*before, *counted]
     if before is None:
         after_this_request(_add_headers)
+    elif before is _BY_LIBRARY:
+        before = _counted_by_library()
+    g.counted = [*(before or ()), *counted]
 
 
 @lru_cache(maxsize=64)
@@ -182,12 +185,8 @@ def _add_headers(response: Response) -> Response:
     The library's own writer has no RateLimit-Observed, adds Retry-After to every response, and
     tells the shortest rate even if a longer one is nearly used up.
     """
-    limits = limiter.current_limits if g.counted is _BY_LIBRARY else g.counted
-    if not limits:
-        return response
-    try:
-        statuses = [_status(each) for each in limits]
-    except Exception:  # noqa: BLE001 - each store has errors of its own, and was there a moment ago
+    statuses = _counted_by_library() if g.counted is _BY_LIBRARY else g.counted
+    if not statuses:
         return response
     told = min(statuses, key=lambda each: (not each.is_exceeded, each.remaining, -each.reset_at))
     headers = response.headers
@@ -200,11 +199,16 @@ def _add_headers(response: Response) -> Response:
     return response
 
 
-def _status(counted: RequestLimit) -> _Status:
-    storage = counted.limiter.storage
-    return _Status(
-        is_exceeded=counted.breached,
-        limit=counted.limit.amount,
-        observed=storage.get(counted.key),
-        reset_at=ceil(storage.get_expiry(counted.key)),
-    )
+def _counted_by_library() -> list[_Status]:
+    try:
+        return [
+            _Status(
+                is_exceeded=each.breached,
+                limit=each.limit.amount,
+                observed=each.limiter.storage.get(each.key),
+                reset_at=ceil(each.limiter.storage.get_expiry(each.key)),
+            )
+            for each in limiter.current_limits
+        ]
+    except Exception:  # noqa: BLE001 - each store has errors of its own, and was there a moment ago
+        return []

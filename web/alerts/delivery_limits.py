@@ -19,13 +19,8 @@ def check_rate(receiver: Receiver) -> None:
     """Count a delivery; raise OverLimitError above ALERT_RATE_LIMIT."""
     g.integration_id = receiver.integration_id
     try:
-        _count_delivery()
+        by_integration.count()
     except TooManyRequests:
         rate = settings().alert_rate_limit.replace("/", " per ")
         message = f"This integration accepts {rate}."
         raise _ERRORS[receiver.format.retry_status](message) from None
-
-
-@by_integration
-def _count_delivery() -> None:
-    """Count it, which is all: the delivery itself is stored by the caller."""

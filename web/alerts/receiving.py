@@ -1,7 +1,7 @@
 """The steps that all receivers of alerts share, after the integration was found."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from flask import request
 
@@ -18,7 +18,6 @@ from web.alerts.delivery_limits import check_rate
 from web.http.errors import status_of
 from web.metrics import count_alerts
 from web.services import Services, services, settings
-from web.settings.policies import late_copies
 
 #: The largest size that the column holds, in bytes; a sender may declare more.
 _LARGEST_SIZE = 2**31 - 1
@@ -42,7 +41,7 @@ def inbound_delivery(receiver: Receiver, moment: datetime, stopwatch: Stopwatch)
         stopwatch=stopwatch,
         mapping=receiver.mapping,
         user_agent=request.environ.get("HTTP_USER_AGENT"),
-        late_copies=late_copies(settings()),
+        late_copies=timedelta(seconds=settings().late_copy_seconds),
     )
 
 

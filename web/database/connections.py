@@ -33,6 +33,8 @@ class KeptConnections:
         The engine is that of `web.database.engine.open_autocommit_engine`.
         """
         self._engine = engine
+        #: `postgresql` or `sqlite`.
+        self.dialect_name = engine.dialect.name
         self._patience = patience
         #: None stands for a connection to open; the last used is reused first.
         self._free: LifoQueue[CoreStatements | None] = LifoQueue()
@@ -43,11 +45,6 @@ class KeptConnections:
         self._compiled = CompiledStatements(engine)
         #: Runs the writes of SQLite in threads.
         self._executor = ThreadExecutor(threads=size)
-
-    @property
-    def dialect_name(self) -> str:
-        """`postgresql` or `sqlite`."""
-        return self._engine.dialect.name
 
     def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
         """Run a read and return its first row, or None; see `look_up`."""

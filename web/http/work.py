@@ -1,5 +1,7 @@
 """The unit of work of the current request or command, for actions of the domain."""
 
+from datetime import timedelta
+
 from flask import g, has_request_context
 from flask_login import current_user
 
@@ -10,7 +12,6 @@ from web.http.audit_events import event_source
 from web.http.endpoints import find_endpoint
 from web.http.errors import status_of
 from web.services import services, settings, unit_of_work
-from web.settings.policies import late_copies
 
 
 def work() -> Work:
@@ -24,7 +25,7 @@ def _receiving() -> Receiving:
     return Receiving(
         connection=services().connections,
         largest_body=current.alert_body_limit_bytes,
-        late_copies=late_copies(current),
+        late_copies=timedelta(seconds=current.late_copy_seconds),
         status_of=status_of,
     )
 

@@ -30,11 +30,6 @@ def reading(current: Settings) -> Reading:
     )
 
 
-def late_copies(current: Settings) -> timedelta:
-    """Return for how long after a recovery copies of its alert arrive late."""
-    return timedelta(seconds=current.late_copy_seconds)
-
-
 def oauth_policy(current: Settings) -> OAuthPolicy:
     """Return the policy of the authorization server."""
     return OAuthPolicy(

@@ -59,31 +59,15 @@ def _identify(
 ) -> tuple[bytes | None, str, str | None]:
     """Return the fingerprint, its source, and a warning if the sender's own one is unusable."""
     name = mapping.sources[AlertField.FINGERPRINT]
-    if fingerprint.is_fingerprint(given):
-        return fingerprint.of_value(given), f"the {name} field", None
     warning = None
     if not is_blank(given):
+        if fingerprint.is_fingerprint(given):
+            return fingerprint.of_value(given), f"the {name} field", None
         warning = f"{name} is not a string, number or array: {excerpt(given)}, so it is not used."
     if not automatic_fingerprint:
         return None, _UNGROUPED, warning
     made_of = f"the whole payload without {mapping.volatile}"
     return fingerprint.of_payload(mapping.stable_part(body)), made_of, warning
-
-
-def _read_end(
-    body: Mapping[str, object],
-    fields: Mapping[str, object],
-    mapping: FieldMapping,
-    *,
-    now: datetime,
-) -> AlertEnd:
-    """Return the end of an alert: rules decide whether it has one, if the mapping has rules."""
-    end = read_end(fields.get(AlertField.END_TIME), name=mapping.sources[AlertField.END_TIME])
-    if not mapping.rules.resolved_when:
-        return end
-    if not mapping.rules.is_over(body):
-        return AlertEnd(None, None)
-    return AlertEnd(end.time or now, end.warning)
 
 
 def _read_alert(
@@ -96,7 +80,10 @@ def _read_alert(
     start = read_start(
         fields.get(AlertField.START_TIME), name=sources[AlertField.START_TIME], now=now
     )
-    end = _read_end(body, fields, mapping, now=now)
+    end = read_end(fields.get(AlertField.END_TIME), name=sources[AlertField.END_TIME])
+    if mapping.rules.resolved_when:  # then rules decide whether it is over
+        is_over = mapping.rules.is_over(body)
+        end = AlertEnd(end.time or now, end.warning) if is_over else AlertEnd(None, None)
     started_at, end = in_order(start, end)
     title = short_text(fields.get(AlertField.TITLE), 200)
     identity, made_of, warning = _identify(

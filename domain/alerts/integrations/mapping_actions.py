@@ -32,7 +32,7 @@ from domain.alerts.integrations.samples import (
     saved_draft,
 )
 from domain.alerts.integrations.types import IntegrationView, IntegrationWithKey, NewIntegration
-from domain.alerts.reading.mapping import FieldMapping, stored_mapping, stored_value
+from domain.alerts.reading.mapping import FieldMapping, stored_mapping
 from domain.alerts.reading.mapping_rules import MappingRules, checked_words
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
@@ -191,7 +191,7 @@ def _store(
     work: Work, integration: IntegrationView, mapping: FieldMapping, sample: str | None
 ) -> None:
     row = get_integration_row(integration.id, session=work.session)
-    row.sample, row.mapping = sample, stored_value(mapping) or None
+    row.sample, row.mapping = sample, dict(mapping.stored) or None
     work.session.flush()
 
 
@@ -200,7 +200,7 @@ def _store_words(work: Work, integration: IntegrationView, words: Mapping[str, o
     row = get_integration_row(integration.id, session=work.session)
     mapping = stored_mapping(row.mapping)
     rules = replace(mapping.rules, severity_words=checked)
-    row.mapping = stored_value(FieldMapping(mapping.paths, rules)) or None
+    row.mapping = dict(FieldMapping(mapping.paths, rules).stored) or None
     work.session.flush()
 
 

@@ -72,12 +72,6 @@ def _depth(body: bytes) -> int:
     return max(accumulate(map(_STEPS.__getitem__, _brackets(body))), default=0)
 
 
-def _check_depth(body: bytes, limit: int) -> None:
-    # Most bodies have fewer brackets than the limit of levels: counting them is enough.
-    if body.count(b"{") + body.count(b"[") > limit and _depth(body) > limit:
-        raise UnreadableBody(f"The body is nested deeper than {limit} levels.")
-
-
 def _read_leniently(body: bytes) -> object:
     """Parse with the standard library what orjson refuses: lone surrogates and large numbers."""
     try:
@@ -93,15 +87,6 @@ def _read_leniently(body: bytes) -> object:
         ) from error
     except RecursionError as error:
         raise UnreadableBody("The body is nested too deep.") from error
-
-
-def _read(body: bytes) -> object:
-    if _LONG_RUN in body.translate(_MARK_DIGITS):
-        return _read_leniently(body)
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return _read_leniently(body)
 
 
 def read_object(body: bytes, *, nesting_limit: int) -> dict[str, object]:
@@ -127,5 +112,12 @@ def read_json(body: bytes, *, nesting_limit: int) -> object:
     body = body.removeprefix(_BYTE_ORDER_MARK)
     if not body or body.isspace():
         raise UnreadableBody("The body is empty; a JSON object is expected.")
-    _check_depth(body, nesting_limit)
-    return _read(body)
+    # Most bodies have fewer brackets than the limit of levels: counting them is enough.
+    if body.count(b"{") + body.count(b"[") > nesting_limit and _depth(body) > nesting_limit:
+        raise UnreadableBody(f"The body is nested deeper than {nesting_limit} levels.")
+    if _LONG_RUN in body.translate(_MARK_DIGITS):
+        return _read_leniently(body)
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return _read_leniently(body)

@@ -65,18 +65,27 @@ class FieldMapping:
 
     paths: Mapping[AlertField, tuple[Path, ...]] = field(default_factory=dict)
     rules: MappingRules = NO_RULES
-    #: The source of each field as a text for people. Computed once, since each alert needs it.
+    #: The source of each field as a text for people.
     sources: Mapping[AlertField, str] = field(init=False, repr=False, compare=False)
     #: The sources of the VOLATILE fields as a text for people.
     volatile: str = field(init=False, repr=False, compare=False)
+    #: Whether it changes how a payload is read, beyond the words for severities.
+    reads_fields: bool = field(init=False, repr=False, compare=False)
+    #: As the JSON column stores it.
+    stored: Mapping[str, object] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compute the texts."""
+        """Compute what is the same for all alerts."""
         sources = {alert_field: self._source(alert_field) for alert_field in AlertField}
         object.__setattr__(self, "sources", sources)
         volatile = [sources[alert_field] for alert_field in VOLATILE]
         volatile += [shown(rule.path) for rule in self.rules.resolved_when]
         object.__setattr__(self, "volatile", ", ".join(dict.fromkeys(volatile)))
+        other_rules = replace(self.rules, severity_words={})
+        object.__setattr__(self, "reads_fields", bool(self.paths or other_rules != NO_RULES))
+        stored = {name.value: [list(path) for path in self.paths[name]] for name in self.paths}
+        rules = {_RULES: rules_value(self.rules)} if self.rules != NO_RULES else {}
+        object.__setattr__(self, "stored", {**stored, **rules})
 
     def _source(self, alert_field: AlertField) -> str:
         source = alert_field.value
@@ -89,11 +98,6 @@ class FieldMapping:
     def all_paths(self) -> tuple[Path, ...]:
         """Every path that the mapping reads."""
         return (*(path for paths in self.paths.values() for path in paths), *self.rules.paths)
-
-    @property
-    def reads_fields(self) -> bool:
-        """Whether it changes how a payload is read, beyond the words for severities."""
-        return bool(self.paths or replace(self.rules, severity_words={}) != NO_RULES)
 
     def fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload with the value of each mapped field under the field's own name.
@@ -181,15 +185,6 @@ def _alert_field(name: str) -> AlertField:
         return AlertField(name)
     except ValueError as error:
         raise InvalidError(f"{excerpt(name)} is not a field of an alert.") from error
-
-
-def stored_value(mapping: FieldMapping) -> dict[str, object]:
-    """Return a mapping as the JSON column stores it."""
-    stored: dict[str, object] = {
-        alert_field.value: [list(path) for path in mapping.paths[alert_field]]
-        for alert_field in mapping.paths
-    }
-    return {**stored, _RULES: rules_value(mapping.rules)} if mapping.rules != NO_RULES else stored
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

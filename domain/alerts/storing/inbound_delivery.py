@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_value
+from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 from domain.alerts.storing.lifecycle import Arrival
 from domain.clock import Stopwatch
 from domain.database.statements import KeptConnection
@@ -73,7 +73,7 @@ def delivery_values(delivery: InboundDelivery) -> dict[str, object]:
         "project_id": delivery.project_id,
         "integration_id": delivery.integration_id,
         "format": delivery.format,
-        "mapping": stored_value(delivery.mapping),
+        "mapping": delivery.mapping.stored,
         "is_test": delivery.is_test,
         "received_at": delivery.received_at,
         "sender": delivery.sender,

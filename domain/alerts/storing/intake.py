@@ -14,6 +14,7 @@ index on open fingerprints rejects the batch, and `transact` runs it again.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from domain.alerts.reading.incoming import AlertState, EventAction, IncomingAlert, ParsedBody
 from domain.alerts.storing import follow_ups, postgres_batch, single_alert, sqlite_batch
@@ -34,17 +35,22 @@ def receive(
         result = single_alert.store(parsed, delivery, connection=connection)
         if result is not None:
             return result
-    return connection.transact(lambda: receive_within(parsed, delivery, connection=connection))
+    return connection.transact(partial(receive_within, parsed, delivery, connection=connection))
 
 
 def receive_within(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
-    """Do the same in the transaction that the connection has begun."""
+    """Do the same in the transaction that the connection has begun, by a plan in any case."""
     event = parsed.event
     if event is not None and event.action is not EventAction.TRIGGER:
         return follow_ups.store(parsed, event, delivery, connection=connection)
-    return receive_in_transaction(parsed, delivery, connection=connection)
+    batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
+    batch.lock_project(delivery.project_id, connection=connection)
+    known = batch.existing(parsed.alerts, delivery.project_id, connection=connection)
+    decided = plan(parsed.alerts, known, delivery.arrival)
+    delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)
+    return result_of(decided, delivery_id, iids)
 
 
 def preview(
@@ -63,15 +69,3 @@ def _is_single_alert(parsed: ParsedBody) -> bool:
         and parsed.alerts[0].state is AlertState.FIRING
         and parsed.alerts[0].fingerprint is not None
     )
-
-
-def receive_in_transaction(
-    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
-) -> IntakeResult:
-    """Store the alerts of a body in the transaction that the connection has begun."""
-    batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
-    batch.lock_project(delivery.project_id, connection=connection)
-    known = batch.existing(parsed.alerts, delivery.project_id, connection=connection)
-    decided = plan(parsed.alerts, known, delivery.arrival)
-    delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)
-    return result_of(decided, delivery_id, iids)

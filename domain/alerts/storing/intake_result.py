@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.reading.parse_warnings import parse_warnings_of
-from domain.alerts.storing.lifecycle import Action, ExistingOutcome, ItemOutcome, Plan
+from domain.alerts.storing.lifecycle import Action, ExistingOutcome, Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,18 +31,18 @@ class IntakeResult:
 
 def result_of(decided: Plan, delivery_id: int, iids: Sequence[int]) -> IntakeResult:
     """Return the result of a stored plan; `iids` are the numbers of `Plan.new`, in order."""
-    by_item = tuple(_item(outcome, decided, iids) for outcome in decided.outcomes)
+    by_item: list[IntakeItem] = []
     first: dict[int, IntakeItem] = {}
-    for item in by_item:
-        first.setdefault(item.iid, item)
-    return IntakeResult(delivery_id=delivery_id, items=tuple(first.values()), by_item=by_item)
-
-
-def _item(outcome: ItemOutcome, decided: Plan, iids: Sequence[int]) -> IntakeItem:
-    if isinstance(outcome, ExistingOutcome):
-        return IntakeItem(iid=outcome.iid, title=outcome.title, action=outcome.action)
-    title = decided.new[outcome.index].incoming.title
-    return IntakeItem(iid=iids[outcome.index], title=title, action=outcome.action)
+    for outcome in decided.outcomes:
+        if isinstance(outcome, ExistingOutcome):
+            iid, title = outcome.iid, outcome.title
+        else:
+            iid, title = iids[outcome.index], decided.new[outcome.index].incoming.title
+        item = IntakeItem(iid=iid, title=title, action=outcome.action)
+        by_item.append(item)
+        first.setdefault(iid, item)
+    items = tuple(first.values())
+    return IntakeResult(delivery_id=delivery_id, items=items, by_item=tuple(by_item))
 
 
 def outcome_values(decided: Plan, parsed: ParsedBody) -> dict[str, object]:

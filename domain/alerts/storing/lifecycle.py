@@ -85,6 +85,7 @@ class Open:
     """Create an alert."""
 
     action: ClassVar = Action.OPENED
+    warning: ClassVar = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Join:
     """Add an event to the open alert and update its reported fields."""
 
     action: ClassVar = Action.JOINED
+    warning: ClassVar = None
     alert: Known
 
 
@@ -100,6 +102,7 @@ class CountLate:
     """Add an event to a resolved alert, for a copy that arrived late."""
 
     action: ClassVar = Action.LATE
+    warning: ClassVar = ARRIVED_LATE
     alert: Known
 
 
@@ -118,6 +121,7 @@ class AlreadyResolved:
     """Change nothing: the alert is resolved already."""
 
     action: ClassVar = Action.UNCHANGED
+    warning: ClassVar = None
     alert: Known
 
 
@@ -126,6 +130,7 @@ class StoreResolved:
     """Create a resolved alert, for a recovery whose alert never arrived."""
 
     action: ClassVar = Action.STORED_AS_RESOLVED
+    warning: ClassVar = None
     ended_at: datetime
 
 
@@ -298,22 +303,16 @@ class _Draft:
                 return alert
 
 
-def _outcome(alert: Known, decision: Decision) -> ItemOutcome:
-    action, warning = decision.action, _warning_on(decision)
-    match alert:
-        case Existing():
-            return ExistingOutcome(alert.alert_id, alert.iid, alert.title, action, warning)
-        case Planned():
-            return NewOutcome(alert.index, action, warning)
-
-
-def _warning_on(decision: Decision) -> str | None:
-    match decision:
-        case CountLate():
-            return ARRIVED_LATE
-        case Resolve(warning=warning):
-            return warning
-    return None
+def _outcome(
+    alert: Known, decision: Decision, reported: Mapping[int, tuple[ReportedFields, int]]
+) -> ItemOutcome:
+    """Return the outcome of an item, with the title that its alert has after all items."""
+    action, warning = decision.action, decision.warning
+    if isinstance(alert, Planned):
+        return NewOutcome(alert.index, action, warning)
+    report, _ = reported.get(alert.alert_id, (None, 0))
+    title = (report and report.title) or alert.title
+    return ExistingOutcome(alert.alert_id, alert.iid, title, action, warning)
 
 
 def plan(
@@ -326,22 +325,13 @@ def plan(
     """
     known: dict[bytes, Known] = dict(existing)
     draft = _Draft(arrival)
-    outcomes: list[ItemOutcome] = []
+    decided: list[tuple[Known, Decision]] = []
     for item in incoming:
         matched = known.get(item.fingerprint) if item.fingerprint is not None else None
         decision = decide(matched, item, arrival)
         alert = draft.apply(decision, item)
         if item.fingerprint is not None:
             known[item.fingerprint] = alert
-        outcomes.append(_outcome(alert, decision))
-    titled = tuple(_titled(outcome, draft.reported) for outcome in outcomes)
-    return Plan(tuple(draft.new), draft.bumps, draft.reported, draft.resolutions, titled)
-
-
-def _titled(
-    outcome: ItemOutcome, reported: Mapping[int, tuple[ReportedFields, int]]
-) -> ItemOutcome:
-    """Return the outcome with the title that its alert has after all items."""
-    if isinstance(outcome, NewOutcome) or outcome.alert_id not in reported:
-        return outcome
-    return replace(outcome, title=reported[outcome.alert_id][0].title or outcome.title)
+        decided.append((alert, decision))
+    outcomes = tuple(_outcome(alert, decision, draft.reported) for alert, decision in decided)
+    return Plan(tuple(draft.new), draft.bumps, draft.reported, draft.resolutions, outcomes)

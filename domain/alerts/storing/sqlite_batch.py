@@ -18,7 +18,6 @@ from domain.alerts.storing.lifecycle import (
     Action,
     Existing,
     ExistingOutcome,
-    ItemOutcome,
     NewAlert,
     Plan,
     looks_back,
@@ -88,8 +87,8 @@ def existing(
     """Return the open alert of each fingerprint, else the latest resolved one if it may match."""
     wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
     found = _look_up(_OPEN, wanted, project_id, connection=connection)
-    looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
-    over = {each for each in wanted if each in looking_back and each not in found}
+    unknown = wanted - found.keys()
+    over = {each.fingerprint for each in alerts if each.fingerprint in unknown and looks_back(each)}
     return found | _look_up(_LAST_RESOLVED, over, project_id, connection=connection)
 
 
@@ -119,8 +118,11 @@ def store(
     values = {**delivery_values(delivery), **outcome_values(decided, parsed)}
     delivery_id: int = connection.all(_INSERT_DELIVERY, values)[0][0]
     _update_existing(decided, delivery, delivery_id, connection=connection)
-    iids = _take_iids(len(decided.new), delivery.project_id, connection=connection)
-    new_ids = _store_new(decided.new, delivery, (delivery_id, iids), connection=connection)
+    iids: Sequence[int] = ()
+    new_ids: Sequence[int] = ()
+    if decided.new:
+        iids = _take_iids(len(decided.new), delivery.project_id, connection=connection)
+        new_ids = _store_new(decided.new, delivery, (delivery_id, iids), connection=connection)
     _store_occurrences(parsed.alerts, decided, (delivery_id, new_ids), connection=connection)
     return delivery_id, iids
 
@@ -195,11 +197,8 @@ _ADVANCE_COUNTER = (
 
 
 def _take_iids(count: int, project_id: int, *, connection: KeptConnection) -> Sequence[int]:
-    if not count:
-        return ()
-    last_iid: int = connection.all(_ADVANCE_COUNTER, {"of_project": project_id, "more": count})[0][
-        0
-    ]
+    more = {"of_project": project_id, "more": count}
+    last_iid: int = connection.all(_ADVANCE_COUNTER, more)[0][0]
     return range(last_iid - count + 1, last_iid + 1)
 
 
@@ -214,8 +213,6 @@ def _store_new(
     connection: KeptConnection,
 ) -> Sequence[int]:
     """Insert alerts by a delivery's id and their numbers; return their ids, in order."""
-    if not new:
-        return ()
     delivery_id, iids = ids_to_use
     rows = [
         {
@@ -246,7 +243,9 @@ def _store_occurrences(
     delivery_id, new_ids = ids_to_use
     rows = [
         {
-            "alert_id": _alert_id(outcome, new_ids),
+            "alert_id": (
+                outcome.alert_id if isinstance(outcome, ExistingOutcome) else new_ids[outcome.index]
+            ),
             "delivery_id": delivery_id,
             "item_index": alert.item_index,
             "action": outcome.action.rank,
@@ -256,7 +255,3 @@ def _store_occurrences(
     ]
     if rows:
         connection.all(_INSERT_OCCURRENCES, rows)
-
-
-def _alert_id(outcome: ItemOutcome, new_ids: Sequence[int]) -> int:
-    return outcome.alert_id if isinstance(outcome, ExistingOutcome) else new_ids[outcome.index]

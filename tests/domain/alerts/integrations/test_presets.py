@@ -14,7 +14,7 @@ from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.proposals import propose
 from domain.alerts.integrations.recognition import recognize
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity
-from domain.alerts.reading.mapping import read_mapping, stored_value
+from domain.alerts.reading.mapping import read_mapping
 from tests.support.alerts.senders import PAYLOADS
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -100,7 +100,7 @@ def read(name: str) -> ParsedBody:
     payload = payload_of(name)
     proposal = propose(payload)
     # As it comes back from the database.
-    mapping = read_mapping(json.loads(json.dumps(stored_value(proposal.mapping))))
+    mapping = read_mapping(json.loads(json.dumps(proposal.mapping.stored)))
     return proposal.format.parse(payload, now=NOW, reading=READING, mapping=mapping)
 
 

@@ -129,7 +129,7 @@ def test_a_mapping_is_kept_and_read_again() -> None:
     chosen = FieldMapping(
         {AlertField.TITLE: (("a.b", 0, "c"), ("d",)), AlertField.HOSTS: (("e",),)}
     )
-    stored = mapping.stored_value(chosen)
+    stored = chosen.stored
     assert stored == {"title": [["a.b", 0, "c"], ["d"]], "hosts": [["e"]]}
     assert mapping.read_mapping(stored) == chosen
 
