@@ -15,7 +15,7 @@ from domain.database.paging import ListPart
 from domain.escalations.explanation import unanswered_among
 from domain.incidents.assigned import open_incidents_of
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring
-from domain.on_call.user_duties import duties_of
+from domain.on_call.shifts import duties_of
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups
 from domain.projects.overview import (
     maintains_a_group,

@@ -24,11 +24,11 @@ from models import (
 )
 from web.extensions import db
 from web.jobs.alert_changes import AlertChanges
+from web.jobs.destinations import WebhookDeliveries
 from web.jobs.escalations import Escalations
 from web.jobs.heartbeats import Heartbeats
 from web.jobs.pages import Paging
 from web.jobs.scheduler import Job
-from web.jobs.webhooks import WebhookDeliveries
 from web.services import services
 from web.settings.reader import Settings
 

@@ -14,8 +14,7 @@ from domain.notifications.contact_types.registry import (
     contact_type,
     likely_type,
 )
-from domain.notifications.quiet_hours import written_time
-from domain.notifications.recipients import PagingPreferences
+from domain.notifications.recipients import PagingPreferences, written_time
 from forms.base import Form, without_edges
 
 _NO_MAIL = "This service sends no e-mail yet: its administrator has to set MAIL_URL."

@@ -25,7 +25,7 @@ from wtforms.validators import (
     ValidationError,
 )
 
-from domain.on_call.handovers import Unit
+from domain.on_call.plans import Unit
 from domain.on_call.rotation_syntax import WEEKDAYS, parse_restriction, written_time
 from domain.on_call.types import (
     HIGHEST_LAYER,

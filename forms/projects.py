@@ -9,7 +9,7 @@ from wtforms.validators import DataRequired, InputRequired, Length
 from domain.access.features import AccessLevel
 from domain.accounts.names import LONGEST_NAME, LONGEST_PATH
 from domain.alerts.environments import LONGEST_NAME as LONGEST_ENVIRONMENT
-from domain.projects.editing import LONGEST_DESCRIPTION
+from domain.projects.creation import LONGEST_DESCRIPTION
 from domain.projects.grants import VISIBILITIES
 from domain.projects.views import GroupView, ProjectView
 from forms.base import Form, without_edges

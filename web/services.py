@@ -34,7 +34,7 @@ from domain.outgoing.claims import Attempt
 from domain.outgoing.signing import Message
 from domain.projects.creation import ReservedNames
 from domain.projects.creation import reserved_names as first_parts
-from domain.projects.resources import Repositories, Repository
+from domain.projects.types import Repositories, Repository
 from domain.projects.views import ProjectView
 from domain.refusal_sampling import RefusalSampler
 from domain.registry.connection import RegistryPolicy

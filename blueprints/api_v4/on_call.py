@@ -1,7 +1,7 @@
 """/api/v4/projects/:id/on_call/schedules: schedules, who is on call, and changes of shifts."""
 
 from domain.database.paging import LARGEST_ID
-from domain.on_call import actions, override_actions, swap_actions
+from domain.on_call import actions, change_actions
 from web.api.operations import Resources
 
 _AT = "/projects/<path:reference>/on_call/schedules"
@@ -21,13 +21,13 @@ on_call_schedules.bind("GET", f"{_ONE}/current", actions.show_on_call)
 on_call_schedules.bind("GET", f"{_ONE}/shifts", actions.list_shifts)
 
 on_call_overrides = Resources("on_call_overrides", __name__, url_prefix=f"{_AT}{_ONE}/overrides")
-on_call_overrides.bind("GET", "", override_actions.list_overrides)
-on_call_overrides.bind("POST", "", override_actions.create_override)
-on_call_overrides.bind("GET", _OVERRIDE, override_actions.show_override)
-on_call_overrides.bind("DELETE", _OVERRIDE, override_actions.end_override)
+on_call_overrides.bind("GET", "", change_actions.list_overrides)
+on_call_overrides.bind("POST", "", change_actions.create_override)
+on_call_overrides.bind("GET", _OVERRIDE, change_actions.show_override)
+on_call_overrides.bind("DELETE", _OVERRIDE, change_actions.end_override)
 
 on_call_swaps = Resources("on_call_swaps", __name__, url_prefix=f"{_AT}{_ONE}/swaps")
-on_call_swaps.bind("GET", "", swap_actions.list_swaps)
-on_call_swaps.bind("POST", "", swap_actions.create_swap)
-on_call_swaps.bind("GET", _SWAP, swap_actions.show_swap)
-on_call_swaps.bind("DELETE", _SWAP, swap_actions.undo_swap)
+on_call_swaps.bind("GET", "", change_actions.list_swaps)
+on_call_swaps.bind("POST", "", change_actions.create_swap)
+on_call_swaps.bind("GET", _SWAP, change_actions.show_swap)
+on_call_swaps.bind("DELETE", _SWAP, change_actions.undo_swap)

@@ -9,7 +9,7 @@ from domain.alerts.integrations import actions
 from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.set_up import set_up_of
 from domain.alerts.integrations.types import KeyRotation
-from domain.escalations.routing import pages_nobody
+from domain.escalations.routes import pages_nobody
 from domain.grace_period import GracePeriod
 from domain.projects.views import ProjectView
 from forms.integrations import EndKeyForm, ResetKeyForm

@@ -9,7 +9,7 @@ from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.errors import DomainError
-from domain.escalations.routing import pages_nobody
+from domain.escalations.routes import pages_nobody
 from domain.projects.views import ProjectView
 from forms.integrations import TestAlertForm
 from web.access.marks import permitted

@@ -10,8 +10,13 @@ from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
 from domain.errors import InvalidError
-from domain.notifications.acknowledging import Chosen, acknowledge, alerts_of_link
-from domain.notifications.links import AcknowledgementLink, open_link
+from domain.notifications.acknowledging import (
+    AcknowledgementLink,
+    Chosen,
+    acknowledge,
+    alerts_of_link,
+    open_link,
+)
 from web.access.marks import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint

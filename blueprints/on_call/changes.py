@@ -9,8 +9,7 @@ from flask_login import current_user
 
 from domain.errors import DomainError, ForbiddenError
 from domain.on_call.actions import show_schedule
-from domain.on_call.override_actions import create_override, end_override
-from domain.on_call.swap_actions import create_swap, undo_swap
+from domain.on_call.change_actions import create_override, create_swap, end_override, undo_swap
 from domain.projects.views import ProjectView
 from forms.base import Form
 from forms.on_call import OverrideForm, SwapForm

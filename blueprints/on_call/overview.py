@@ -3,8 +3,8 @@
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
+from domain.on_call.change_actions import own_swaps
 from domain.on_call.shifts import on_call_in_project
-from domain.on_call.swap_actions import own_swaps
 from domain.projects.views import ProjectView
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint

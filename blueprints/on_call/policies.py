@@ -7,9 +7,8 @@ from flask.typing import ResponseReturnValue
 
 from domain.errors import ConflictError
 from domain.escalations import actions
-from domain.escalations.policies import all_policies, named_steps
+from domain.escalations.policies import Choices, all_policies, choices, named_steps
 from domain.escalations.recipients import read_recipients
-from domain.escalations.targets import Choices, choices
 from domain.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe
 from domain.projects.views import ProjectView
 from forms.escalations import EscalationPolicyForm, policy_form_for

@@ -9,10 +9,10 @@ from domain.access.roles import Role
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import group_actions, project_actions
 from domain.projects.access import get_group_for
-from domain.projects.contents import contents_of
+from domain.projects.deletion import contents_of
+from domain.projects.moving import explain_transfer
 from domain.projects.overview import groups_to_create_in
 from domain.projects.paths import parent
-from domain.projects.transfers import explain_transfer
 from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, ProjectTransfer
 from domain.projects.views import GroupView, Holder
 from forms.base import Form

@@ -20,17 +20,15 @@ from domain.contacts.types import (
 )
 from domain.database.locks import release_locks
 from domain.errors import InvalidError
+from domain.escalations.policies import check_unused
 from domain.escalations.steps import Target, TargetKind
-from domain.escalations.usage import check_unused
 from domain.keyring import Keyring
-from domain.notifications import confirmation, contacts, recipients
+from domain.notifications import contacts, recipients
 from domain.notifications.contact_types.base import UrlReader, UrlService
 from domain.notifications.contact_types.registry import contact_type
-from domain.notifications.contacts import NewContact, Owner
-from domain.notifications.quiet_hours import written_time
-from domain.notifications.recipients import PagingPreferences
+from domain.notifications.contacts import Contact, NewContact, Owner
+from domain.notifications.recipients import PagingPreferences, written_time
 from domain.notifications.states import MessageState
-from domain.notifications.types import Contact
 from domain.projects.views import ProjectView
 from domain.types.base import Found
 
@@ -71,9 +69,7 @@ def create_contact(work: Work, new: ContactBody) -> Contact:
 def send_code(work: Work, contact_id: int) -> Contact:
     """Send a new code to a contact that is not confirmed."""
     keyring = work.policy(Keyring)
-    confirmation.send_code(
-        contact_id, _own(work), session=work.session, keyring=keyring, now=work.now
-    )
+    contacts.send_code(contact_id, _own(work), session=work.session, keyring=keyring, now=work.now)
     return show_contact(work, contact_id)
 
 
@@ -81,7 +77,7 @@ def send_code(work: Work, contact_id: int) -> Contact:
 def confirm_contact(work: Work, contact_id: int, given: ContactCodeBody) -> Contact:
     """Confirm a contact by the code that was sent to it."""
     was_confirmed = show_contact(work, contact_id).confirmed_at is not None
-    confirmed, problem = confirmation.confirm_contact(
+    confirmed, problem = contacts.confirm_contact(
         contact_id,
         given.code,
         _own(work),
@@ -199,7 +195,7 @@ def _create(work: Work, owner: Owner, new: ContactBody, *, is_confirmed: bool) -
 
 def _send_test(work: Work, contact_id: int, owner: Owner) -> ContactTest:
     """Send a test message through the worker, as pages are, and wait a while for its end."""
-    message_id = confirmation.send_test(
+    message_id = contacts.send_test(
         contact_id, owner, session=work.session, keyring=work.policy(Keyring), now=work.now
     )
     release_locks(work.session)

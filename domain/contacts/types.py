@@ -5,8 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from domain.notifications.contact_types.registry import ADDRESS_WORDS, CONTACT_TYPE_NAMES
-from domain.notifications.quiet_hours import QuietHours, minutes_of, written_time
-from domain.notifications.recipients import PagingPreferences
+from domain.notifications.recipients import PagingPreferences, QuietHours, minutes_of, written_time
 from domain.types.base import Body, OffsetQuery, RequiredText, Resource, Text
 
 

@@ -15,11 +15,10 @@ from domain.audit.events import EventKind
 from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.escalations import dry_run
-from domain.escalations.policies import all_policies, lock_rules, policies_of
+from domain.escalations.policies import all_policies, lock_rules, policies_of, resolve_steps
 from domain.escalations.routes import all_routes, read_route, rows_of
 from domain.escalations.state import State
 from domain.escalations.steps import Plan, check_plan, stored_steps
-from domain.escalations.targets import resolve_steps
 from domain.escalations.types import (
     LONGEST_NAME,
     AlertRoute,

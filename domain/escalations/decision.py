@@ -9,31 +9,81 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
 from domain.alerts.handling.activity import NewEntry, NoteKind
 from domain.clock import CLOCK_TOLERANCE, date_and_time
 from domain.durations import duration_text
 from domain.escalations.alerts import AlertInBrief
-from domain.escalations.progress import (
+from domain.escalations.recipients import Reached, Recipients
+from domain.escalations.state import Event, State, after
+from domain.escalations.steps import (
+    Plan,
     Progress,
+    Step,
     after_failure,
     after_round,
     after_step,
     after_unreached_round,
     beginning,
+    mute_words,
     next_due,
     shifted,
 )
-from domain.escalations.recipients import Reached, Recipients
-from domain.escalations.state import Event, State, after
-from domain.escalations.steps import Plan, Step
-from domain.escalations.stories import Story
-from domain.escalations.wording import mute_words
+from domain.notifications.gathering import Reach
 from domain.notifications.paging import NewPage
-from domain.notifications.reach import Reach
 from domain.notifications.states import PageState
+from domain.silences.flapping import Return, returns
 from domain.silences.muting import Mute
 from domain.silences.types import MuteKind
 from models import Escalation, EscalationPage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """What an alert that came back goes on with."""
+
+    policy_id: int | None
+    progress: Progress
+    has_reached: bool
+    #: For how long it was over.
+    calm: timedelta
+    #: None if nobody was paged.
+    last_paged_at: datetime | None
+    #: When those who were paged may be paged again.
+    again_at: datetime
+
+
+def find_stories(
+    alerts: Mapping[int, int], *, session: Session, now: datetime
+) -> Mapping[int, Story]:
+    """Return what alerts that open now go on with, by id; `alerts` has their projects by id."""
+    found = returns(alerts, at=now, session=session)
+    before = {each.previous_id for each in found.values()}
+    rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(before)))
+    by_alert = {row.alert_id: row for row in rows}
+    return {
+        alert_id: _story(by_alert[each.previous_id], each, now=now)
+        for alert_id, each in found.items()
+        if each.previous_id in by_alert
+    }
+
+
+def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
+    progress = Progress(row.round, row.step, row.round_began_at)
+    held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
+    last = row.last_paged_at
+    again_at = last + back.between_repeats if last else now
+    return Story(
+        policy_id=row.policy_id,
+        progress=shifted(progress, back.calm + max(held, timedelta())),
+        has_reached=row.has_reached,
+        calm=back.calm,
+        last_paged_at=last,
+        again_at=min(max(again_at, now), now + back.between_repeats),
+    )
+
 
 #: Pages of which nothing was heard for so long count as failed. It is longer than pages of one
 #: person wait for each other, and an attempt to send one.

@@ -17,15 +17,13 @@ from domain.access.abilities import Ability
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.clock import date_and_time
 from domain.database.upsert import insert_into
-from domain.escalations.policies import plan_of
+from domain.escalations.policies import names_of, plan_of
 from domain.escalations.steps import Target, TargetKind
-from domain.escalations.targets import names_of
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.notifications.reach import Reach, reachable
+from domain.notifications.gathering import Reach, reachable
 from domain.on_call.final_schedule import Span, spans
-from domain.on_call.plans import Plan
+from domain.on_call.plans import Period, Plan
 from domain.on_call.reading import read_plans
-from domain.on_call.restrictions import Period
 from domain.projects.member_lists import able_people
 from domain.projects.views import Namespace
 from models import EscalationPolicy, KnownGaps, OnCallSchedule, Project, User

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from domain.escalations.policies import names_of
 from domain.escalations.steps import Plan, Step, Target, TargetKind
-from domain.escalations.targets import names_of
-from domain.notifications.reach import Reach, reachable
-from domain.on_call.current import who_is_on_call
+from domain.notifications.gathering import Reach, reachable
+from domain.on_call.shifts import who_is_on_call
 
 #: Users by id, for pages about critical alerts of a project and about others.
 _Reaches = Mapping[tuple[int, bool], Mapping[int, Reach]]

@@ -32,18 +32,88 @@ from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.clock import CLOCK_TOLERANCE
 from domain.due import NOW, Moment, later
 from domain.escalations.alerts import AlertInBrief, Surroundings, alerts_in_brief
-from domain.escalations.decision import Beginnings, Decision, NamedPlan, Results, place
-from domain.escalations.notices import tell_of_unanswered, tell_of_unreached
+from domain.escalations.decision import (
+    Beginnings,
+    Decision,
+    NamedPlan,
+    Results,
+    find_stories,
+    place,
+)
 from domain.escalations.policies import plan_of
-from domain.escalations.progress import beginning
 from domain.escalations.recipients import Recipients, read_recipients
-from domain.escalations.routing import Choice, read_routing
+from domain.escalations.routes import Choice, read_routing
 from domain.escalations.state import Event, State, after, moved_by
-from domain.escalations.steps import Plan
-from domain.escalations.stories import find_stories
+from domain.escalations.steps import Plan, beginning
+from domain.notifications.outcomes import Notice, tell_maintainers
 from domain.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
+from domain.notifications.policy import PagingPolicy
+from domain.projects.views import Namespace
 from domain.silences.muting import muted
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
+
+_MOST_NAMED = 20
+_UNREACHED = (
+    "The escalation policy of these alerts reached nobody: nobody was on call, nobody had a "
+    "confirmed contact, or no contact accepted a page. The activity of each alert has the reasons. "
+    "The steps are tried again until somebody is reached."
+)
+_UNANSWERED = (
+    "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
+    "is paged."
+)
+
+
+def tell_of_unreached(
+    alerts: Sequence[AlertInBrief], policy: PagingPolicy, *, session: Session, now: datetime
+) -> None:
+    """Queue a notice about alerts for which a whole round of steps reached nobody."""
+    what = "escalation reached nobody", "Nobody was paged for alerts of {path}", _UNREACHED
+    _tell(alerts, what, policy, session=session, now=now)
+
+
+def tell_of_unanswered(
+    alerts: Sequence[AlertInBrief], policy: PagingPolicy, *, session: Session, now: datetime
+) -> None:
+    """Queue a notice about alerts for which all steps were taken, and nobody answered."""
+    what = "nobody answered", "Nobody answered alerts of {path}", _UNANSWERED
+    _tell(alerts, what, policy, session=session, now=now)
+
+
+def _tell(
+    alerts: Sequence[AlertInBrief],
+    what: tuple[str, str, str],
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    by_project: dict[Namespace, list[AlertInBrief]] = {}
+    for alert in alerts:
+        project = Namespace(project_id=alert.project_id, path=alert.project_path)
+        by_project.setdefault(project, []).append(alert)
+    kind, subject, said = what
+    for project, some in by_project.items():
+        notice = Notice(
+            key=f"{kind}: project {project.project_id}, {now:%Y-%m-%dT%H}",
+            subject=subject.format(path=project.path),
+            text=f"{said}\n\n{_listed(some, project.path, policy.base_url)}",
+        )
+        tell_maintainers(project, notice, policy, session=session, now=now)
+
+
+def _listed(alerts: Sequence[AlertInBrief], path: str, base_url: str) -> str:
+    lines = [
+        f"#{each.iid} {each.title}\n{base_url}/{path}/-/alerts/{each.iid}"
+        for each in alerts[:_MOST_NAMED]
+    ]
+    if len(alerts) > _MOST_NAMED:
+        lines.append(f"and {len(alerts) - _MOST_NAMED} more")
+    return (
+        "\n\n".join(lines) + f"\n\nPolicies: {base_url}/{path}/-/on_call/policies\n\n"
+        "You get at most one such message an hour for each project."
+    )
+
 
 _OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
 _AFTER_FAILURE = timedelta(minutes=1)

@@ -6,14 +6,17 @@ Delays count from the beginning of a round, not from the step before: `0s user:a
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
+from domain.alerts.matching.conditions import Conditions
 from domain.durations import parse_duration
 from domain.errors import InvalidError
+from domain.silences.muting import Mute
+from domain.silences.types import MuteKind
 
 MOST_STEPS = 20
 MOST_TARGETS = 20
@@ -156,3 +159,157 @@ def read_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
         )
         for each in stored
     )
+
+
+#: A step that is later than this, because no worker ran, moves the steps after it: everybody has
+#: as much time to answer as the policy says.
+_PUNCTUAL = timedelta(seconds=30)
+#: A round that reached nobody is followed by another one: soon at first, later after a quarter of
+#: the time that has passed, and always within this.
+_SOON = timedelta(minutes=5)
+LONGEST_UNREACHED = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an escalation has come."""
+
+    #: From 1.
+    round: int
+    #: The index of the next step, from 0; the number of steps if all of the round were taken.
+    step: int
+    #: When the round began, from which delays count.
+    began_at: datetime
+
+
+def beginning(now: datetime) -> Progress:
+    """Return the progress of an escalation that begins."""
+    return Progress(round=1, step=0, began_at=now)
+
+
+def next_due(plan: Plan, progress: Progress) -> datetime | None:
+    """Return when the next step is due; None if all steps of the round were taken."""
+    if progress.step >= len(plan.steps):
+        return None
+    return progress.began_at + plan.steps[progress.step].after
+
+
+def after_step(plan: Plan, progress: Progress, *, now: datetime) -> Progress:
+    """Return the progress after the next step was taken, which may have been late."""
+    after = plan.steps[progress.step].after
+    late = now - (progress.began_at + after)
+    began_at = now - after if late > _PUNCTUAL else progress.began_at
+    return Progress(round=progress.round, step=progress.step + 1, began_at=began_at)
+
+
+def after_failure(plan: Plan, progress: Progress, *, now: datetime) -> Progress:
+    """Return the progress after a step that reached nobody: the one after it is due at once."""
+    due = next_due(plan, progress)
+    if due is None or due <= now:
+        return progress
+    return replace(progress, began_at=now - plan.steps[progress.step].after)
+
+
+def after_round(plan: Plan, progress: Progress, *, now: datetime) -> Progress | None:
+    """Return the progress after a round that reached somebody; None if it was the last one."""
+    if progress.round > plan.repeats:
+        return None
+    return Progress(round=progress.round + 1, step=0, began_at=now + plan.pause)
+
+
+def after_unreached_round(
+    plan: Plan, progress: Progress, *, started_at: datetime, now: datetime
+) -> Progress:
+    """Return the progress after a round that reached nobody, of an escalation that began then."""
+    passed = max(now - started_at, timedelta())
+    pause = min(max(min(plan.pause, _SOON), passed / 4), LONGEST_UNREACHED)
+    return Progress(round=progress.round + 1, step=0, began_at=now + pause)
+
+
+def shifted(progress: Progress, length: timedelta) -> Progress:
+    """Return the progress as if it had come so much later, or earlier."""
+    return replace(progress, began_at=progress.began_at + length)
+
+
+_UNITS = (
+    (timedelta(days=1), "d"),
+    (timedelta(hours=1), "h"),
+    (timedelta(minutes=1), "min"),
+    (timedelta(seconds=1), "s"),
+)
+_GONE = {
+    TargetKind.USER: "a deleted user",
+    TargetKind.SCHEDULE: "a deleted schedule",
+    TargetKind.CHANNEL: "a deleted channel",
+}
+
+
+def length_words(length: timedelta) -> str:
+    """Return a length of time, such as `1 h 30 min`."""
+    parts, rest = [], length
+    for size, unit in _UNITS:
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts) or "0 s"
+
+
+def target_words(kind: TargetKind, name: str | None) -> str:
+    """Return whom a target pages; without a name it was deleted."""
+    if name is None:
+        return _GONE[kind]
+    if kind is TargetKind.USER:
+        return f"@{name}"
+    return f"the people on call in {name}" if kind is TargetKind.SCHEDULE else f"channel {name}"
+
+
+def step_words(after: timedelta, targets: Sequence[str]) -> str:
+    """Return a step as a sentence."""
+    when = f"After {length_words(after)}" if after else "Immediately"
+    return f"{when}: {listed(targets)}."
+
+
+def repeat_words(repeats: int, pause: timedelta) -> str:
+    """Return how often the steps are repeated, as a sentence."""
+    if not repeats:
+        return "No repeats."
+    times = "once" if repeats == 1 else f"{repeats} times"
+    return f"Repeats {times}, {length_words(pause)} after the last step."
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    *first, last = parts or ("nobody",)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def conditions_words(conditions: Conditions) -> str:
+    """Return which alerts meet conditions, as the subject of a sentence."""
+    severities = f"{_either(conditions.severities)} alerts" if conditions.severities else "Alerts"
+    parts = [severities[0].upper() + severities[1:]]
+    if conditions.environments:
+        parts.append(f"of environment {_either(conditions.environments)}")
+    if conditions.services:
+        parts.append(f"of service {_either(conditions.services)}")
+    if conditions.labels:
+        parts.append(f"with {conditions.labels_text}")
+    return " ".join(parts) if len(parts) > 1 or conditions.severities else "All alerts"
+
+
+def _either(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+#: Before the name of a mute.
+_MUTE_WORDS = {
+    MuteKind.SILENCE: "silence “{}”",
+    MuteKind.MAINTENANCE: "maintenance window “{}”",
+    MuteKind.FLAPPING: "the alert is flapping, {}",
+    MuteKind.REOPENED: "the alert {}",
+}
+
+
+def mute_words(mute: Mute) -> str:
+    """Return why an alert is muted, as a part of a sentence."""
+    return _MUTE_WORDS[mute.kind].format(mute.name.rstrip("."))

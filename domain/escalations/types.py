@@ -20,10 +20,13 @@ from domain.escalations.steps import (
     Step,
     Target,
     TargetKind,
+    conditions_words,
     parse_step,
     parse_target,
+    repeat_words,
+    step_words,
+    target_words,
 )
-from domain.escalations.wording import conditions_words, repeat_words, step_words, target_words
 from domain.types.base import (
     Body,
     Duration,

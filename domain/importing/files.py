@@ -1,18 +1,20 @@
-"""Reads the JSON documents of an export: one file, a folder of them, or a zip archive.
-
-Files come from elsewhere, so their number, sizes and depth are limited, and links are not followed.
-"""
+"""Reads the JSON documents of an export, and their entities by schemas that ignore the rest."""
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, TypeVar
 from zlib import error as ZlibError  # noqa: N812 - an exception, whose name ends like one
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from domain.alerts.reading.body import read_json
 from domain.alerts.reading.incoming import UnreadableBody
+from domain.alerts.reading.text import storable
 from domain.errors import InvalidError
+from domain.importing.plan import LeftOut
 
 #: In bytes, unpacked.
 LARGEST_FILE, LARGEST_EXPORT = 20_000_000, 100_000_000
@@ -116,3 +118,79 @@ def _parsed(name: str, content: bytes) -> object:
     except UnreadableBody as error:
         message = f"{name}: {str(error).replace('The body', 'The file')}"
         raise InvalidError(message) from error
+
+
+_LONGEST = 10_000
+_SHOWN_NAME = 100
+
+
+def _text(value: Any) -> Any:
+    """Return a text that can be stored; null is an empty one, and a number its digits."""
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return storable(value)[:_LONGEST].strip() if isinstance(value, str) else value
+
+
+def _listed(value: Any) -> Any:
+    return () if value is None else value
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
+
+
+class Entity(BaseModel):
+    """The base of what an export has."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+Found = TypeVar("Found", bound=Entity)
+
+
+class EntityReader:
+    """Reads entities, and collects why some are left out."""
+
+    def __init__(self, left_out: list[LeftOut]) -> None:
+        """Take the list of what is left out."""
+        self.left_out = left_out
+
+    def all(self, schema: type[Found], values: Iterable[object], kind: str) -> list[Found]:
+        """Return the entities that fit a schema."""
+        found = []
+        for value in values:
+            try:
+                found.append(schema.model_validate(value))
+            except ValidationError as error:
+                self.left_out.append(LeftOut(kind=kind, name=name_of(value), reason=_why(error)))
+        return found
+
+
+def _why(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"The export is not as expected: {where + ': ' if where else ''}{first['msg']}."
+
+
+def name_of(value: object) -> str:
+    """Return the name of any entity, or an empty text."""
+    if not isinstance(value, Mapping):
+        return ""
+    for key in ("name", "username", "id"):
+        if isinstance(value.get(key), str):
+            return storable(value[key])[:_SHOWN_NAME]
+    nested = [each for each in value.values() if isinstance(each, Mapping)]
+    return name_of(nested[0]) if nested else ""
+
+
+def items_of(value: object) -> Sequence[object]:
+    """Return the items of a list, or of a page of the API: `{"results": […]}`."""
+    if isinstance(value, Mapping):
+        for key in ("results", "data"):
+            if isinstance(value.get(key), list):
+                items: list[object] = value[key]
+                return items
+        return ()
+    return value if isinstance(value, list) else ()

@@ -4,17 +4,348 @@ https://github.com/opsgenie/opsgenie-configuration-backup
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime, time, timedelta
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
+
+from pydantic import BeforeValidator
 
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.errors import InvalidError
-from domain.importing.entities import Entity, EntityReader, Text, items_of
-from domain.importing.files import Document
-from domain.importing.opsgenie_escalations import Escalation, policy_of
-from domain.importing.opsgenie_schedules import Reference, ScheduleFile, schedule_of
-from domain.importing.plan import ImportedIntegration, ImportedUser, ImportPlan, LeftOut
+from domain.importing.files import Document, Entity, EntityReader, Text, items_of
+from domain.importing.plan import (
+    ImportedIntegration,
+    ImportedOverride,
+    ImportedPolicy,
+    ImportedRotation,
+    ImportedSchedule,
+    ImportedStep,
+    ImportedUser,
+    ImportPlan,
+    LeftOut,
+    merged,
+    since_monday,
+    week_time,
+)
+from domain.on_call.plans import Cadence, Restriction, Unit
+from domain.time_zones import check_zone, zone
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ROTATION_UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
+_WEEK = timedelta(weeks=1)
+
+
+def _moment(value: Any) -> Any:
+    """Return a time that the backup wrote as text, or as milliseconds since 1970."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return datetime.fromtimestamp(value / 1000, UTC) if abs(value) < 10**14 else value
+    return value
+
+
+_Moment = Annotated[datetime, BeforeValidator(_moment)]
+
+
+class Reference(Entity):
+    """Something that another entity names."""
+
+    type: Text = ""
+    id: Text = ""
+    name: Text = ""
+    username: Text = ""
+
+    @property
+    def shown(self) -> str:
+        """Return its name, or its id."""
+        return self.username or self.name or self.id
+
+
+class _WeekTime(Entity):
+    startDay: Text = ""
+    endDay: Text = ""
+    startHour: int = 0
+    startMin: int = 0
+    endHour: int = 0
+    endMin: int = 0
+
+
+class _TimeRestriction(Entity):
+    type: Text = ""
+    restriction: _WeekTime | None = None
+    restrictions: tuple[_WeekTime, ...] | None = None
+
+
+class _Rotation(Entity):
+    name: Text = ""
+    type: Text
+    length: int | None = 1
+    startDate: _Moment
+    endDate: _Moment | None = None
+    participants: tuple[Reference, ...] | None = None
+    timeRestriction: _TimeRestriction | None = None
+
+
+class _Override(Entity):
+    user: Reference | None = None
+    startDate: _Moment
+    endDate: _Moment
+    rotations: tuple[Reference, ...] | None = None
+
+
+class _Schedule(Entity):
+    id: Text
+    name: Text
+    description: Text = ""
+    timezone: Text = ""
+    enabled: bool | None = True
+    ownerTeam: Reference | None = None
+    rotations: tuple[_Rotation, ...] | None = None
+
+
+class ScheduleFile(Entity):
+    """A file of the folder `schedules`."""
+
+    schedule: _Schedule
+    scheduleOverrideList: tuple[_Override, ...] | None = None
+
+
+def schedule_of(file: ScheduleFile, left_out: list[LeftOut], *, now: datetime) -> ImportedSchedule:
+    """Return a schedule with what of it can be taken over."""
+    found, notes = file.schedule, list[str]()
+    place = _zone(found.timezone, notes)
+    rotations = []
+    for number, each in enumerate(found.rotations or (), 1):
+        name = each.name or f"Rotation {number}"
+        try:
+            rotations.append(_rotation(each, name, place, notes, now))
+        except (InvalidError, ValueError, OverflowError) as error:
+            left_out.append(
+                LeftOut(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
+            )
+    if found.enabled is False:
+        notes.append("It was disabled; here it is active.")
+    return ImportedSchedule(
+        key=found.id,
+        team=found.ownerTeam.id if found.ownerTeam else None,
+        name=found.name,
+        description=found.description,
+        time_zone=place,
+        rotations=tuple(rotations),
+        overrides=tuple(_overrides(file, notes, now)),
+        notes=tuple(notes),
+    )
+
+
+def _zone(name: str, notes: list[str]) -> str:
+    try:
+        return check_zone(name or "UTC")
+    except InvalidError:
+        notes.append(f"The time zone {name[:50]} is unknown, so UTC is used.")
+        return "UTC"
+
+
+def _rotation(
+    found: _Rotation, name: str, place: str, notes: list[str], now: datetime
+) -> ImportedRotation:
+    unit = _ROTATION_UNITS.get(found.type)
+    if unit is None:
+        raise InvalidError(f"There are no rotations of the type {found.type or '(none)'}.")
+    if found.endDate is not None and _aware(found.endDate, place) <= now:
+        raise InvalidError("It is over.")
+    if found.endDate is not None:
+        notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}; here it continues: remove it then.")
+    starts_at = _aware(found.startDate, place).astimezone(zone(place)).replace(tzinfo=None)
+    at = starts_at.time().replace(second=0, microsecond=0)
+    return ImportedRotation(
+        name=name,
+        users=_participants(found, name, notes),
+        cadence=Cadence(unit=unit, every=found.length or 1, at=at, weekdays=(starts_at.weekday(),)),
+        # All rotations of a schedule are on call at the same time.
+        layer=1,
+        starts_at=starts_at,
+        restrictions=_restrictions(found.timeRestriction),
+    )
+
+
+def _aware(moment: datetime, place: str) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(place))
+
+
+def _participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, ...]:
+    users = []
+    for each in found.participants or ():
+        if each.type in {"user", ""}:
+            users.append(each.id)
+        elif each.type == "none":
+            raise InvalidError("It has turns without a user, which rotations here cannot have.")
+        else:
+            notes.append(f"{name}: the {each.type} {each.shown} has no turn here.")
+    if not users:
+        raise InvalidError("None of its turns is a user's.")
+    return tuple(users)
+
+
+def _restrictions(found: _TimeRestriction | None) -> tuple[Restriction, ...]:
+    if found is None:
+        return ()
+    if found.type == "time-of-day" and found.restriction is not None:
+        start, end = _clock(found.restriction)
+        return (Restriction(start=start, end=end),)
+    return merged(part for each in found.restrictions or () for part in _week_parts(each))
+
+
+def _week_parts(found: _WeekTime) -> tuple[Restriction, ...]:
+    try:
+        days = _DAYS.index(found.startDay.lower()), _DAYS.index(found.endDay.lower())
+    except ValueError as error:
+        raise InvalidError("A restriction is not of weekdays.") from error
+    start, end = (since_monday(day, at) for day, at in zip(days, _clock(found), strict=True))
+    return week_time(start, (end - start) % _WEEK or _WEEK)
+
+
+def _clock(found: _WeekTime) -> tuple[time, time]:
+    try:
+        return time(found.startHour % 24, found.startMin), time(found.endHour % 24, found.endMin)
+    except ValueError as error:
+        raise InvalidError("A restriction has an hour or a minute that no day has.") from error
+
+
+def _overrides(file: ScheduleFile, notes: list[str], now: datetime) -> list[ImportedOverride]:
+    place, taken = _zone(file.schedule.timezone, []), []
+    for each in file.scheduleOverrideList or ():
+        start, end = _aware(each.startDate, place), _aware(each.endDate, place)
+        if end <= now:
+            continue
+        if each.user is None or each.user.type not in {"user", ""}:
+            notes.append(
+                f"The override from {start:%Y-%m-%d %H:%M} is not for a user, so it is left out."
+            )
+            continue
+        if each.rotations:
+            notes.append(f"The override from {start:%Y-%m-%d %H:%M} replaces all rotations here.")
+        taken.append(ImportedOverride(user=each.user.id, starts_at=start, ends_at=end))
+    return taken
+
+
+_UNITS = {
+    "minutes": timedelta(minutes=1),
+    "hours": timedelta(hours=1),
+    "days": timedelta(days=1),
+    "": timedelta(minutes=1),
+}
+_MOST_REPEATS, _LONGEST_DELAY = 9, 1_000_000
+
+
+class _Delay(Entity):
+    timeAmount: int = 0
+    timeUnit: Text = ""
+
+
+class _Rule(Entity):
+    condition: Text = ""
+    notifyType: Text = ""
+    delay: _Delay | None = None
+    recipient: Reference | None = None
+
+
+class _Repeat(Entity):
+    waitInterval: int | None = 0
+    count: int | None = 0
+    closeAlertAfterAll: bool | None = False
+
+
+class Escalation(Entity):
+    """A file of the folder `escalations`."""
+
+    id: Text
+    name: Text
+    ownerTeam: Reference | None = None
+    rules: tuple[_Rule, ...] | None = None
+    repeat: _Repeat | None = None
+
+
+def policy_of(
+    found: Escalation,
+    members: Mapping[str, tuple[str, ...]],
+    defaults: frozenset[str],
+    left_out: list[LeftOut],
+) -> ImportedPolicy:
+    """Return a policy with the rules that can be taken over, in the order of their delays."""
+    steps, notes = [], list[str]()
+    for number, rule in enumerate(found.rules or (), 1):
+        try:
+            steps.append(_step(rule, number, members, notes))
+        except InvalidError as error:
+            name = f"{found.name}: rule {number}"
+            left_out.append(LeftOut(kind="step", name=name, reason=str(error)))
+    repeat = found.repeat or _Repeat()
+    count = repeat.count or 0
+    if count > _MOST_REPEATS:
+        notes.append(f"It was repeated {count} times; here it is repeated {_MOST_REPEATS} times.")
+    if repeat.closeAlertAfterAll:
+        notes.append("It closed the alert in the end; here the alert stays open.")
+    wait = repeat.waitInterval or 0
+    return ImportedPolicy(
+        key=found.id,
+        team=found.ownerTeam.id if found.ownerTeam else None,
+        name=found.name,
+        steps=tuple(sorted(steps, key=lambda each: each.after)),
+        repeats=max(min(count, _MOST_REPEATS), 0),
+        pause=timedelta(minutes=wait) if wait > 0 else None,
+        is_default=found.id in defaults,
+        notes=tuple(notes),
+    )
+
+
+def _step(
+    rule: _Rule, number: int, members: Mapping[str, tuple[str, ...]], notes: list[str]
+) -> ImportedStep:
+    recipient = rule.recipient or Reference()
+    pages = _PAGES.get(recipient.type)
+    if pages is None:
+        raise InvalidError(f"A {recipient.type or 'recipient of no type'} cannot be paged here.")
+    if rule.condition == "if-not-closed":
+        notes.append(f"Rule {number} also paged for acknowledged alerts; here it does not.")
+    after = _after(rule.delay)
+    if recipient.type == "schedule" and rule.notifyType not in {"default", ""}:
+        said = f"Rule {number} paged “{rule.notifyType}” of the schedule"
+        notes.append(f"{said}; here, the people on call are paged.")
+    if recipient.type == "team":
+        notes.append(f"Rule {number} pages every member that the team {recipient.shown} had.")
+    return pages(after, recipient, members)
+
+
+def _page_user(
+    after: timedelta, recipient: Reference, _members: Mapping[str, tuple[str, ...]]
+) -> ImportedStep:
+    return ImportedStep(after=after, users=(recipient.id,))
+
+
+def _page_schedule(
+    after: timedelta, recipient: Reference, _members: Mapping[str, tuple[str, ...]]
+) -> ImportedStep:
+    return ImportedStep(after=after, schedules=(recipient.id,))
+
+
+def _page_team(
+    after: timedelta, recipient: Reference, members: Mapping[str, tuple[str, ...]]
+) -> ImportedStep:
+    if not members.get(recipient.id):
+        raise InvalidError(f"The team {recipient.shown} has no members in this backup.")
+    return ImportedStep(after=after, users=members[recipient.id])
+
+
+_PAGES = {"user": _page_user, "schedule": _page_schedule, "team": _page_team}
+
+
+def _after(delay: _Delay | None) -> timedelta:
+    if delay is None:
+        return timedelta()
+    unit = _UNITS.get(delay.timeUnit.lower())
+    if unit is None or not 0 <= delay.timeAmount <= _LONGEST_DELAY:
+        raise InvalidError(f"Its delay, {delay.timeAmount} {delay.timeUnit}, cannot be read.")
+    return delay.timeAmount * unit
+
 
 #: By the folder of the backup.
 _KINDS = ("users", "teams", "schedules", "escalations", "integrations")

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
+from itsdangerous import BadData, URLSafeSerializer
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -12,12 +13,52 @@ from domain.accounts.users import ACTIVE, HUMAN
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import SEVERITIES
 from domain.audit.events import Actor, EventKind
-from domain.errors import ForbiddenError, InvalidError
-from domain.notifications.links import AcknowledgementLink
+from domain.errors import ForbiddenError, GoneError, InvalidError, NotFoundError
 from domain.notifications.paging import PageKind
 from domain.projects.access import Permissions, namespace_of
 from domain.projects.views import ProjectView, Viewer
 from models import Alert, Page, PageBatch, PageRecipient, Project, User
+
+#: A page about an alert that nobody looked at for longer is no reason to acknowledge it unseen.
+LINK_LIFETIME = timedelta(days=3)
+_PURPOSE = "acknowledge from a message"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcknowledgementLink:
+    """What a link stands for: the pages of some batches, and the person they were sent to."""
+
+    user_id: int
+    #: The first and the last batch of the message; those between them went to the person as well.
+    first_batch_id: int
+    last_batch_id: int
+
+
+def seal_link(link: AcknowledgementLink, keys: Sequence[str], *, now: datetime) -> str:
+    """Return the signed text of a link; `keys` has the key that signs first."""
+    expires = int((now + LINK_LIFETIME).timestamp())
+    parts = [link.user_id, link.first_batch_id, link.last_batch_id, expires]
+    return str(_serializer(keys).dumps(parts))
+
+
+def open_link(text: str, keys: Sequence[str], *, now: datetime) -> AcknowledgementLink:
+    """Return what a signed text stands for; raise NotFoundError, or GoneError if it has expired."""
+    try:
+        parts = _serializer(keys).loads(text)
+    except BadData as error:
+        message = "This link is not valid. Check that it was copied completely."
+        raise NotFoundError(message) from error
+    user_id, first, last, expires = map(int, parts)
+    if datetime.fromtimestamp(expires, tz=UTC) <= now:
+        message = "This link has expired. Sign in to acknowledge the alert."
+        raise GoneError(message)
+    return AcknowledgementLink(user_id=user_id, first_batch_id=first, last_batch_id=last)
+
+
+def _serializer(keys: Sequence[str]) -> URLSafeSerializer:
+    # The library signs with the last key.
+    return URLSafeSerializer(list(reversed(keys)), salt=_PURPOSE)
+
 
 _WAITING = "triggered"
 VIA = "from the link in a message"

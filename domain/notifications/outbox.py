@@ -18,17 +18,24 @@ from domain.due import NOW, Moment
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.contact_types.base import Delivery, Problem
 from domain.notifications.contact_types.registry import contact_type
-from domain.notifications.failures import record_failed, record_given_up
 from domain.notifications.messages import Content, code_content, page_content, test_content
 from domain.notifications.outcomes import (
     batches_without,
     failed_batches,
     pages_accepted,
     pages_failed,
+    record_failed,
+    record_given_up,
 )
-from domain.notifications.pauses import GIVE_UP_AFTER, pause_after
 from domain.notifications.policy import PagingPolicy
-from domain.notifications.queueing import RETRIED, MessageKind, account_contact, queue_batch
+from domain.notifications.queueing import (
+    GIVE_UP_AFTER,
+    RETRIED,
+    MessageKind,
+    account_contact,
+    pause_after,
+    queue_batch,
+)
 from domain.notifications.states import (
     FAILED_ATTEMPT,
     MessageEvent,

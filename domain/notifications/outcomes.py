@@ -6,15 +6,33 @@ batch before it looks at the others.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, exists, insert, literal, null, or_, select, update
+from sqlalchemy import ColumnElement, exists, insert, literal, null, or_, select, true, update
 from sqlalchemy.orm import Session
 
+from domain.access.abilities import Ability
 from domain.alerts.handling.activity import NoteKind
+from domain.mail.outbox import NewMessage, queue_messages
+from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.paging import PageKind
+from domain.notifications.policy import PagingPolicy
+from domain.notifications.queueing import queue_notice
 from domain.notifications.states import PageEvent, PageState, outcomes_before
-from models import AlertNote, Contact, Page, PageBatch, PageMessage, PageRecipient, User
+from domain.projects.member_lists import able_people
+from domain.projects.views import Namespace
+from models import (
+    Alert,
+    AlertNote,
+    Contact,
+    Page,
+    PageBatch,
+    PageMessage,
+    PageRecipient,
+    Project,
+    User,
+)
 
 _SENT = "sent"
 
@@ -141,3 +159,159 @@ def recipient_cannot(
     of = recipient.user_id
     say_of_pages(why, *firing, user_id=of, name=name, session=session, now=now)
     pages_failed(event, *pages, session=session, now=now)
+
+
+_MOST_MAINTAINERS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """What maintainers are told."""
+
+    #: Nobody is told twice with the same one.
+    key: str
+    subject: str
+    #: Between the greeting and the signature.
+    text: str
+
+
+def tell_maintainers(
+    project: Namespace, notice: Notice, policy: PagingPolicy, *, session: Session, now: datetime
+) -> None:
+    """Queue a notice for the maintainers of a project, once for each key."""
+    able = able_people(
+        true(), Ability.ADMIN_INTEGRATIONS, project, session=session, today=now.date()
+    )
+    people = session.execute(
+        select(User.id, User.name, User.username, User.email)
+        .where(User.id.in_(sorted(able)[:_MOST_MAINTAINERS]))
+        .order_by(User.id)
+    ).all()
+    texts = {row.id: _text(row.name or row.username, notice, policy) for row in people}
+    if policy.sends_mail:
+        messages = [
+            NewMessage(
+                key=f"{notice.key}, to {row.id}",
+                recipient=row.email,
+                subject=notice.subject,
+                text=texts[row.id],
+            )
+            for row in people
+        ]
+        queue_messages(messages, session=session, now=now)
+    works = select(Contact.id, Contact.user_id).where(
+        Contact.user_id.in_(texts),
+        Contact.confirmed_at.is_not(None),
+        Contact.address_ciphertext.is_not(None),
+        Contact.failing_since.is_(None),
+    )
+    for contact_id, user_id in session.execute(works.order_by(Contact.id)).all():
+        text = texts[user_id or 0]
+        queue_notice(contact_id, notice.key, notice.subject, text, session=session, now=now)
+
+
+def _text(name: str, notice: Notice, policy: PagingPolicy) -> str:
+    return (
+        f"Hello {name},\n\n{notice.text}\n\n"
+        f"-- \n{policy.instance_name}, {policy.base_url}\n"
+        "You receive this message because you are a maintainer of the project.\n"
+    )
+
+
+_FAILED = "was not reached: {by} failed ({reason}). Further attempts are made."
+_GIVEN_UP = "was not paged by {by}: {reason}. No further attempt is made."
+
+
+def record_failed(
+    contact: Contact,
+    batches: Collection[int],
+    reason: str,
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Say that the pages of batches reach nobody, whose last contact to fail was this one."""
+    pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
+    live = (*pages, Page.withdrawn_at.is_(None))
+    _say(_FAILED, contact, reason, *live, session=session, now=now)
+    _tell(contact, reason, policy, *live, session=session, now=now)
+
+
+def record_given_up(
+    contact: Contact,
+    messages: Sequence[PageMessage],
+    reason: str,
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Say that messages about alerts were given up."""
+    batches = {each.batch_id for each in messages if each.batch_id is not None}
+    if not batches:
+        return
+    live = Page.batch_id.in_(batches), Page.withdrawn_at.is_(None)
+    _say(_GIVEN_UP, contact, reason, *live, session=session, now=now)
+    _tell(contact, reason, policy, *live, session=session, now=now)
+
+
+def _say(
+    text: str,
+    contact: Contact,
+    reason: str,
+    *pages: ColumnElement[bool],
+    session: Session,
+    now: datetime,
+) -> None:
+    say_of_pages(
+        text.format(by=_by(contact), reason=reason),
+        *pages,
+        user_id=contact.user_id,
+        name=_name(contact, session=session),
+        session=session,
+        now=now,
+    )
+
+
+def _by(contact: Contact) -> str:
+    return contact_type(contact.type).spoken or f"the contact “{contact.label}”"
+
+
+def _name(contact: Contact, *, session: Session) -> str:
+    user = session.get(User, contact.user_id) if contact.user_id is not None else None
+    return user.username if user else contact.label
+
+
+def _tell(
+    contact: Contact,
+    reason: str,
+    policy: PagingPolicy,
+    *pages: ColumnElement[bool],
+    session: Session,
+    now: datetime,
+) -> None:
+    """Tell maintainers once of each outage of a contact, however many messages that concerns."""
+    concerned = (
+        select(Project.id, Project.path)
+        .join(Alert, Alert.project_id == Project.id)
+        .join(Page, Page.alert_id == Alert.id)
+        .where(*pages)
+        .distinct()
+        .order_by(Project.id)
+    )
+    name, by = _name(contact, session=session), _by(contact)
+    for project_id, path in session.execute(concerned).all():
+        notice = Notice(
+            key=f"contact {contact.id} failing since {contact.failing_since}, project {project_id}",
+            subject=f"Pages of {path} were not sent",
+            text=(
+                f"{name} could not be paged by {by} about alerts of {path}.\n"
+                f"The last error: {reason}.\n\n"
+                "The activity of each alert says who is concerned, and who was paged instead.\n"
+                "You get no further message until pages reach them again.\n\n"
+                f"See {policy.base_url}/{path}/-/alerts"
+            ),
+        )
+        project = Namespace(project_id=project_id, path=path)
+        tell_maintainers(project, notice, policy, session=session, now=now)

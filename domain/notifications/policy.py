@@ -1,9 +1,46 @@
 """What the settings of the instance say about pages."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Reading
-from domain.notifications.reasons import Explain
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageReason:
+    """Why somebody is paged for an alert, and what follows."""
+
+    policy: str
+    #: The step that paged, from 1, and how many the policy has.
+    step: int
+    steps: int
+    #: From 1.
+    round: int
+    #: The schedules of the step in which the person is on call; none if the step names the person.
+    schedules: tuple[str, ...] = ()
+    #: When the first person or channel was paged for the alert.
+    first_paged_at: datetime
+    #: Whom the next step pages, in words, and when; None if nobody is paged after this.
+    next_whom: str | None = None
+    next_at: datetime | None = None
+
+
+class Explain(Protocol):
+    """Finds the reasons of pages."""
+
+    def __call__(
+        self,
+        alert_ids: Collection[int],
+        *,
+        user_id: int | None,
+        channel_id: int | None,
+        session: Session,
+    ) -> Mapping[int, PageReason]:
+        """Return the reasons by alert; those that no escalation pages for are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

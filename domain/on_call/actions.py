@@ -8,12 +8,18 @@ from domain.access.actor import Work
 from domain.audit.events import EventKind
 from domain.database.paging import fetch_part
 from domain.errors import ConflictError, InvalidError
+from domain.escalations.policies import check_unused
 from domain.escalations.steps import Target, TargetKind
-from domain.escalations.usage import check_unused
 from domain.on_call.notices import ShiftChange, tell, tell_of_removal
 from domain.on_call.rotation_syntax import written_cadence
-from domain.on_call.rotations import move_rotations, store_rotations
-from domain.on_call.schedules import get_row, get_schedule, lock_row, schedules_of
+from domain.on_call.schedules import (
+    get_row,
+    get_schedule,
+    lock_row,
+    move_rotations,
+    schedules_of,
+    store_rotations,
+)
 from domain.on_call.shifts import on_call_in_project, schedules_now, shifts_of
 from domain.on_call.types import (
     LONGEST_NAME,

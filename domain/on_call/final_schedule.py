@@ -13,9 +13,7 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from domain.on_call.handovers import Turn
-from domain.on_call.plans import Plan, RotationPlan, Stint, Swap
-from domain.on_call.restrictions import Period, periods
+from domain.on_call.plans import Period, Plan, RotationPlan, Stint, Swap, Turn, periods
 
 
 class Source(StrEnum):

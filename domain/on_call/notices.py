@@ -15,8 +15,8 @@ from domain.accounts.references import UserReference, user_references
 from domain.accounts.users import ACTIVE
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.on_call.final_schedule import spans
+from domain.on_call.plans import Period
 from domain.on_call.reading import read_plans
-from domain.on_call.restrictions import Period
 from domain.on_call.types import OnCallOverride, OnCallSchedule, OnCallSwap
 from domain.projects.views import ProjectView
 from domain.time_zones import zone

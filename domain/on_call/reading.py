@@ -9,10 +9,18 @@ from typing import Any
 from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
 
-from domain.on_call.handovers import Cadence, Unit
 from domain.on_call.people import ends_of_duty
-from domain.on_call.plans import Override, Plan, RotationPlan, Stint, Swap
-from domain.on_call.restrictions import Period, Restriction
+from domain.on_call.plans import (
+    Cadence,
+    Override,
+    Period,
+    Plan,
+    Restriction,
+    RotationPlan,
+    Stint,
+    Swap,
+    Unit,
+)
 from domain.projects.views import Namespace
 from models import (
     OnCallOverride,

@@ -6,8 +6,7 @@ from datetime import date, time
 from typing import Any
 
 from domain.errors import InvalidError
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.restrictions import EVERY_DAY, Restriction
+from domain.on_call.plans import EVERY_DAY, Cadence, Restriction, Unit
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _LETTERS = 3

@@ -1,16 +1,73 @@
-"""Who is on call, with names, as all faces show it."""
+"""Who is on call in schedules, now and later, with names as all faces show it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import or_, select, union
+from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.accounts.references import UserReference, user_references
-from domain.on_call.current import on_call_and_next
-from domain.on_call.final_schedule import Span, spans
+from domain.on_call.final_schedule import Span, by_users, spans
+from domain.on_call.plans import Period, Plan
 from domain.on_call.reading import read_plans
-from domain.on_call.restrictions import Period
 from domain.on_call.schedules import all_schedules
 from domain.on_call.types import OnCallNow, OnCallSchedule, OnCallShift, OnCallUser, ScheduleOnCall
 from domain.projects.views import ProjectView
+from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
+from models import OnCallSchedule as ScheduleRow
+
+_MOMENT = timedelta(microseconds=1)
+#: How far the next change is looked for, in steps: most schedules change within a week.
+_HORIZONS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnCall:
+    """Who is on call in a schedule at a moment, and who is next."""
+
+    schedule_id: int
+    #: Until the users on call change; without duties in a gap. Its end is the end of what was
+    #: looked at if there is no change within 400 days.
+    now: Span
+    #: The next time after it in which somebody is on call; None if there is none within 400 days.
+    next: Span | None
+    #: Whether the users on call change within 400 days.
+    changes: bool
+
+
+def who_is_on_call(
+    schedule_ids: Collection[int], *, at: datetime, session: Session
+) -> Mapping[int, tuple[int, ...]]:
+    """Return the users on call by schedule; none in a gap, and for a schedule that is gone."""
+    plans = read_plans(schedule_ids, Period(at, at + _MOMENT), session=session, today=at.date())
+    return {
+        each: spans(plans[each], at, at + _MOMENT)[0].user_ids if each in plans else ()
+        for each in schedule_ids
+    }
+
+
+def on_call_and_next(
+    schedule_ids: Collection[int], *, at: datetime, session: Session
+) -> Mapping[int, OnCall]:
+    """Return who is on call and who is next by schedule; unknown schedules are left out."""
+    within = Period(at, at + _HORIZONS[-1])
+    plans = read_plans(schedule_ids, within, session=session, today=at.date())
+    return {each: _on_call(plan, at) for each, plan in plans.items()}
+
+
+def _on_call(plan: Plan, at: datetime) -> OnCall:
+    found: tuple[Span, ...] = ()
+    for horizon in _HORIZONS:
+        found = by_users(spans(plan, at, at + horizon))
+        # Of the last one the end is not known.
+        if any(span.duties for span in found[1:-1]):
+            break
+    following = next((span for span in found[1:] if span.duties), None)
+    return OnCall(
+        schedule_id=plan.schedule_id, now=found[0], next=following, changes=len(found) > 1
+    )
 
 
 def schedules_now(work: Work, schedules: Sequence[OnCallSchedule]) -> Sequence[ScheduleOnCall]:
@@ -74,3 +131,69 @@ def _duties(span: Span, named: Mapping[int, UserReference]) -> tuple[OnCallUser,
         OnCallUser(user=named[each.user_id], source=each.source.value, source_id=each.source_id)
         for each in span.duties
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MyDuty:
+    """A time in which a user is on call in a schedule: now, or the next one."""
+
+    schedule_id: int
+    schedule: str
+    time_zone: str
+    project_path: str
+    is_now: bool
+    #: When it begins if it is the next one.
+    start: datetime
+    #: None for the present one if nothing changes within 400 days.
+    end: datetime | None
+
+
+def duties_of(user_id: int, *, session: Session, now: datetime) -> tuple[MyDuty, ...]:
+    """Return where a user is on call now, and then where they are next, the earliest first."""
+    rows = session.execute(
+        select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone, Project.path)
+        .join(Project, Project.id == ScheduleRow.project_id)
+        .where(
+            ScheduleRow.id.in_(_schedules_of(user_id, session=session, now=now)),
+            Project.deleted_at.is_(None),
+        )
+    ).all()
+    plans = on_call_and_next([row.id for row in rows], at=now, session=session)
+    found = [
+        MyDuty(
+            schedule_id=row.id,
+            schedule=row.name,
+            time_zone=row.time_zone,
+            project_path=row.path,
+            is_now=is_now,
+            start=start,
+            end=end,
+        )
+        for row in rows
+        if row.id in plans
+        for is_now, start, end in _duty(plans[row.id], user_id)
+    ]
+    return tuple(sorted(found, key=lambda duty: (not duty.is_now, duty.start, duty.schedule)))
+
+
+def _duty(plan: OnCall, user_id: int) -> list[tuple[bool, datetime, datetime | None]]:
+    if user_id in plan.now.user_ids:
+        return [(True, plan.now.start, plan.now.end if plan.changes else None)]
+    if plan.next is not None and user_id in plan.next.user_ids:
+        return [(False, plan.next.start, plan.next.end)]
+    return []
+
+
+def _schedules_of(user_id: int, *, session: Session, now: datetime) -> Collection[int]:
+    """Return the schedules in which a user has a turn, an override or a swap ahead."""
+    turns = (
+        select(OnCallRotation.schedule_id)
+        .join(OnCallTurn, OnCallTurn.rotation_id == OnCallRotation.id)
+        .where(OnCallTurn.user_id == user_id, OnCallRotation.valid_until.is_(None))
+    )
+    overrides = select(OnCallOverride.schedule_id).where(
+        OnCallOverride.user_id == user_id, OnCallOverride.ends_at > now
+    )
+    is_mine = or_(OnCallSwap.user_id == user_id, OnCallSwap.other_user_id == user_id)
+    swaps = select(OnCallSwap.schedule_id).where(is_mine, OnCallSwap.over_at > now)
+    return session.scalars(union(turns, overrides, swaps)).all()

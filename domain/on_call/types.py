@@ -14,11 +14,9 @@ from pydantic import (
 )
 
 from domain.accounts.references import UserReference
+from domain.errors import InvalidError
 from domain.on_call.final_schedule import Source
-from domain.on_call.given_times import checked_period
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.plans import RotationPlan
-from domain.on_call.restrictions import EVERY_DAY, Period, Restriction
+from domain.on_call.plans import EVERY_DAY, Cadence, Period, Restriction, RotationPlan, Unit
 from domain.on_call.rotation_syntax import (
     WEEKDAYS,
     parse_restriction,
@@ -27,6 +25,7 @@ from domain.on_call.rotation_syntax import (
     weekday,
     written_time,
 )
+from domain.time_zones import EARLIEST, LATEST
 from domain.types.base import (
     Body,
     GivenDay,
@@ -45,6 +44,34 @@ from domain.types.base import (
     partial,
     split,
 )
+
+#: Of an override, or of one side of a swap.
+LONGEST = timedelta(days=366)
+
+
+def checked_period(
+    start: datetime, end: datetime, *, longest: timedelta = LONGEST, fields: tuple[str, str]
+) -> Period:
+    """Return a period, or raise InvalidError for one that is empty, too long or too far away."""
+    start_field, end_field = fields
+    if not (start >= EARLIEST and end <= LATEST):
+        message = f"Times must be between the years {EARLIEST.year} and {LATEST.year}."
+        raise InvalidError(message, field=start_field if start < EARLIEST else end_field)
+    if end <= start:
+        message = "The end must be after the start."
+        raise InvalidError(message, field=end_field)
+    if end - start > longest:
+        message = f"A period can be at most {longest.days} days long."
+        raise InvalidError(message, field=end_field)
+    return Period(start, end)
+
+
+def check_is_not_over(during: Period, *, field: str, now: datetime) -> None:
+    """Raise InvalidError for a period that is over: past shifts stay as they were."""
+    if during.end <= now:
+        message = "This time is in the past. Choose an end in the future."
+        raise InvalidError(message, field=field)
+
 
 LONGEST_NAME, LONGEST_DESCRIPTION = 100, 1_000
 #: Of a schedule; of turns and restrictions of a rotation.

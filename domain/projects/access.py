@@ -12,7 +12,6 @@ from domain.access.checks import check_role
 from domain.access.features import AccessLevel, Feature
 from domain.access.roles import Role
 from domain.errors import NotFoundError
-from domain.projects.former_paths import MovedError, find_moved_group, find_moved_project
 from domain.projects.grants import (
     INTERNAL,
     PRIVATE,
@@ -23,7 +22,7 @@ from domain.projects.grants import (
     projects_with_direct_role,
 )
 from domain.projects.member_roles import is_custom_role_of_member
-from domain.projects.paths import ancestors
+from domain.projects.paths import MovedError, ancestors, find_moved_group, find_moved_project
 from domain.projects.views import GroupView, JobTokenScope, Namespace, ProjectView, Viewer
 from models import Alert, Group, Member, MemberRole, Project
 from models.folding import fold

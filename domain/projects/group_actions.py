@@ -5,19 +5,19 @@ from dataclasses import replace
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.errors import ForbiddenError
-from domain.projects import creation, deletion, moving, resources
+from domain.projects import creation, deletion, moving, types
 from domain.projects.access import get_group
-from domain.projects.changes import record_created, record_deleted, record_edit
 from domain.projects.creation import (
+    Changes,
     ReservedNames,
     checked_segment,
+    edit_group,
     get_maintained_group,
     is_bot,
     make_maker_owner,
 )
-from domain.projects.editing import Changes, edit_group
-from domain.projects.resources import find_groups, find_projects
-from domain.projects.transfers import keep_owned
+from domain.projects.moving import keep_owned
+from domain.projects.project_actions import record_created, record_deleted, record_edit
 from domain.projects.types import (
     Accepted,
     Group,
@@ -28,6 +28,8 @@ from domain.projects.types import (
     NewGroup,
     Project,
     TransferQuery,
+    find_groups,
+    find_projects,
 )
 from domain.projects.views import GroupView, viewer_of
 from domain.types.base import Found
@@ -42,7 +44,7 @@ def list_groups(work: Work, query: GroupQuery) -> Found[Group]:
 @question("groups.show")
 def show_group(work: Work, group: GroupView) -> Group:
     """Show a group."""
-    return resources.show_group(work, group)
+    return types.show_group(work, group)
 
 
 @question("groups.subgroups")

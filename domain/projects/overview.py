@@ -9,12 +9,7 @@ from sqlalchemy.orm import Session
 from domain.access.roles import Role
 from domain.database.paging import Listed, ListPart
 from domain.errors import DomainError
-from domain.projects.access import (
-    Permissions,
-    count_open_alerts,
-    get_group_for,
-    namespace_of,
-)
+from domain.projects.access import Permissions, count_open_alerts, get_group_for, namespace_of
 from domain.projects.grants import (
     has_role_in_project,
     is_open_to,

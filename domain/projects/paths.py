@@ -1,10 +1,18 @@
-"""Full paths, references of the API by id or by full path, and the chain of groups above one."""
+"""Full paths of groups and projects, and former ones: where they lead, and their release."""
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, delete, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.database.paging import parse_id
-from models import Group, Project
+from domain.errors import NotFoundError, TakenError
+from domain.projects.grants import subtree
+from domain.projects.views import Namespace
+from models import FormerPath, Group, Project, RegistryRepository
+from models.folding import fold
 
 
 def project_path(reference: str, *, session: Session) -> str:
@@ -39,3 +47,123 @@ def parent(path: str) -> str | None:
     """Return the path of the group that a full path lies in, if any."""
     head, _, _ = path.rpartition("/")
     return head or None
+
+
+class MovedError(NotFoundError):
+    """The path is a former one of a group or project that the viewer may see."""
+
+    def __init__(self, former: str, namespace: Namespace) -> None:
+        """Store the path that was asked for, and the group or project with the present one."""
+        super().__init__(f"{former} is now {namespace.path}.")
+        self.former = former
+        self.namespace = namespace
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormerPathView:
+    """A path that a group or project had."""
+
+    id: int
+    path: str
+    #: When it got another one.
+    created_at: datetime
+
+
+def find_moved_project(path: str, *, session: Session) -> Project | None:
+    """Return the project that had a path."""
+    return session.scalar(
+        select(Project)
+        .join(FormerPath, FormerPath.project_id == Project.id)
+        .where(FormerPath.path_key == fold(path), Project.deleted_at.is_(None))
+    )
+
+
+def find_moved_group(path: str, *, session: Session) -> Group | None:
+    """Return the group that had a path."""
+    return session.scalar(
+        select(Group)
+        .join(FormerPath, FormerPath.group_id == Group.id)
+        .where(FormerPath.path_key == fold(path), Group.deleted_at.is_(None))
+    )
+
+
+def list_former_paths(
+    namespace: Namespace, *, most: int, session: Session
+) -> tuple[FormerPathView, ...]:
+    """Return the latest former paths of a group or project."""
+    rows = session.scalars(
+        select(FormerPath).where(_is_of(namespace)).order_by(FormerPath.id.desc()).limit(most)
+    )
+    return tuple(
+        FormerPathView(id=row.id, path=row.path, created_at=row.created_at) for row in rows
+    )
+
+
+def release_former_path(namespace: Namespace, former_id: int, *, session: Session) -> str:
+    """Let others have a former path, and return it; of a group with all that was below.
+
+    Raises NotFoundError, or TakenError while the container registry has images of that name.
+    """
+    former = session.scalar(select(FormerPath).where(FormerPath.id == former_id, _is_of(namespace)))
+    if former is None:
+        message = "This former path was already released."
+        raise NotFoundError(message)
+    path, released = former.path, _with_those_below(former)
+    _check_no_images(former, released, session=session)
+    session.execute(delete(FormerPath).where(released).execution_options(synchronize_session=False))
+    return path
+
+
+def forget_former_paths(
+    *, group_ids: Sequence[int] = (), project_ids: Sequence[int] = (), session: Session
+) -> None:
+    """Release all former paths of groups and projects that are deleted."""
+    is_theirs = or_(FormerPath.group_id.in_(group_ids), FormerPath.project_id.in_(project_ids))
+    session.execute(
+        delete(FormerPath).where(is_theirs).execution_options(synchronize_session=False)
+    )
+
+
+def _is_of(namespace: Namespace) -> ColumnElement[bool]:
+    if namespace.group_id is not None:
+        return FormerPath.group_id == namespace.group_id
+    return FormerPath.project_id == namespace.project_id
+
+
+def _with_those_below(former: FormerPath) -> ColumnElement[bool]:
+    """Return the condition for a former path and those below it that are of the same group."""
+    if former.group_id is None:
+        return FormerPath.id == former.id
+    groups = subtree(select(Group.id).where(Group.id == former.group_id))
+    projects = select(Project.id).where(Project.group_id.in_(groups))
+    is_inside = or_(FormerPath.group_id.in_(groups), FormerPath.project_id.in_(projects))
+    return or_(
+        FormerPath.id == former.id, is_inside & _is_below(FormerPath.path_key, former.path_key)
+    )
+
+
+def _is_below(column: InstrumentedAttribute[str], path: str) -> ColumnElement[bool]:
+    prefix = f"{path}/"
+    return func.substr(column, 1, len(prefix)) == prefix
+
+
+def _check_no_images(
+    former: FormerPath, released: ColumnElement[bool], *, session: Session
+) -> None:
+    projects = select(FormerPath.project_id).where(released, FormerPath.project_id.is_not(None))
+    name = RegistryRepository.name
+    images = select(name).where(
+        RegistryRepository.project_id.in_(projects),
+        or_(name == former.path_key, _is_below(name, former.path_key)),
+        or_(
+            RegistryRepository.removed_at.is_(None),
+            RegistryRepository.pushed_at > RegistryRepository.removed_at,
+        ),
+    )
+    found = session.scalar(images.limit(1))
+    if found is not None:
+        message = (
+            f"The container registry has images named {found}. Push them under the new path and "
+            "delete these first."
+        )
+        raise TakenError(message, field="path")

@@ -1,21 +1,23 @@
-"""What can be done with projects."""
+"""What can be done with projects, and what is recorded of them and of groups."""
+
+from dataclasses import replace
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.accounts.names import as_segment
 from domain.audit.events import EventKind
 from domain.errors import InvalidError
-from domain.projects import creation, deletion, editing, moving, resources
+from domain.projects import creation, deletion, moving, types
 from domain.projects.access import get_project
-from domain.projects.changes import record_created, record_deleted, record_edit, record_released
 from domain.projects.creation import (
+    Changes,
     ReservedNames,
     checked_segment,
+    edit_project,
     get_maintained_group,
     make_maker_owner,
 )
-from domain.projects.former_paths import FormerPathView, list_former_paths, release_former_path
-from domain.projects.resources import find_groups, find_projects
+from domain.projects.paths import FormerPathView, list_former_paths, release_former_path
 from domain.projects.types import (
     Accepted,
     Group,
@@ -25,9 +27,53 @@ from domain.projects.types import (
     ProjectQuery,
     ProjectTransfer,
     TransferQuery,
+    find_groups,
+    find_projects,
 )
-from domain.projects.views import Holder, ProjectView, viewer_of
-from domain.types.base import Found
+from domain.projects.views import Holder, JobTokenScope, Namespace, ProjectView, viewer_of
+from domain.types.base import Body, Found
+
+_KINDS = {
+    "group": (EventKind.GROUP_CREATED, EventKind.GROUP_CHANGED, EventKind.GROUP_DELETED),
+    "project": (EventKind.PROJECT_CREATED, EventKind.PROJECT_CHANGED, EventKind.PROJECT_DELETED),
+}
+
+
+def record_created(work: Work, namespace: Namespace) -> None:
+    """Record a new group or project."""
+    work.record(_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace)
+
+
+def record_edit(work: Work, namespace: Namespace, changes: Changes) -> str:
+    """Record what was changed, if anything was, and return the path that is in force.
+
+    A description may be long, and is left out.
+    """
+    path = changes["path"][1] if "path" in changes else namespace.path
+    details: dict[str, object] = {"changed": " ".join(changes)}
+    for name, (before, after) in changes.items():
+        if name != "description":
+            details |= {name: after, f"{name}_before": before}
+    if changes:
+        place = replace(namespace, path=path)
+        kind = _KINDS[namespace.resource_type][1]
+        work.record(kind, subject=path, place=place, details=details)
+    return path
+
+
+def record_released(work: Work, namespace: Namespace, path: str) -> None:
+    """Record that others can have a former path now."""
+    details = {"changed": "former paths", "released": path}
+    kind = _KINDS[namespace.resource_type][1]
+    work.record(kind, subject=namespace.path, place=namespace, details=details)
+
+
+def record_deleted(work: Work, namespace: Namespace, *, projects: int | None = None) -> None:
+    """Record a deleted project, or group with its number of projects."""
+    details = {} if projects is None else {"projects": projects}
+    kind = _KINDS[namespace.resource_type][2]
+    work.record(kind, subject=namespace.path, place=namespace, details=details)
+
 
 #: Former paths of one group or project that are listed.
 _MOST_FORMER = 1_000
@@ -42,7 +88,7 @@ def list_projects(work: Work, query: ProjectQuery) -> Found[Project]:
 @question("projects.show")
 def show_project(work: Work, project: ProjectView) -> Project:
     """Show a project."""
-    return resources.show_project(work, project)
+    return types.show_project(work, project)
 
 
 @question("projects.transfer_locations")
@@ -68,7 +114,7 @@ def create_project(work: Work, new: NewProject) -> Project:
         words=creation.NamespaceWords(name=new.name, description=new.description),
     )
     number = made.project_id or 0
-    editing.edit_project(number, new.parts, by=viewer_of(work), session=work.session)
+    creation.edit_project(number, new.parts, by=viewer_of(work), session=work.session)
     make_maker_owner(work, made)
     record_created(work, made)
     return _reread(work, made.path)
@@ -80,10 +126,10 @@ def change_project(work: Work, project: ProjectView, change: ProjectChange) -> P
 
     Raises InvalidError, TakenError, or ForbiddenError for who may not change the visibility.
     """
-    moved: editing.Changes = {}
+    moved: creation.Changes = {}
     if change.path is not None:
         moved = moving.rename_project(project.id, change.path, session=work.session, now=work.now)
-    edits = editing.edit_project(
+    edits = creation.edit_project(
         project.id, change.settings, by=viewer_of(work), session=work.session
     )
     return _reread(work, record_edit(work, project.namespace, {**moved, **edits}))
@@ -111,7 +157,7 @@ def delete_project(work: Work, project: ProjectView) -> Accepted:
 @action("projects.archive")
 def archive(work: Work, project: ProjectView) -> Project:
     """Archive a project: it accepts no changes, pushes or alerts."""
-    if editing.archive(project.id, session=work.session, now=work.now):
+    if creation.archive(project.id, session=work.session, now=work.now):
         work.record(EventKind.PROJECT_ARCHIVED, subject=project.path, place=project.namespace)
     return _reread(work, project.path)
 
@@ -119,7 +165,7 @@ def archive(work: Work, project: ProjectView) -> Project:
 @action("projects.unarchive")
 def unarchive(work: Work, project: ProjectView) -> Project:
     """Unarchive a project: it accepts changes, pushes and alerts again."""
-    if editing.unarchive(project.id, session=work.session):
+    if creation.unarchive(project.id, session=work.session):
         work.record(EventKind.PROJECT_UNARCHIVED, subject=project.path, place=project.namespace)
     return _reread(work, project.path)
 
@@ -152,3 +198,30 @@ def _segment_of(name: str) -> str:
 def _reread(work: Work, path: str) -> Project:
     work.session.flush()  # the new values and roles are read
     return show_project(work, get_project(path, viewer_of(work), session=work.session))
+
+
+class JobTokenScopeBody(Body):
+    """The limits of a project; what is missing stays."""
+
+    #: The name that clients know for `inbound_enabled`.
+    enabled: bool | None = None
+    inbound_enabled: bool | None = None
+    outbound_enabled: bool | None = None
+
+
+@question("job_token_scope.show")
+def show_limits(_work: Work, project: ProjectView) -> JobTokenScope:
+    """Show the limits."""
+    return project.job_token_scope
+
+
+@action("job_token_scope.change")
+def change_limits(work: Work, project: ProjectView, change: JobTokenScopeBody) -> None:
+    """Change the limits."""
+    inbound = change.enabled if change.inbound_enabled is None else change.inbound_enabled
+    limits = {
+        "limits_job_token_to_others": change.outbound_enabled,
+        "limits_job_tokens_of_others": inbound,
+    }
+    changes = edit_project(project.id, limits, by=viewer_of(work), session=work.session)
+    record_edit(work, project.namespace, changes)

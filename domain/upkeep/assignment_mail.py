@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.alerts.listing.filters import SEVERITIES
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.notifications.texts import one_line, short
+from domain.notifications.messages import one_line, short
 from models import (
     Alert,
     Assignment,

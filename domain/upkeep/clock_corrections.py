@@ -34,7 +34,7 @@ from domain.due import NOW, Moment, in_milliseconds, later, moments
 from domain.heartbeats.states import milliseconds
 from domain.mail import outbox as mail
 from domain.notifications.outbox import CLAIM_LIFETIME as CONTACT_CLAIM
-from domain.notifications.pauses import LONGEST_PAUSE as CONTACT_PAUSE
+from domain.notifications.queueing import LONGEST_PAUSE as CONTACT_PAUSE
 from domain.notifications.recipients import (
     GATHERING_PAUSE,
     held_until,

@@ -22,10 +22,10 @@ COMMITTERS = {
     "domain/database/locks.py",
     "web/http/transactions.py",  # and what happens after the one of the request
     "web/commands/transaction.py",
-    "web/jobs/incidents.py",
+    "web/jobs/alert_changes.py",
     "web/jobs/mail.py",
     "web/jobs/retention.py",
-    "web/jobs/registry.py",
+    "web/jobs/repositories.py",
     "web/database/sqlite.py",  # where the driver is told
 }
 EMPTY_NAMES = {

@@ -11,7 +11,7 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.accounts.people import unique
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 from tests.support.service.receiver import Received, Receiver, running_receiver
-from web.jobs.audit_streams import AuditStreaming
+from web.jobs.destinations import AuditStreaming
 from web.settings.reader import read_settings
 
 

@@ -17,7 +17,7 @@ from tests.support.database.webhooks import Webhooks
 from tests.support.service.live import SECRET_KEY, NewService
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.jobs.alert_changes import AlertChanges
-from web.jobs.webhooks import WebhookDeliveries
+from web.jobs.destinations import WebhookDeliveries
 from web.settings.reader import Settings, read_settings
 
 STORY = ["alert.opened", "alert.acknowledged", "alert.resolved"]

@@ -16,8 +16,7 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
-from web.jobs.page_lanes import MOST_AT_ONCE
-from web.jobs.pages import Paging
+from web.jobs.pages import MOST_AT_ONCE, Paging
 from web.settings.reader import read_settings
 
 

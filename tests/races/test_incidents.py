@@ -12,7 +12,7 @@ from domain.alerts.following.changes import Change, Turns, finish, take_changes
 from domain.alerts.following.followers import Follower
 from tests.support.alerts.incidents import AT, IncidentProject
 from web.database.engine import open_engine
-from web.jobs.incidents import follow_for_incidents
+from web.jobs.alert_changes import follow_for_incidents
 from web.settings.reader import Settings
 
 

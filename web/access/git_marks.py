@@ -20,7 +20,7 @@ from domain.oauth.presented_tokens.bearer import (
     record_use,
 )
 from domain.projects.access import get_project
-from domain.projects.former_paths import MovedError
+from domain.projects.paths import MovedError
 from domain.projects.views import ProjectView, Viewer
 from domain.repositories.access import (
     ACCEPTED_SCOPES,

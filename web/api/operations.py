@@ -32,10 +32,7 @@ from domain.access.actions import Action
 from domain.access.checks import check_role, check_state
 from domain.access.permissions import PERMISSIONS, Permission, Target
 from domain.api_usage.schedule_names import SCHEDULE_NAMES
-from domain.projects.access import (
-    get_group,
-    get_project,
-)
+from domain.projects.access import get_group, get_project
 from domain.projects.paths import group_path, project_path
 from domain.projects.views import Holder, Viewer
 from domain.types.base import (

@@ -17,8 +17,7 @@ from domain.projects.access import follow_to_project
 from domain.projects.views import ProjectView, Viewer
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.importing.applying import apply_plan, try_plan
-from web.importing.people import PeopleOptions
+from web.importing import PeopleOptions, apply_plan, try_plan
 from web.services import now
 
 #: The command line has all permissions.

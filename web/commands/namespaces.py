@@ -10,9 +10,10 @@ from domain.access.actor import Work
 from domain.accounts.users import get_user
 from domain.errors import InvalidError
 from domain.projects import group_actions, project_actions
-from domain.projects.access import VISIBILITIES, follow_to_group, follow_to_project
-from domain.projects.contents import contents_of
+from domain.projects.access import follow_to_group, follow_to_project
 from domain.projects.creation import check_valid
+from domain.projects.deletion import contents_of
+from domain.projects.grants import VISIBILITIES
 from domain.projects.types import GroupTransfer, NewGroup, NewProject
 from domain.projects.views import GroupView, Holder, ProjectView
 from web.commands.generated import command_of, commands_of

@@ -45,7 +45,7 @@ from domain.errors import (
 )
 from domain.oauth.personal_tokens.tokens import NotPersonalError
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
-from domain.projects.former_paths import MovedError
+from domain.projects.paths import MovedError
 from domain.registry.access import RegistryCredentialsError
 from domain.registry.client import RegistryRefusedError, RegistryUnavailableError
 from domain.registry.notifications import NotificationSecretError

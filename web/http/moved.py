@@ -2,7 +2,7 @@
 
 from flask import Response, make_response, redirect, request, url_for
 
-from domain.projects.former_paths import MovedError
+from domain.projects.paths import MovedError
 from web.http.endpoints import ErrorFormat, error_format
 from web.http.error_formats import written_json
 from web.http.routes import decoded_reference

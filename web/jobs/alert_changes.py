@@ -8,7 +8,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
+from urllib.parse import quote
 
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import (
@@ -20,14 +22,40 @@ from domain.alerts.following.changes import (
     take_changes,
 )
 from domain.alerts.following.followers import Follower
+from domain.alerts.handling.batch_rows import BATCHES_ARE_DUE
+from domain.alerts.handling.batches import advance, give_up
 from domain.clock import Clock, system_clock
 from domain.database.failures import is_of_database
+from domain.incidents.automation import IncidentContext, follow_alerts, open_for_waiting
+from web.database.engine import engine_of
 from web.jobs.current_settings import current_settings
+from web.jobs.destinations import queue_changes
 from web.jobs.escalations import handle_changes as escalate_changes
-from web.jobs.incidents import follow_for_incidents
 from web.jobs.scheduler import Job
-from web.jobs.webhooks import queue_changes
+from web.settings.policies import reading
 from web.settings.reader import Settings
+
+
+def follow_for_incidents(
+    changes: Sequence[Change], *, session: Session, now: datetime, settings: Settings
+) -> None:
+    """Open, extend and close incidents as alerts change."""
+    follow_alerts(changes, _context(session, now, settings))
+
+
+def _context(session: Session, now: datetime, settings: Settings) -> IncidentContext:
+    def alert_url(project_path: str, iid: int) -> str:
+        return f"{settings.base_url}/{quote(project_path)}/-/alerts/{iid}"
+
+    return IncidentContext(session=session, now=now, reading=reading(settings), alert_url=alert_url)
+
+
+def open_waiting_incidents(settings: Settings) -> None:
+    """Open the incidents of alerts that are silenced no more."""
+    with engine_of(settings) as engine, Session(engine) as session:
+        context = _context(session, system_clock(), current_settings(settings, session=session))
+        open_for_waiting(context, between=session.commit)
+
 
 _log = logging.getLogger("gatebell.alert_changes")
 #: Changes of one transaction, few enough that writers of SQLite wait briefly.
@@ -157,3 +185,32 @@ def alert_changes_of(settings: Settings) -> Sequence[type[AlertChanges]]:
     if settings.uses_sqlite:
         return (AlertChanges,)
     return EscalationChanges, IncidentChanges, WebhookChanges
+
+
+_batch_log = logging.getLogger("gatebell.alert_batches")
+
+
+class AlertBatches(Job):
+    """Does the slices of all batches, the oldest batch first, each in its own transaction."""
+
+    name = "alert batches"
+    due = BATCHES_ARE_DUE
+
+    def run_due(self) -> int:
+        """Do everything that is due, and return how many slices that was."""
+        done = 0
+        while not self.is_stopped.is_set() and self.has(BATCHES_ARE_DUE) and self._advance():
+            done += 1
+        return done
+
+    def _advance(self) -> bool:
+        try:
+            with Session(self.engine) as session, session.begin():
+                return advance(session=session, now=self.clock()) is not None
+        except DBAPIError:
+            raise  # the database is away or busy: the next look will do
+        except Exception:  # noqa: BLE001 - what cannot be done holds nothing else up
+            _batch_log.exception("a change of many alerts was given up")
+            with Session(self.engine) as session, session.begin():
+                give_up(session=session)
+            return True

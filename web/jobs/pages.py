@@ -5,25 +5,26 @@ Of several workers each recipient and each contact has one at a time (`domain/no
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from threading import Thread
+from threading import Lock, Thread
 from time import monotonic
+from typing import NamedTuple
 
 from sqlalchemy import or_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
-from domain.escalations.page_reasons import page_reasons
+from domain.escalations.explanation import page_reasons
 from domain.keyring import Keyring
-from domain.notifications.contact_types.base import Delivery, Problem
+from domain.mail.outbox import Message
+from domain.mail.smtp import Mailer, MailError, MailServerUnavailableError, PermanentMailError
+from domain.notifications.contact_types.base import ContactType, Delivery, Problem
 from domain.notifications.contacts import types_in_use
-from domain.notifications.gathering import (
-    RECIPIENTS_ARE_DUE,
-    RECIPIENTS_ARE_DUE_SOON,
-    gather_due,
-)
+from domain.notifications.gathering import RECIPIENTS_ARE_DUE, RECIPIENTS_ARE_DUE_SOON, gather_due
+from domain.notifications.messages import Content
 from domain.notifications.outbox import (
     CONTACTS_ARE_DUE,
     Claim,
@@ -36,13 +37,168 @@ from domain.notifications.outbox import (
     release,
 )
 from domain.notifications.policy import PagingPolicy
+from domain.outgoing.deadlines import run_within
+from domain.outgoing.errors import DeadlineError
 from domain.randomness import random_share
 from web.jobs.current_settings import current_settings
-from web.jobs.page_lanes import MOST_AT_ONCE, Lanes
-from web.jobs.page_senders import ATTEMPT_SECONDS, PageSenders
+from web.jobs.mail import mail_server, sender_of
 from web.jobs.scheduler import Job
+from web.outgoing.apprise_processes import AppriseProcesses
 from web.settings.policies import reading
 from web.settings.reader import Settings
+
+#: Messages under way at once, those to one service, and those to services that do badly.
+MOST_AT_ONCE = 32
+_MOST_IN_LANE = 4
+_MOST_IN_BAD_LANES = 16
+
+
+class Lanes:
+    """The places that are taken, of one worker."""
+
+    def __init__(self) -> None:
+        """Begin with no place taken and every lane trusted."""
+        self._taken: Counter[str] = Counter()
+        self._bad: set[str] = set()
+        self._lock = Lock()
+
+    @property
+    def free(self) -> int:
+        """How many messages more may be under way."""
+        return MOST_AT_ONCE - self._taken.total()
+
+    @property
+    def full(self) -> list[str]:
+        """The lanes of which nothing more may be sent now."""
+        with self._lock:
+            return [each for each in {*self._taken, *self._bad} if not self._has_place(each)]
+
+    def take(self, lane: str) -> bool:
+        """Take a place, or return False if there is none."""
+        with self._lock:
+            has_place = self.free > 0 and self._has_place(lane)
+            if has_place:
+                self._taken[lane] += 1
+            return has_place
+
+    def leave(self, lane: str, *, did_well: bool | None = None) -> None:
+        """Give a place back, and say how it went if something was sent."""
+        with self._lock:
+            self._taken[lane] -= 1
+            if self._taken[lane] <= 0:
+                del self._taken[lane]
+            if did_well is not None:
+                (self._bad.discard if did_well else self._bad.add)(lane)
+
+    def _has_place(self, lane: str) -> bool:
+        if lane not in self._bad:
+            return self._taken[lane] < _MOST_IN_LANE
+        taken = sum(count for each, count in self._taken.items() if each in self._bad)
+        return self._taken[lane] < 1 and taken < _MOST_IN_BAD_LANES
+
+
+#: For a whole attempt: connection, TLS, sending and the answer.
+ATTEMPT_SECONDS = 15.0
+_COMMAND_SECONDS = 10.0
+
+
+class PageSenders:
+    """What a worker sends messages with; for any number of threads."""
+
+    def __init__(self, settings: Settings, *, clock: Clock) -> None:
+        """Take the settings of the environment; nothing is opened yet."""
+        self.apprise = AppriseProcesses(settings)
+        self._settings = settings
+        self._clock = clock
+        self._idle: list[tuple[Settings, Mailer]] = []
+        self._lock = Lock()
+
+    def send(self, delivery: Delivery, settings: Settings) -> Problem | None:
+        """Send a message with the settings in force; return what went wrong, or None."""
+        return delivery.type.send(delivery, _Means(self, settings))
+
+    def prepare(self, types: Iterable[ContactType]) -> None:
+        """Start what takes a moment, for messages that follow soon."""
+        for each in types:
+            each.prepare(_Means(self, self._settings))
+
+    def close(self) -> None:
+        """Close what is open."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, mailer in idle:
+            mailer.close()
+        self.apprise.close()
+
+    def send_by_apprise(self, url: str, content: Content) -> Problem | None:
+        """Send a message through Apprise."""
+        return self.apprise.send(
+            url,
+            content.subject,
+            content.text,
+            short_body=content.short_text or content.text,
+            is_alarm=content.is_alarm,
+            deadline=ATTEMPT_SECONDS,
+        )
+
+    def send_mail(self, message: Message, settings: Settings) -> Problem | None:
+        """Send an e-mail."""
+        if not settings.mail_url:
+            reason = "e-mail is not configured: MAIL_URL is not set"
+            return Problem(reason, is_of_all_mail=True)
+        mailer = self._mailer(settings)
+        now = self._clock()
+        try:
+            run_within(ATTEMPT_SECONDS, lambda: mailer.send(message, now=now), stop=mailer.abort)
+        except DeadlineError:
+            reason = f"the mail server did not answer within {ATTEMPT_SECONDS:.0f} s"
+            return Problem(reason, is_of_all_mail=True)
+        except MailError as error:
+            self._keep(settings, mailer)
+            return _problem_of(error)
+        self._keep(settings, mailer)
+        return None
+
+    def _mailer(self, settings: Settings) -> Mailer:
+        """Return a mailer that nobody else uses, with its connection if one is kept."""
+        with self._lock, suppress(IndexError):
+            made_for, mailer = self._idle.pop()
+            if made_for == settings:
+                return mailer
+            mailer.close()
+        server = mail_server(settings.mail_url, settings.trusted_ca_file)
+        return Mailer(server, sender_of(settings), timeout_seconds=_COMMAND_SECONDS)
+
+    def _keep(self, settings: Settings, mailer: Mailer) -> None:
+        with self._lock:
+            self._idle.append((settings, mailer))
+
+
+def _problem_of(error: MailError) -> Problem:
+    if isinstance(error, MailServerUnavailableError):
+        reason = f"the mail server is unavailable ({error})"
+        return Problem(reason, is_of_all_mail=True)
+    return Problem(str(error), error.reply, is_final=isinstance(error, PermanentMailError))
+
+
+class _Means(NamedTuple):
+    """What messages are sent with while some settings are in force."""
+
+    senders: PageSenders
+    settings: Settings
+
+    def send_mail(self, message: Message) -> Problem | None:
+        """Send an e-mail."""
+        return self.senders.send_mail(message, self.settings)
+
+    def send_by_apprise(self, url: str, content: Content) -> Problem | None:
+        """Send a message through Apprise."""
+        return self.senders.send_by_apprise(url, content)
+
+    def prepare_apprise(self) -> None:
+        """Start a process of Apprise."""
+        self.senders.apprise.prepare()
+
 
 _log = logging.getLogger("gatebell.pages")
 #: Between attempts to note what was sent, while the database is unavailable.

@@ -1,11 +1,30 @@
 """The job of the worker that packs repositories after pushes."""
 
 import logging
+from datetime import datetime, timedelta
 
-from domain.clock import system_clock
+from sqlalchemy.orm import Session
+
+from domain.clock import Clock, system_clock
+from domain.errors import DomainError, NotFoundError
+from domain.keyring import Keyring
+from domain.registry.connection import open_registry
+from domain.registry.removal import (
+    Pace,
+    Removal,
+    claim_removal,
+    finish,
+    put_off,
+    record_failure,
+    remove_repository,
+    remove_tags,
+)
+from domain.registry.repositories import get_repository_to_remove
 from domain.repositories.storage import remove_leftovers
 from domain.repositories.upkeep import pack_pushed
-from web.settings.policies import git
+from web.database.engine import engine_of
+from web.jobs.current_settings import current_settings
+from web.settings.policies import git, registry_policy
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.git")
@@ -24,3 +43,65 @@ def pack_repositories(settings: Settings) -> None:
     packed = pack_pushed(own)
     if packed or left:
         _log.info("repositories packed", extra={"packed": packed, "leftovers": left})
+
+
+_registry_log = logging.getLogger("gatebell.registry")
+#: The job runs every minute; the next run continues.
+_LONGEST_RUN = timedelta(seconds=45)
+
+
+def remove_from_registry(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Carry out the removals that are due, and return how many are done."""
+    began, done = clock(), 0
+    with engine_of(settings) as engine:
+        while clock() - began < _LONGEST_RUN:
+            with Session(engine) as session, session.begin():
+                removal = claim_removal(session=session, now=clock())
+            if removal is None:
+                break
+            until = began + _LONGEST_RUN
+            with Session(engine) as session:
+                done += _carry_out(removal, settings, session, clock, until)
+    return done
+
+
+def _carry_out(
+    removal: Removal, settings: Settings, session: Session, clock: Clock, until: datetime
+) -> bool:
+    """Carry out a removal as far as it goes; return whether it is done."""
+    try:
+        is_done = _remove(removal, settings, session, clock, until)
+    except DomainError as error:
+        session.rollback()
+        record_failure(removal, str(error), session=session, now=clock())
+        session.commit()
+        fields = {"removal_id": removal.id, "failures": removal.failures + 1, "reason": str(error)}
+        _registry_log.warning("registry removal failed, trying again later", extra=fields)
+        return False
+    if is_done:
+        finish(removal, session=session)
+    else:
+        put_off(removal, session=session, now=clock())
+    session.commit()
+    return is_done
+
+
+def _remove(
+    removal: Removal, settings: Settings, session: Session, clock: Clock, until: datetime
+) -> bool:
+    """Return False if time was up."""
+    try:
+        repository = get_repository_to_remove(removal.repository_id, session=session)
+    except NotFoundError:  # removed meanwhile, by somebody else
+        return True
+    policy = registry_policy(current_settings(settings, session=session))
+    keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
+    with open_registry(policy, session=session, keyring=keyring, now=clock()) as client:
+        session.commit()  # the registry may take its time
+
+        pace = Pace(goes_on=lambda: clock() < until, between=session.commit)
+        if removal.rule is None:
+            return remove_repository(repository, client=client, session=session, pace=pace)
+        return remove_tags(
+            repository, removal.rule, client=client, session=session, now=clock(), pace=pace
+        )

@@ -26,18 +26,15 @@ from web.database.engine import sharing_engine
 from web.database.start_checks import CannotStartError, check_if_available
 from web.database.wal_truncation import start_wal_truncation
 from web.garbage import keep_what_is_loaded
-from web.jobs.alert_batches import AlertBatches
-from web.jobs.alert_changes import alert_changes_of
-from web.jobs.audit_streams import AuditStreaming
+from web.jobs.alert_changes import AlertBatches, alert_changes_of, open_waiting_incidents
 from web.jobs.clock_corrections import ClockCorrections
+from web.jobs.destinations import AuditStreaming, WebhookDeliveries
 from web.jobs.escalations import Escalations
 from web.jobs.heartbeats import Heartbeats
-from web.jobs.incidents import open_waiting_incidents
 from web.jobs.job_pulse import start_pulse
 from web.jobs.mail import queue_due_mail, send_due_mail
 from web.jobs.pages import Paging
-from web.jobs.registry import remove_from_registry
-from web.jobs.repositories import pack_repositories
+from web.jobs.repositories import pack_repositories, remove_from_registry
 from web.jobs.retention import (
     add_up_days,
     resolve_silent_alerts,
@@ -47,7 +44,6 @@ from web.jobs.retention import (
 )
 from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
 from web.jobs.self_monitor import SelfMonitor
-from web.jobs.webhooks import WebhookDeliveries
 from web.logging import configure_logging
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 from web.standard_streams import unblock_standard_streams

@@ -9,8 +9,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.notifications.overdue import count_overdue
-from domain.notifications.queue_state import TypeState, states_by_type
+from domain.notifications.queue_state import TypeState, count_overdue, states_by_type
 from domain.notifications.states import ENDED
 from domain.upkeep.clock_corrections import times_ahead
 from web.extensions import db

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from domain.on_call.feeds import OpenedFeed
-from domain.on_call.restrictions import Period
+from domain.on_call.plans import Period
 from domain.on_call.shifts import shifts_of
 from domain.on_call.types import OnCallShift
 from web.http.work import work

@@ -11,7 +11,7 @@ from pathlib import Path
 from flask import Response, request
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.projects.activity import note_push_to
+from domain.projects.listing import note_push_to
 from domain.releases.version import parse_release
 from domain.repositories.access import GitService
 from domain.repositories.child import Child, ChildTimeoutError

@@ -9,8 +9,7 @@ from domain.accounts.users import find_user
 from domain.database.paging import parse_id
 from domain.errors import QueryError
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.projects.resources import find_projects
-from domain.projects.types import Project, ProjectQuery
+from domain.projects.types import Project, ProjectQuery, find_projects
 from domain.releases.schedule import BY_ID
 from domain.types.base import Done, Found
 from domain.users import actions, own_account

@@ -1,6 +1,6 @@
 """/api/v4/projects/:id/job_token_scope: what limits the tokens of CI jobs of a project."""
 
-from domain.projects import job_token_scope as actions
+from domain.projects import project_actions as actions
 from web.api.operations import Resources
 
 job_token_scope = Resources(

@@ -1,6 +1,6 @@
 """The pages of contacts and channels, and of a link in a message."""
 
-from domain.notifications.links import AcknowledgementLink, seal_link
+from domain.notifications.acknowledging import AcknowledgementLink, seal_link
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import Person, now, settings_of
 from tests.support.service.live import LiveGatebell

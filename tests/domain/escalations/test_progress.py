@@ -6,16 +6,19 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis.strategies import booleans, integers, lists
 
-from domain.escalations.progress import (
+from domain.escalations.dry_run import StatusChange, replay, triggered_times
+from domain.escalations.steps import (
     LONGEST_UNREACHED,
+    Plan,
+    Step,
+    Target,
+    TargetKind,
     after_step,
     after_unreached_round,
     beginning,
     next_due,
     shifted,
 )
-from domain.escalations.replay import StatusChange, replay, triggered_times
-from domain.escalations.steps import Plan, Step, Target, TargetKind
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

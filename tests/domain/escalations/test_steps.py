@@ -16,11 +16,14 @@ from domain.escalations.steps import (
     Target,
     TargetKind,
     check_plan,
+    length_words,
+    listed,
     parse_step,
     read_steps,
+    repeat_words,
+    step_words,
     stored_steps,
 )
-from domain.escalations.wording import length_words, listed, repeat_words, step_words
 
 USER, SCHEDULE, CHANNEL = TargetKind.USER, TargetKind.SCHEDULE, TargetKind.CHANNEL
 

@@ -19,8 +19,7 @@ from domain.errors import InvalidError
 from domain.importing.files import Document, read_documents
 from domain.importing.grafana_oncall import read_grafana_oncall
 from domain.importing.plan import ImportPlan
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.restrictions import Restriction
+from domain.on_call.plans import Cadence, Restriction, Unit
 
 EXPORT = Path(__file__).parents[2] / "payloads" / "exports" / "grafana_oncall" / "export.json"
 DOCUMENT = Path(__file__).parents[3] / "docs" / "moving-from-other-tools.md"

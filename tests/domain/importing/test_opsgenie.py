@@ -11,8 +11,7 @@ from domain.errors import InvalidError
 from domain.importing.files import Document, read_documents
 from domain.importing.opsgenie import read_opsgenie
 from domain.importing.plan import ImportPlan
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.restrictions import Restriction
+from domain.on_call.plans import Cadence, Restriction, Unit
 
 BACKUP = Path(__file__).parents[2] / "payloads" / "exports" / "opsgenie"
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

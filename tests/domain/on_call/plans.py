@@ -5,9 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from domain.on_call.final_schedule import Span, spans
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.plans import Override, Plan, RotationPlan, Stint, Swap
-from domain.on_call.restrictions import Period
+from domain.on_call.plans import Cadence, Override, Period, Plan, RotationPlan, Stint, Swap, Unit
 
 ALICE, BOB, CAROL = 1, 2, 3
 BERLIN = ZoneInfo("Europe/Berlin")

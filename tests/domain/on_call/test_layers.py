@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.on_call.final_schedule import Source, spans
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.plans import Override, Plan, Stint, Swap
-from domain.on_call.restrictions import Period, Restriction
+from domain.on_call.plans import Cadence, Override, Period, Plan, Restriction, Stint, Swap, Unit
 from tests.domain.on_call.plans import (
     ALICE,
     BOB,

@@ -12,9 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from domain.on_call.final_schedule import spans
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.plans import Plan, RotationPlan
-from domain.on_call.restrictions import EVERY_DAY, Restriction
+from domain.on_call.plans import EVERY_DAY, Cadence, Plan, Restriction, RotationPlan, Unit
 
 #: Halves of hours, changes in the south, at midnight, by half an hour, of a whole day, and none.
 ZONES = (

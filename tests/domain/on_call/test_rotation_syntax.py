@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidError
-from domain.on_call.handovers import Cadence, Unit
-from domain.on_call.restrictions import EVERY_DAY, Restriction
+from domain.on_call.plans import EVERY_DAY, Cadence, Restriction, Unit
 from domain.on_call.rotation_syntax import written_cadence, written_restriction
 from domain.on_call.types import NewRotation
 

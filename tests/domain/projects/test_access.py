@@ -13,11 +13,7 @@ from domain.accounts.users import NewUser, create_user
 from domain.database.paging import ListPart
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import creation
-from domain.projects.access import (
-    get_group,
-    get_project,
-    get_project_for,
-)
+from domain.projects.access import get_group, get_project, get_project_for
 from domain.projects.listing import GroupFilter, ProjectFilter
 from domain.projects.members import OPERATOR, add_member, change_role, remove_member
 from domain.projects.overview import (

@@ -10,7 +10,7 @@ from models import AuditEvent
 from tests.support.alerts.incidents import PROJECT, IncidentProject
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.jobs.incidents import open_waiting_incidents
+from web.jobs.alert_changes import open_waiting_incidents
 
 
 def _silence(project: IncidentProject, matcher: str = 'alertname=~".+"') -> Any:

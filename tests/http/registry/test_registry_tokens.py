@@ -17,7 +17,8 @@ from joserfc.jws import JWSRegistry
 from sqlalchemy import delete, update
 
 from domain.access.roles import Role
-from domain.projects.access import INTERNAL, PRIVATE, PUBLIC, VISIBILITIES
+from domain.projects.access import INTERNAL, PRIVATE, PUBLIC
+from domain.projects.grants import VISIBILITIES
 from models import AttemptCount, Project
 from tests.support.accounts.people import (
     Person,

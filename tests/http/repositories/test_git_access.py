@@ -10,7 +10,8 @@ import requests
 from sqlalchemy import update
 
 from domain.access.roles import Role
-from domain.projects.access import INTERNAL, PRIVATE, PUBLIC, VISIBILITIES
+from domain.projects.access import INTERNAL, PRIVATE, PUBLIC
+from domain.projects.grants import VISIBILITIES
 from models import PersonalAccessToken
 from tests.support.accounts.people import (
     Person,

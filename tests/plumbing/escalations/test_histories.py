@@ -15,9 +15,9 @@ from sqlalchemy import delete, func, select, update
 
 from domain.errors import ConflictError, ForbiddenError
 from domain.escalations.actions import delete_policy
-from domain.escalations.progress import LONGEST_UNREACHED
 from domain.escalations.state import State
-from domain.projects.editing import archive, unarchive
+from domain.escalations.steps import LONGEST_UNREACHED
+from domain.projects.creation import archive, unarchive
 from models import (
     Alert,
     AlertChange,

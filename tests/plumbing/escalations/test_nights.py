@@ -12,12 +12,12 @@ from domain.access.roles import Role
 from domain.notifications.contact_types.apprise import APPRISE
 from domain.notifications.contact_types.base import Address
 from domain.notifications.contacts import (
+    Contact,
     Owner,
     delete_contact,
 )
 from domain.notifications.gathering import gather_due
-from domain.notifications.types import Contact
-from domain.projects.editing import archive, unarchive
+from domain.projects.creation import archive, unarchive
 from domain.silences.flapping import store_settings
 from domain.silences.types import FlapSettings
 from models import Alert, User

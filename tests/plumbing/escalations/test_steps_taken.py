@@ -15,8 +15,7 @@ from domain.escalations import types
 from domain.escalations.actions import change_policy, delete_policy
 from domain.notifications.contact_types.mail import email_address
 from domain.notifications.contacts import Owner
-from domain.notifications.quiet_hours import QuietHours
-from domain.notifications.recipients import PagingPreferences, change_preferences
+from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
 from models import (
     Alert,
     Contact,

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from domain.notifications.quiet_hours import QuietHours
-from domain.notifications.recipients import PagingPreferences, change_preferences
+from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
 from domain.silences.flapping import store_settings
 from domain.silences.types import FlapSettings
 from domain.upkeep.clock_corrections import bring_back, correction_remark, times_ahead

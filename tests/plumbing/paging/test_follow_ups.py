@@ -5,9 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from domain.errors import InvalidError
-from domain.notifications.quiet_hours import QuietHours, minutes_of
-from domain.notifications.reach import Reach, reachable
-from domain.notifications.recipients import PagingPreferences, change_preferences
+from domain.notifications.gathering import Reach, reachable
+from domain.notifications.recipients import (
+    PagingPreferences,
+    QuietHours,
+    change_preferences,
+    minutes_of,
+)
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person, subjects
 

@@ -14,12 +14,12 @@ from domain.keyring import Keyring
 from domain.notifications.contact_types.apprise import APPRISE
 from domain.notifications.contact_types.base import Address
 from domain.notifications.contact_types.mail import EMAIL
+from domain.notifications.contacts import Contact as ShownContact
 from domain.notifications.contacts import Owner
 from domain.notifications.gathering import seen_projects
 from domain.notifications.messages import page_content
-from domain.notifications.pauses import GIVE_UP_AFTER, pause_after
 from domain.notifications.queue_state import queue_state, send_again, states_by_type
-from domain.notifications.types import Contact as ShownContact
+from domain.notifications.queueing import GIVE_UP_AFTER, pause_after
 from domain.upkeep.pruning import Retention, prune
 from domain.upkeep.rekeying import reencrypt
 from models import Contact, Mail, PageMessage, User

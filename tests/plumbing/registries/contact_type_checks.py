@@ -7,9 +7,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from domain.notifications.contact_types.base import Address, Problem
-from domain.notifications.contacts import Owner
+from domain.notifications.contacts import Contact, Owner
 from domain.notifications.queue_state import states_by_type
-from domain.notifications.types import Contact
 from tests.plumbing.registries.made_up_contact_type import PIGEON
 from tests.support.notifications.paging import Pages, Person
 from tests.support.oauth.registrations import token_of

@@ -18,7 +18,7 @@ from domain.outgoing.destinations import DestinationDetails, NewSecret
 from models import AuditStreamEntry
 from tests.support.database.kept_jobs import KeptJobs
 from web.database.engine import open_engine
-from web.jobs.audit_streams import AuditStreaming
+from web.jobs.destinations import AuditStreaming
 from web.settings.reader import Settings
 
 #: The whole pause, so that a test knows when the next attempt is due.

@@ -27,7 +27,7 @@ from tests.support.database.kept_jobs import KeptJobs
 from tests.support.service.commands import operate
 from web.database.engine import open_engine
 from web.jobs.alert_changes import AlertChanges
-from web.jobs.webhooks import WebhookDeliveries
+from web.jobs.destinations import WebhookDeliveries
 from web.settings.reader import Settings
 
 #: The whole pause, so that a test knows when the next attempt is due.

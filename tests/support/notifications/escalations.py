@@ -13,7 +13,7 @@ from domain.audit.events import Actor
 from domain.escalations.actions import create_policy, create_route
 from domain.escalations.types import EscalationPolicy, NewPolicy, NewRoute
 from domain.on_call.actions import create_schedule
-from domain.on_call.swap_actions import create_swap
+from domain.on_call.change_actions import create_swap
 from domain.on_call.types import NewSchedule, NewSwap
 from domain.projects.views import Namespace, ProjectView
 from domain.silences.actions import create_silence, expire_silence

@@ -14,13 +14,13 @@ from domain.keyring import Keyring
 from domain.notifications.contact_types.base import Address
 from domain.notifications.contact_types.mail import email_address
 from domain.notifications.contacts import (
+    Contact,
     NewContact,
     Owner,
     create_contact,
     view_of,
 )
 from domain.notifications.paging import NewPage, queue_pages, withdraw_pages
-from domain.notifications.types import Contact
 from domain.projects.creation import create_group, create_project
 from models import Alert, AlertNote, Member, Page, PageMessage, User
 from models import Contact as ContactRow

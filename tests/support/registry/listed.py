@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.support.alerts.monitoring import wait_until
 from tests.support.service.live import LiveGatebell
-from web.jobs.registry import remove_from_registry
+from web.jobs.repositories import remove_from_registry
 from web.settings.reader import read_settings
 
 

@@ -7,8 +7,7 @@ from sqlalchemy.orm import Session
 
 from domain.mail.queue_state import queue_state
 from domain.mail.smtp import Mailer, MailError
-from domain.notifications.overdue import count_overdue
-from domain.notifications.queue_state import states_by_type
+from domain.notifications.queue_state import count_overdue, states_by_type
 from domain.programs.hosts import SILENCE, list_present
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
 from web.build import running_build

@@ -1,4 +1,4 @@
-"""What can be done with swaps: two users exchange two of their shifts."""
+"""What can be done with overrides and swaps, which change whose shifts are whose."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,23 +13,199 @@ from domain.database.paging import LARGEST_ID, fetch_part
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.on_call import notices
 from domain.on_call.final_schedule import Source, spans
-from domain.on_call.given_times import check_is_not_over, checked_period
 from domain.on_call.notices import ShiftChange
-from domain.on_call.override_actions import may_change_all
 from domain.on_call.people import id_of_candidate
+from domain.on_call.plans import Period
 from domain.on_call.reading import read_plans
-from domain.on_call.restrictions import Period
 from domain.on_call.schedules import get_row, get_schedule
-from domain.on_call.types import ChangeQuery, NewSwap, OnCallSchedule, OnCallSwap
+from domain.on_call.types import (
+    ChangeQuery,
+    NewOverride,
+    NewSwap,
+    OnCallOverride,
+    OnCallSchedule,
+    OnCallSwap,
+    check_is_not_over,
+    checked_period,
+)
 from domain.projects.views import ProjectView
 from domain.types.base import Found, columns_of
+from models import OnCallOverride as OverrideRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallSwap as SwapRow
 
 #: Of a schedule, that are not over.
+MOST_OVERRIDES = 200
+_ORDERS = {"id": OverrideRow.id, "starts_at": OverrideRow.starts_at}
+
+
+@question("on_call_overrides.index")
+def list_overrides(
+    work: Work, project: ProjectView, schedule_id: int, query: ChangeQuery
+) -> Found[OnCallOverride]:
+    """List the overrides of a schedule, those that are over as well."""
+    schedule = get_row(work, project, schedule_id)
+    here = select(OverrideRow).where(OverrideRow.schedule_id == schedule.id)
+    found = fetch_part(here, _ORDERS, query.part, session=work.session)
+    items = _shown(work, (row[0] for row in found.items))
+    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+@question("on_call_overrides.index")
+def overrides_ahead(work: Work, project: ProjectView, schedule_id: int) -> Sequence[OnCallOverride]:
+    """Return the overrides of a schedule that are not over, by their start."""
+    schedule = get_row(work, project, schedule_id)
+    rows = work.session.scalars(
+        select(OverrideRow)
+        .where(OverrideRow.schedule_id == schedule.id, OverrideRow.ends_at > work.now)
+        .order_by(OverrideRow.starts_at, OverrideRow.id)
+    )
+    return _shown(work, rows)
+
+
+@question("on_call_overrides.show")
+def show_override(
+    work: Work, project: ProjectView, schedule_id: int, override_id: int
+) -> OnCallOverride:
+    """Show an override.
+
+    Raises NotFoundError.
+    """
+    schedule = get_row(work, project, schedule_id)
+    return _shown(work, [_row(work, schedule.id, override_id)])[0]
+
+
+@action("on_call_overrides.create")
+def create_override(
+    work: Work, project: ProjectView, schedule_id: int, new: NewOverride
+) -> OnCallOverride:
+    """Put one user on call for a time, instead of everybody else.
+
+    Members without the Maintainer role can do it for shifts of their own, and where nobody is on
+    call. Raises InvalidError, or ForbiddenError for others' shifts.
+    """
+    schedule = get_schedule(work, project, schedule_id)
+    user_id = id_of_candidate(work, project, new.user, field="user")
+    during = checked_period(new.starts_at, new.ends_at, fields=("starts_at", "ends_at"))
+    check_is_not_over(during, field="ends_at", now=work.now)
+    _check_count(work, schedule.id)
+    if not may_change_all(work, project):
+        _check_shifts(work, schedule.id, during)
+    row = OverrideRow(
+        schedule_id=schedule.id,
+        user_id=user_id,
+        starts_at=during.start,
+        ends_at=during.end,
+        created_by=work.actor.id,
+        created_at=work.now,
+    )
+    work.session.add(row)
+    work.session.flush()  # to learn the id
+    made = _shown(work, [row])[0]
+    _record(work, project, schedule, made, "created")
+    notices.tell(notices.tell_of_override, made, ShiftChange(work, project, schedule))
+    return made
+
+
+@action("on_call_overrides.delete")
+def end_override(
+    work: Work, project: ProjectView, schedule_id: int, override_id: int
+) -> OnCallOverride:
+    """Delete an override; one that has begun ends now.
+
+    Returns what it was. Raises NotFoundError, ForbiddenError for one of others, and ConflictError
+    for one that is over.
+    """
+    schedule = get_schedule(work, project, schedule_id)
+    row = _row(work, schedule.id, override_id)
+    work.session.refresh(row, with_for_update=True)
+    if not (may_change_all(work, project) or work.actor.id in (row.user_id, row.created_by)):
+        message = "You need the Maintainer role to remove an override of somebody else."
+        raise ForbiddenError(message)
+    if row.ends_at <= work.now:
+        message = "This override has ended, and past shifts do not change."
+        raise ConflictError(message)
+    ended = _shown(work, [row])[0]
+    if row.starts_at < work.now:
+        row.ends_at = work.now
+    else:
+        work.session.delete(row)
+    work.session.flush()
+    _record(work, project, schedule, ended, "deleted")
+    notices.tell(notices.tell_of_ended_override, ended, ShiftChange(work, project, schedule))
+    return ended
+
+
+def may_change_all(work: Work, project: ProjectView) -> bool:
+    """Return whether the actor changes the shifts of everybody, not only their own."""
+    return work.actor.is_trusted or project.can_maintain
+
+
+def _row(work: Work, schedule_id: int, override_id: int) -> OverrideRow:
+    row = work.session.get(OverrideRow, min(override_id, LARGEST_ID))
+    if row is None or row.schedule_id != schedule_id:
+        message = "Override not found in this schedule."
+        raise NotFoundError(message)
+    return row
+
+
+def _check_count(work: Work, schedule_id: int) -> None:
+    ahead = (OverrideRow.schedule_id == schedule_id) & (OverrideRow.ends_at > work.now)
+    if (work.session.scalar(select(func.count()).where(ahead)) or 0) >= MOST_OVERRIDES:
+        message = f"A schedule can have at most {MOST_OVERRIDES} current and future overrides."
+        raise InvalidError(message, field="starts_at")
+
+
+def _check_shifts(work: Work, schedule_id: int, during: Period) -> None:
+    """Raise ForbiddenError if a member without the role would change the shifts of others."""
+    within = Period(max(during.start, work.now), during.end)
+    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
+    for span in spans(plans[schedule_id], within.start, within.end):
+        if any(user_id != work.actor.id for user_id in span.user_ids):
+            message = (
+                "Other people are on call in this time. You need the Maintainer role to change "
+                "their shifts."
+            )
+            raise ForbiddenError(message)
+
+
+def _shown(work: Work, rows: Iterable[OverrideRow]) -> Sequence[OnCallOverride]:
+    found = tuple(rows)
+    named = user_references(
+        (each for row in found for each in (row.user_id, row.created_by) if each),
+        base_url=work.settings.base_url,
+        session=work.session,
+    )
+    return tuple(
+        OnCallOverride(
+            **columns_of(row, OnCallOverride)
+            | {"user": named[row.user_id], "created_by": named.get(row.created_by or 0)}
+        )
+        for row in found
+    )
+
+
+def _record(
+    work: Work,
+    project: ProjectView,
+    schedule: OnCallSchedule,
+    override: OnCallOverride,
+    change: str,
+) -> None:
+    details = {
+        "change": change,
+        "project": project.path,
+        "user": override.user.username,
+        "starts_at": written(override.starts_at),
+        "ends_at": written(override.ends_at),
+    }
+    work.record(EventKind.ON_CALL_OVERRIDE_CHANGED, subject=schedule.name, details=details)
+
+
+#: Of a schedule, that are not over.
 MOST_SWAPS = 200
 _FIRST, _SECOND = ("starts_at", "ends_at"), ("other_starts_at", "other_ends_at")
-_ORDERS = {"id": SwapRow.id, "starts_at": SwapRow.starts_at}
+_SWAP_ORDERS = {"id": SwapRow.id, "starts_at": SwapRow.starts_at}
 
 
 @question("on_call_swaps.index")
@@ -39,8 +215,8 @@ def list_swaps(
     """List the swaps of a schedule, including past ones."""
     schedule = get_row(work, project, schedule_id)
     here = select(SwapRow).where(SwapRow.schedule_id == schedule.id)
-    found = fetch_part(here, _ORDERS, query.part, session=work.session)
-    items = _shown(work, (row[0] for row in found.items))
+    found = fetch_part(here, _SWAP_ORDERS, query.part, session=work.session)
+    items = _shown_swaps(work, (row[0] for row in found.items))
     return Found(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
@@ -53,7 +229,7 @@ def swaps_ahead(work: Work, project: ProjectView, schedule_id: int) -> Sequence[
         .where(SwapRow.schedule_id == schedule.id, SwapRow.over_at > work.now)
         .order_by(SwapRow.starts_at, SwapRow.id)
     )
-    return _shown(work, rows)
+    return _shown_swaps(work, rows)
 
 
 @question("on_call_swaps.index")
@@ -69,7 +245,7 @@ def own_swaps(work: Work, project: ProjectView) -> Sequence[tuple[str, OnCallSwa
         )
         .order_by(SwapRow.starts_at, SwapRow.id)
     ).all()
-    shown = _shown(work, (row[0] for row in rows))
+    shown = _shown_swaps(work, (row[0] for row in rows))
     return tuple(zip((row[1] for row in rows), shown, strict=True))
 
 
@@ -80,7 +256,7 @@ def show_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) 
     Raises NotFoundError.
     """
     schedule = get_row(work, project, schedule_id)
-    return _shown(work, [_row(work, schedule.id, swap_id)])[0]
+    return _shown_swaps(work, [_swap_row(work, schedule.id, swap_id)])[0]
 
 
 @action("on_call_swaps.create")
@@ -97,7 +273,7 @@ def create_swap(work: Work, project: ProjectView, schedule_id: int, new: NewSwap
         message = "You need the Maintainer role to swap shifts of other people."
         raise ForbiddenError(message)
     mine, theirs = _periods(work, new)
-    _check_count(work, schedule.id)
+    _check_swap_count(work, schedule.id)
     for user_id, during, field, name in (
         (first, mine, _FIRST[0], new.user),
         (second, theirs, _SECOND[0], new.other_user),
@@ -119,8 +295,8 @@ def create_swap(work: Work, project: ProjectView, schedule_id: int, new: NewSwap
     )
     work.session.add(row)
     work.session.flush()  # to learn the id
-    made = _shown(work, [row])[0]
-    _record(work, project, schedule, made, "created")
+    made = _shown_swaps(work, [row])[0]
+    _record_swap(work, project, schedule, made, "created")
     notices.tell(notices.tell_of_swap, made, ShiftChange(work, project, schedule))
     return made
 
@@ -134,7 +310,7 @@ def undo_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) 
     """
     schedule = get_schedule(work, project, schedule_id)
     row = _lock(work, project, schedule.id, swap_id)
-    undone = _shown(work, [row])[0]
+    undone = _shown_swaps(work, [row])[0]
     if min(row.starts_at, row.other_starts_at) >= work.now:
         work.session.delete(row)
     else:
@@ -142,14 +318,14 @@ def undo_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) 
         row.other_ends_at = max(row.other_starts_at, min(row.other_ends_at, work.now))
         row.over_at = work.now
     work.session.flush()
-    _record(work, project, schedule, undone, "deleted")
+    _record_swap(work, project, schedule, undone, "deleted")
     notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, project, schedule))
     return undone
 
 
 def _lock(work: Work, project: ProjectView, schedule_id: int, swap_id: int) -> SwapRow:
     """Return a swap that the actor may undo and that is not over, with a lock on its row."""
-    row = _row(work, schedule_id, swap_id)
+    row = _swap_row(work, schedule_id, swap_id)
     work.session.refresh(row, with_for_update=True)
     concerned = (row.user_id, row.other_user_id, row.created_by)
     if not (may_change_all(work, project) or work.actor.id in concerned):
@@ -161,7 +337,7 @@ def _lock(work: Work, project: ProjectView, schedule_id: int, swap_id: int) -> S
     return row
 
 
-def _row(work: Work, schedule_id: int, swap_id: int) -> SwapRow:
+def _swap_row(work: Work, schedule_id: int, swap_id: int) -> SwapRow:
     row = work.session.get(SwapRow, min(swap_id, LARGEST_ID))
     if row is None or row.schedule_id != schedule_id:
         message = "Swap not found in this schedule."
@@ -190,7 +366,7 @@ def _periods(work: Work, new: NewSwap) -> tuple[Period, Period]:
     return Period(max(mine.start, now), mine.end), Period(max(theirs.start, now), theirs.end)
 
 
-def _check_count(work: Work, schedule_id: int) -> None:
+def _check_swap_count(work: Work, schedule_id: int) -> None:
     ahead = (SwapRow.schedule_id == schedule_id) & (SwapRow.over_at > work.now)
     if (work.session.scalar(select(func.count()).where(ahead)) or 0) >= MOST_SWAPS:
         message = f"A schedule can have at most {MOST_SWAPS} current and future swaps."
@@ -205,7 +381,7 @@ def _is_on_call(work: Work, schedule_id: int, user_id: int, during: Period) -> b
     )
 
 
-def _shown(work: Work, rows: Iterable[SwapRow]) -> Sequence[OnCallSwap]:
+def _shown_swaps(work: Work, rows: Iterable[SwapRow]) -> Sequence[OnCallSwap]:
     found = tuple(rows)
     ids = ((row.user_id, row.other_user_id, row.created_by) for row in found)
     named = user_references(
@@ -226,7 +402,7 @@ def _shown(work: Work, rows: Iterable[SwapRow]) -> Sequence[OnCallSwap]:
     )
 
 
-def _record(
+def _record_swap(
     work: Work, project: ProjectView, schedule: OnCallSchedule, swap: OnCallSwap, change: str
 ) -> None:
     details = {

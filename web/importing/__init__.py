@@ -1,1 +1,0 @@
-"""Creates what an export of another on-call tool comes to."""
