@@ -99,9 +99,13 @@ class Keyring:
             found.append(own.digest())
         return tuple(found)
 
-    def credential_digests(self, text: str, credential_type: CredentialType) -> tuple[bytes, ...]:
-        """Return the digests of a presented credential; none if it is malformed."""
-        return self.digests(text) if is_well_formed(text, prefix=credential_type) else ()
+    def credential_digests(
+        self, text: str, credential_type: CredentialType | None
+    ) -> tuple[bytes, ...]:
+        """Return the digests of a presented credential; none if it is malformed for its type."""
+        if credential_type is not None and not is_well_formed(text, prefix=credential_type):
+            return ()
+        return self.digests(text)
 
     def rehashed(self, text: str, digest: bytes) -> bytes | None:
         """Return the digest under the newest key if this one is of an older key."""

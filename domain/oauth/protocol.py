@@ -31,6 +31,8 @@ class Parameters(OAuth2Payload):
         self._lists = {name: [text for text in texts if text] for name, texts in values.items()}
         #: The first value of each name.
         self.first = {name: texts[0] for name, texts in self._lists.items() if texts}
+        #: The names that occur more than once (forbidden by sections 3.1 and 3.2).
+        self.repeated = sorted(name for name, texts in self._lists.items() if len(texts) > 1)
 
     @property
     def data(self) -> dict[str, str]:
@@ -41,10 +43,6 @@ class Parameters(OAuth2Payload):
     def datalist(self) -> defaultdict[str, list[str]]:
         """All values of each name."""
         return defaultdict(list, self._lists)
-
-    def repeated(self) -> tuple[str, ...]:
-        """Return the names that occur more than once (forbidden by sections 3.1 and 3.2)."""
-        return tuple(sorted(name for name, texts in self._lists.items() if len(texts) > 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +98,7 @@ class ProtocolRequest(OAuth2Request):
 
     def refuse_repeated_parameters(self, known: frozenset[str]) -> None:
         """Raise invalid_request if a known parameter is given twice (section 3.2)."""
-        for name in self.payload.repeated():
+        for name in self.payload.repeated:
             if name in known:
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
 

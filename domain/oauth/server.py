@@ -66,7 +66,7 @@ class AuthorizationServer(AuthlibServer):
     def get_token_grant(self, request: ProtocolRequest) -> TokenGrant[Any, Any]:
         """Return the grant of a token request, or raise (RFC 6749 section 5.2)."""
         wanted = request.value("grant_type")
-        if "grant_type" in request.payload.repeated():
+        if "grant_type" in request.payload.repeated:
             raise InvalidRequestError("The parameter grant_type is given more than once.")
         if wanted is None:
             raise InvalidRequestError("Missing required parameter: grant_type.")
@@ -108,7 +108,7 @@ class AuthorizationServer(AuthlibServer):
         The browser that brought it may be anybody's, so its IP address is left out.
         """
         uid = request.value("client_id") or ""
-        is_named = uid and "\x00" not in uid and "client_id" not in request.payload.repeated()
+        is_named = uid and "\x00" not in uid and "client_id" not in request.payload.repeated
         found = find_by_uid(uid, session=self.context.session) if is_named else None
         self._hand_over(found.id if found else None, error, AUTHORIZATION, None)
 

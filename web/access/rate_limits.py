@@ -63,16 +63,15 @@ class Limit:
     def count(self) -> None:
         """Count this request; raise 429 if it is above a rate."""
         storage = limiter.storage
-        if isinstance(storage, HostStorage):
-            if rates := self._rates(settings()):
-                self._count_here(storage, rates)
+        if not isinstance(storage, HostStorage):
+            try:
+                self._count_in_store()
+            finally:
+                _add_counted(_counted_by_library())
             return
-        try:
-            self._count_in_store()
-        finally:
-            _add_counted(_counted_by_library())
-
-    def _count_here(self, storage: HostStorage, rates: str) -> None:
+        rates = self._rates(settings())
+        if not rates:
+            return
         key, counted = self._key(), []
         for rate in _parsed(rates):
             named = rate.key_for(_PREFIX, key, self._scope)

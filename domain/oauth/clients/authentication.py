@@ -115,7 +115,8 @@ class PresentedClient:
 
 def presented_client(request: ProtocolRequest) -> PresentedClient:
     """Read client credentials from the header or the form; two at once are invalid_request."""
-    basic = _basic_credentials(request.headers.get("Authorization"))
+    header = request.headers.get("Authorization")
+    basic = _basic_credentials(header) if header else None
     client_id, secret = request.value("client_id"), request.value("client_secret")
     if basic is None:
         method = Method.POST if secret else Method.NONE
@@ -141,9 +142,9 @@ def names_no_client(request: ProtocolRequest) -> bool:
     return presented.client_id is None and presented.secret is None
 
 
-def _basic_credentials(header: str | None) -> tuple[str, str] | None:
+def _basic_credentials(header: str) -> tuple[str, str] | None:
     """Return user and password of a Basic header, both form-decoded (section 2.3.1)."""
-    scheme, _, encoded = (header or "").partition(" ")
+    scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         return None
     try:

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute
 
 from domain.database.statements import Row
-from domain.keyring import CredentialType, Keyring
+from domain.keyring import CredentialType
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
 from domain.oauth.clients.secrets import is_live
 from domain.oauth.context import OAuthContext
@@ -50,14 +50,6 @@ class CredentialLookup(Generic[Found]):
     read: Callable[[Sequence[object]], Found]
     #: Nothing for codes of devices, which have no prefix.
     credential_type: CredentialType | None = None
-
-    def digests(self, text: str, keyring: Keyring) -> tuple[bytes, ...]:
-        """Return the digests to look for, the likeliest first; none for a malformed credential."""
-        return (
-            keyring.digests(text)
-            if self.credential_type is None
-            else keyring.credential_digests(text, self.credential_type)
-        )
 
 
 _CLIENT = (
@@ -106,7 +98,7 @@ def find_client(
     """Look up a client together with the credential that `text` is, in one statement."""
     digests: tuple[bytes, ...] = ()
     if lookup is not None and text is not None:
-        digests = lookup.digests(text, context.keyring)
+        digests = context.keyring.credential_digests(text, lookup.credential_type)
     values = {"client_id": client_id, "now": context.now}
     if lookup is None or not digests:
         alone = context.connection.look_up(CLIENT_ALONE, values)

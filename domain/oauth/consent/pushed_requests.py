@@ -115,7 +115,7 @@ def read_parameters(request: ProtocolRequest, context: OAuthContext) -> dict[str
 
 def _find(request: ProtocolRequest, context: OAuthContext) -> _PushedRow:
     """Return the row of the request_uri, or raise InvalidRequestError."""
-    if {"client_id", "request_uri"} & set(request.payload.repeated()):
+    if {"client_id", "request_uri"} & set(request.payload.repeated):
         raise InvalidRequestError("client_id and request_uri may be given only once.")
     if request.value("request") is not None:
         raise InvalidRequestError("request and request_uri cannot be given together.")

@@ -163,7 +163,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
     def _check_client_and_redirect_uri(self) -> str:
         for name in ("client_id", "redirect_uri"):
-            if name in self.request.payload.repeated():
+            if name in self.request.payload.repeated:
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
         uid = self.request.required("client_id")
         application = None if "\x00" in uid else find_by_uid(uid, session=self._context.session)
