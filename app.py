@@ -16,7 +16,7 @@ from web.http.routes import add_path_converters
 from web.http.security_headers import protect_answers
 from web.http.synchronous import SynchronousFlask
 from web.http.transactions import commit_returned_responses
-from web.pages.context import give_pages_their_context
+from web.pages.templating import give_pages_their_context
 from web.server.request_body import discard_unread_bodies
 from web.settings.reader import Settings, settings_from_environment
 from web.setup import check_requests, configure, start_extensions

@@ -19,10 +19,8 @@ from web.database.start_checks import CannotStartError, check_if_available
 from web.jobs.job_pulse import start_pulse
 from web.jobs.reachability import start_marks
 from web.logging import logging_configuration
-from web.server.early_signals import hold_signals_while_forking
-from web.server.gevent_worker import DeadlineGeventWorker
+from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
 from web.server.process_limits import allow_connections, return_large_blocks
-from web.server.server_log import ServerLog
 from web.server.shared_counters import (
     close_shared_counters,
     open_shared_counters,

@@ -20,9 +20,8 @@ from blueprints.alerts.changes import alert_changes
 from blueprints.alerts.events_api import events_api
 from blueprints.alerts.intake import intake
 from blueprints.alerts.list_settings import alert_list_settings
-from blueprints.api_description import api_description
+from blueprints.api_description import api_description, api_viewer
 from blueprints.api_v4 import api_v4
-from blueprints.api_viewer import api_viewer
 from blueprints.applications import applications
 from blueprints.git import git
 from blueprints.health import health
@@ -66,12 +65,8 @@ from blueprints.projects.invitations import invitations
 from blueprints.projects.project_settings import project_settings
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
-from blueprints.registry.notifications import registry_notifications
-from blueprints.registry.pages import registry_pages
-from blueprints.registry.tokens import registry_tokens
-from blueprints.release_check import release_check
-from blueprints.release_feeds import release_feeds
-from blueprints.release_schedule import release_schedule
+from blueprints.registry import registry_notifications, registry_pages, registry_tokens
+from blueprints.release_schedule import release_check, release_feeds, release_schedule
 from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
 from blueprints.silences import silences

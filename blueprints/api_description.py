@@ -1,23 +1,32 @@
-"""GET /api/openapi.json: the description of all interfaces for programs."""
+"""The description of all interfaces: /api/openapi.json for programs, /help/api for people."""
 
+from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import groupby
 from typing import NamedTuple
 
 import orjson
-from flask import Response, current_app, request
+from flask import Response, current_app, render_template, request, url_for
+from flask.typing import ResponseReturnValue
 
 from domain import threads
 from web.access.marks import open_to_anyone
 from web.api.description.described import METADATA, Description, described
 from web.api.description.document import Edition, openapi_document
-from web.api.schemas.openapi import OpenApiDocument
+from web.api.description.views import DescribedView, described_views
+from web.api.schemas.errors import OpenApiDocument
 from web.http.cors import CorsPolicy
-from web.http.endpoints import ErrorFormat, MachineBlueprint
+from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.json_responses import written_json_response
+from web.http.public_urls import public_url
 from web.services import services
 from web.settings.reader import Settings
 
 api_description = MachineBlueprint("api_description", __name__, errors=ErrorFormat.API)
+# The authorization page opens in a window of its own, and leads back to this one.
+api_viewer = PageBlueprint(
+    "api_viewer", __name__, url_prefix="/help/api", leads_to_applications=True
+)
 _ETAG_BYTES = 16
 
 
@@ -54,3 +63,30 @@ def _write(settings: Settings) -> _Written:
     app = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
     content = orjson.dumps(threads.reading.run(openapi_document, app, edition))
     return _Written(content, blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
+
+
+@api_viewer.get("", endpoint="show")
+@open_to_anyone
+def show_description() -> ResponseReturnValue:
+    """Show the description; without scripts it is a list of all operations."""
+    return render_template(
+        "help/api.html",
+        operations=services().live_settings.derived(_operations),
+        callback=public_url(url_for("api_viewer.authorized")),
+    )
+
+
+@api_viewer.get("/authorized")
+@open_to_anyone
+def authorized() -> ResponseReturnValue:
+    """Hand the code of an authorization to the page that asked for it; its redirect URI."""
+    return render_template("help/authorized.html")
+
+
+def _operations(settings: Settings) -> Mapping[str, list[DescribedView]]:
+    """Return all operations by their subject."""
+    del settings  # the URL map does not depend on them
+    views = sorted(
+        described_views(current_app), key=lambda each: (each.tag, each.path.template, each.method)
+    )
+    return {tag: list(found) for tag, found in groupby(views, key=lambda each: each.tag)}

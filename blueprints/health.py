@@ -1,7 +1,12 @@
 """Health checks and metrics for operators."""
 
+from collections.abc import Mapping
+from functools import cache
 from hmac import compare_digest
 from http import HTTPStatus
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any
+from urllib.parse import urlsplit
 
 from flask import Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -15,20 +20,22 @@ from web.admin.instance_state import (
 )
 from web.admin.self_monitor import self_monitor_metrics
 from web.api.description.described import HEALTH, Answer, Description, described
-from web.api.schemas.instance.health import Liveness, Readiness
+from web.api.schemas.instance import Liveness, Readiness
 from web.build import running_build
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import current_metrics
-from web.metrics_access import is_from_trusted_network
 from web.notifications.metrics import page_metrics
 from web.readiness import certificate_warning, clock_warning, git_warning, readiness_problem
 from web.sealing.proxy_probes import seen_client
 from web.server.process_metrics import process_metrics
 from web.server.tls import served_certificate
 from web.services import settings
+from web.settings.reader import Settings
 
 health = MachineBlueprint("health", __name__, errors=ErrorFormat.PAGE)
-
+_Address = IPv4Address | IPv6Address
+_FORWARDING = ("X_FORWARDED_FOR", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_REAL_IP")
+_HEADERS = tuple(f"HTTP_{name}" for name in (*_FORWARDING, "FORWARDED", "VIA"))
 _RETRY_AFTER_SECONDS = 2
 _NOT_FROM_HERE = "Only this host and METRICS_NETWORKS have access without METRICS_TOKEN.\n"
 
@@ -79,7 +86,7 @@ def metrics() -> Response:
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if expected and not compare_digest(given.encode(), expected.encode()):
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
-    if not expected and not is_from_trusted_network(request.environ, settings()):
+    if not expected and not _is_from_trusted_network(request.environ, settings()):
         return Response(_NOT_FROM_HERE, HTTPStatus.FORBIDDEN, content_type="text/plain")
     certificate = served_certificate()
     problem = readiness_problem()
@@ -95,3 +102,42 @@ def metrics() -> Response:
         ),
     )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)
+
+
+def _is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> bool:
+    """Return whether a request came from this machine or one of METRICS_NETWORKS."""
+    address = _address(environ.get("REMOTE_ADDR", ""))
+    is_forwarded = any(name in environ for name in _HEADERS)
+    if address is None or (is_forwarded and not _is_clients_own(environ)):
+        return False
+    if any(address in network for network in _networks(settings.metrics_networks)):
+        return True
+    return address.is_loopback and not is_forwarded and _may_be_direct(settings)
+
+
+def _is_clients_own(environ: Mapping[str, Any]) -> bool:
+    """Return whether a trusted proxy set the address; see ProxyFix in `web/setup.py`."""
+    original = environ.get("werkzeug.proxy_fix.orig", {})
+    return bool(original) and original.get("REMOTE_ADDR") != environ["REMOTE_ADDR"]
+
+
+def _may_be_direct(settings: Settings) -> bool:
+    if settings.trusted_proxies:
+        return True  # a proxy sets the client's IP address
+    host = urlsplit(settings.base_url).hostname or ""
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(text: str) -> _Address | None:
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped or address
+
+
+@cache
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())

@@ -6,11 +6,17 @@ from flask.typing import ResponseReturnValue
 from domain.errors import NotFoundError
 from domain.oauth.error_help import ERRORS
 from web.access.marks import open_to_anyone
-from web.help.documents import DOCS, Document, find_document, sections
+from web.help.documents import (
+    DOCS,
+    LONGEST_SEARCH,
+    Document,
+    Values,
+    find_document,
+    rendered,
+    search,
+    sections,
+)
 from web.help.reader import asking_reader, offered_applications
-from web.help.rendering import rendered
-from web.help.search import LONGEST_SEARCH, search
-from web.help.values import Values
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query
 from web.services import settings

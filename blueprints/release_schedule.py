@@ -1,31 +1,43 @@
-"""/help/releases: the release schedule for people, without signing in."""
+"""/help/releases: the release schedule for people, its feeds, and its checker."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from urllib.parse import urlencode
 
-from flask import render_template, request
+from flask import Response, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.api_usage.reading import changes_used_by
-from domain.errors import NotFoundError
+from domain.errors import InvalidError, NotFoundError
 from domain.releases.changes import Certainty
-from domain.releases.effects import effect_of
-from domain.releases.examples import example_of
-from domain.releases.listing import ChangeFilter, State, releases_on_schedule
+from domain.releases.checker.findings import Report
+from domain.releases.listing import ChangeFilter, State, effect_of, example_of, releases_on_schedule
 from domain.releases.schedule import BY_ID
 from domain.releases.version import Release
-from forms.releases import ReleaseFilterForm
+from domain.types.reading import read_query
+from forms.releases import ReleaseCheckForm, ReleaseFilterForm
+from web.access.api_limits import Family, count_request
 from web.access.marks import open_to_anyone, to_sign_in, viewer
-from web.extensions import db
-from web.http.endpoints import PageBlueprint
+from web.api.description.described import METADATA, Description, described
+from web.api.release_checks import handed_in, run_check
+from web.api.schemas.releases import ReleaseFilterQuery
+from web.extensions import csrf, db
+from web.http.cors import CorsPolicy
+from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
+from web.http.public_urls import public_url
 from web.pages.list_query import list_query
-from web.releases.dates import date_of
-from web.releases.listed import ListedChange, list_shown, show_change
+from web.releases.feeds import atom_feed, cached_document, calendar
+from web.releases.listed import ListedChange, date_of, list_shown, show_change
+from web.releases.rehearsal import whole_period
 from web.releases.requested import running_release
-from web.releases.usage import whole_period
 from web.services import now, settings
 
 release_schedule = PageBlueprint("release_schedule", __name__, url_prefix="/help/releases")
+release_check = PageBlueprint("release_check", __name__, url_prefix="/help/releases/check")
+release_feeds = MachineBlueprint(
+    "release_feeds", __name__, url_prefix="/help", errors=ErrorFormat.API
+)
+_ATOM, _ICALENDAR = "application/atom+xml", "text/calendar"
 #: The filters that feeds have as well.
 _FILTERS = ("release", "interface", "state")
 
@@ -97,3 +109,91 @@ def _by_release(
         for release in releases_on_schedule()
         if (members := [each for each in listed if each.change.removal == release])
     ]
+
+
+@release_check.get("", endpoint="show")
+@open_to_anyone
+def show_check() -> ResponseReturnValue:
+    """Show the form."""
+    return _check_page(ReleaseCheckForm())
+
+
+@release_check.post("", endpoint="create")
+@open_to_anyone.but(writes=False)
+@csrf.exempt  # type: ignore[untyped-decorator]
+def check() -> ResponseReturnValue:
+    """Show what breaks. It changes nothing, so that a form of another site may lead here."""
+    count_request(Family.RELEASE_CHECKS)
+    try:
+        given = handed_in()
+    except InvalidError as error:
+        return _refused_check(ReleaseCheckForm(), error)
+    form = ReleaseCheckForm(given)
+    if not form.validate():
+        return _check_page(form), 400
+    try:
+        report = run_check(form.shown_name, form.text, form.target)
+    except InvalidError as error:
+        return _refused_check(form, error)
+    return _check_page(form, report)
+
+
+def _refused_check(form: ReleaseCheckForm, error: InvalidError) -> ResponseReturnValue:
+    form.object_to(error.field, str(error))
+    return _check_page(form), 400
+
+
+def _check_page(form: ReleaseCheckForm, report: Report | None = None) -> str:
+    form.content.data = ""  # it may hold secrets, and comes back to nobody
+    return render_template(
+        "help/release_check.html",
+        form=form,
+        report=report,
+        limit=settings().release_check_limit_bytes,
+    )
+
+
+@release_feeds.get("/releases.atom")
+@described(
+    Description(
+        name="release_schedule.atom",
+        tag=METADATA,
+        query=ReleaseFilterQuery,
+        content_type=_ATOM,
+        errors=(400,),
+        is_conditional=True,
+    )
+)
+@open_to_anyone.but(cross_origin=CorsPolicy())
+def atom() -> Response:
+    """Return the release schedule as an Atom feed."""
+    return cached_document(atom_feed(_wanted(), url=_own_url()), f"{_ATOM}; charset=utf-8")
+
+
+@release_feeds.get("/releases.ics")
+@described(
+    Description(
+        name="release_schedule.calendar",
+        tag=METADATA,
+        query=ReleaseFilterQuery,
+        content_type=_ICALENDAR,
+        errors=(400,),
+        is_conditional=True,
+    )
+)
+@open_to_anyone.but(cross_origin=CorsPolicy())
+def ics() -> Response:
+    """Return the releases that have a date as a calendar."""
+    return cached_document(calendar(_wanted(), url=_own_url()), f"{_ICALENDAR}; charset=utf-8")
+
+
+def _wanted() -> list[ListedChange]:
+    query = read_query(ReleaseFilterQuery, dict(request.args.lists()))
+    return [*list_shown(query.wanted)]
+
+
+def _own_url() -> str:
+    """Return the URL of this feed with its filter, in one spelling."""
+    url = public_url(url_for(request.endpoint or ""))
+    given = sorted((name, value) for name, value in request.args.items() if value)
+    return f"{url}?{urlencode(given)}" if given else url

@@ -13,7 +13,7 @@ from demo.arrangement import Places, Sender
 from models import Group, User
 from web.database.engine import open_engine
 from web.instance_files import write_private_file
-from web.pages.filters import pluralize
+from web.pages.templating import pluralize
 from web.settings.reader import Settings
 
 _FILE = "demo.json"

@@ -11,9 +11,8 @@ from wtforms.validators import ValidationError
 
 from domain.releases.changes import Interface
 from domain.releases.checker.checker import NEWEST
-from domain.releases.dates import ReleaseDatesError, parse_release_dates
 from domain.releases.listing import ChangeFilter, State, releases_on_schedule
-from domain.releases.version import Release, parse_release
+from domain.releases.version import Release, ReleaseDatesError, parse_release, parse_release_dates
 from forms.base import Form
 
 _RELEASES = [(str(each), str(each)) for each in releases_on_schedule()]

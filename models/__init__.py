@@ -33,7 +33,6 @@ from models.base import Base
 from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
 from models.escalations import AlertRoute, Escalation, EscalationPage, EscalationPolicy
 from models.heartbeats import Heartbeat, HeartbeatPing
-from models.idempotency import IdempotentRequest
 from models.incidents import (
     Incident,
     IncidentAlert,
@@ -44,7 +43,18 @@ from models.incidents import (
     IncidentRule,
     IncidentWaiting,
 )
-from models.instance_setting import InstanceSetting
+from models.instance import (
+    Host,
+    IdempotentRequest,
+    Installation,
+    InstanceSetting,
+    JobTurn,
+    SchemaSupport,
+    SecretKeyUse,
+    SelfMonitorCheck,
+    UnreachableTime,
+    WebServer,
+)
 from models.mail import AssignmentNotice, KnownGaps, Mail
 from models.notifications import (
     Contact,
@@ -75,15 +85,6 @@ from models.on_call import (
     OnCallSwap,
     OnCallTurn,
 )
-from models.programs import (
-    Host,
-    Installation,
-    JobTurn,
-    SchemaSupport,
-    SecretKeyUse,
-    UnreachableTime,
-    WebServer,
-)
 from models.projects import FormerPath, Group, Invitation, Member, MemberRole, Project
 from models.registry import (
     RegistryKey,
@@ -92,7 +93,6 @@ from models.registry import (
     RegistryRepository,
     RegistryTag,
 )
-from models.self_monitor import SelfMonitorCheck
 from models.silences import FlapSetting, MaintenanceWindow, Silence
 from models.webhooks import WebhookDelivery, WebhookEndpoint, WebhookIncidentChange
 

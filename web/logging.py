@@ -119,7 +119,7 @@ def logging_configuration(settings: Settings) -> dict[str, Any]:
             "gunicorn.error": {"level": "INFO", "propagate": True, "handlers": []},
             "alembic": {"level": "WARNING"},
             # A pool of SQLAlchemy's, which quietens its own alone.
-            "web.database.counted_pool": {"level": "WARNING"},
+            "web.database.engine": {"level": "WARNING"},
         },
     }
 

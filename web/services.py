@@ -22,7 +22,7 @@ from domain.accounts.passwords import PasswordRules
 from domain.accounts.signing_in.attempts import SignInLimits
 from domain.alerts.formats.base import Reading
 from domain.alerts.receiving.refusals import RefusalKind
-from domain.api_usage.counting import CallCounter
+from domain.api_usage.storing import CallCounter
 from domain.clock import Clock
 from domain.contacts.actions import ContactMeans
 from domain.destination_actions import Sending
@@ -37,7 +37,7 @@ from domain.projects.creation import reserved_names as first_parts
 from domain.projects.types import Repositories, Repository
 from domain.projects.views import ProjectView
 from domain.refusal_sampling import RefusalSampler
-from domain.registry.connection import RegistryPolicy
+from domain.registry.client import RegistryPolicy
 from domain.repositories.access import may_read
 from domain.repositories.program import Git
 from domain.repositories.storage import default_branch, has_branches, repository_path
@@ -45,8 +45,7 @@ from models import InstanceSetting
 from web.database.connections import KeptConnections
 from web.database.write_probe import WriteProbe
 from web.outgoing.apprise_processes import check_apprise_url
-from web.outgoing.attempts import attempt
-from web.outgoing.client import OutgoingClient
+from web.outgoing.client import OutgoingClient, attempt
 from web.settings import policies
 from web.settings.password_rules import password_rules
 from web.settings.reader import Settings, override

@@ -6,7 +6,7 @@ from flask import Flask
 from jinja2 import StrictUndefined
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from domain.api_usage.counting import CallCounter
+from domain.api_usage.storing import CallCounter
 from domain.clock import Clock
 from domain.keyring import Keyring
 from domain.refusal_sampling import RefusalSampler
@@ -20,8 +20,8 @@ from web.http.endpoints import page_blueprints
 from web.http.public_urls import PathMiddleware, path_of
 from web.http.transactions import session_writes
 from web.pages.sessions import PageSessions
-from web.releases.flushing import CallFlusher
 from web.releases.requested import refuse_unknown_releases
+from web.releases.traffic import CallFlusher
 from web.services import LiveSettings, Services, signing_keys
 from web.settings.reader import Settings
 

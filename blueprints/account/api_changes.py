@@ -10,7 +10,7 @@ from web.access.marks import signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query
-from web.releases.usage import whole_period
+from web.releases.rehearsal import whole_period
 from web.services import now, settings
 
 api_changes = PageBlueprint("api_changes", __name__, url_prefix="/-/user_settings/api_changes")

@@ -16,7 +16,7 @@ from web.access.marks import administrator
 from web.extensions import db
 from web.pages.links import LinkedPage
 from web.pages.list_query import list_query, page_size
-from web.releases.usage import whole_period
+from web.releases.rehearsal import whole_period
 from web.services import now, settings
 
 api_usage = Blueprint("api_usage", __name__, url_prefix="/api_usage")

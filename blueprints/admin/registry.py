@@ -9,7 +9,7 @@ from forms.keys import RegistryKeyForm
 from web.access.marks import administrator
 from web.extensions import db
 from web.http.work import work
-from web.registry.configuration import whole_configuration
+from web.registry import whole_configuration
 from web.services import now, registry_policy, services
 
 registry = Blueprint("registry", __name__, url_prefix="/registry")

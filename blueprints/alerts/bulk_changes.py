@@ -15,7 +15,7 @@ from domain.database.paging import parse_id
 from domain.projects.access import COUNT_LIMIT
 from web.access.marks import get_current_user
 from web.extensions import db
-from web.pages.filters import pluralize, visible
+from web.pages.templating import pluralize, visible
 from web.services import now
 
 

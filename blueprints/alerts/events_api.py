@@ -20,7 +20,7 @@ from web.access.marks import checks_its_key
 from web.access.rate_limits import by_events_address
 from web.alerts.receiving import inbound_delivery, log_refusal, store
 from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
-from web.api.schemas.alerts.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
+from web.api.schemas.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.http.request_bodies import read_bounded

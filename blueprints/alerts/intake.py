@@ -26,7 +26,7 @@ from web.access.marks import checks_its_key
 from web.alerts.receiving import inbound_delivery, log_refusal, store
 from web.alerts.sns import asks_no_alert, kind_of_request, read_subscription
 from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
-from web.api.schemas.alerts.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
+from web.api.schemas.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.http.request_bodies import check_declared_length, check_media_type, read_bounded

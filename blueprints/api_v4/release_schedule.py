@@ -11,13 +11,18 @@ from web.access.api_limits import Family
 from web.api.description.described import refuses_with
 from web.api.operations import operation
 from web.api.release_checks import handed_in, run_check
-from web.api.schemas.releases.api_usage import UsageQuery, UsageResource
-from web.api.schemas.releases.release_changes import ReleaseChange, ReleaseChangeQuery
-from web.api.schemas.releases.release_checks import ReleaseCheck, ReleaseCheckBody
+from web.api.schemas.releases import (
+    ReleaseChange,
+    ReleaseChangeQuery,
+    ReleaseCheck,
+    ReleaseCheckBody,
+    UsageQuery,
+    UsageResource,
+)
 from web.extensions import db
-from web.releases.caching import let_everybody_cache
+from web.releases.feeds import let_everybody_cache
 from web.releases.listed import list_shown
-from web.releases.usage import whole_period
+from web.releases.rehearsal import whole_period
 from web.services import now, settings
 
 release_changes = Blueprint("release_changes", __name__, url_prefix="/releases/changes")

@@ -20,9 +20,9 @@ from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.filters import pluralize
 from web.pages.links import page_links
 from web.pages.list_query import asked_slice, list_query
+from web.pages.templating import pluralize
 
 deliveries = PageBlueprint(
     "deliveries",

@@ -21,7 +21,7 @@ from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.access.marks import get_current_user, open_to_anyone
 from web.api.description.described import FORM, HTML, OAUTH, Answer, Description, described
-from web.api.schemas.oauth.oauth_requests import AuthorizationRequest
+from web.api.schemas.oauth import AuthorizationRequest
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
 from web.oauth.approvals import decided_approval, needs_new_proof, visitors_approval

@@ -8,7 +8,7 @@ from domain.errors import NotFoundError
 from domain.oauth import discovery as documents
 from web.access.marks import open_to_anyone
 from web.api.description.described import METADATA, Description, described
-from web.api.schemas.oauth.oauth_responses import (
+from web.api.schemas.oauth import (
     AuthorizationServerMetadata,
     OpenIdProviderMetadata,
     ProtectedResourceMetadata,

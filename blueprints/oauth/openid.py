@@ -10,8 +10,7 @@ from domain.releases.schedule import BY_ID
 from web.access.marks import checks_its_client, oauth_bearer, open_to_anyone
 from web.access.rate_limits import by_address
 from web.api.description.described import OAUTH, OPENID, Caller, Description, described
-from web.api.schemas.oauth.oauth_requests import TokenQuestion
-from web.api.schemas.oauth.oauth_responses import Introspection, KeySet, UserClaims
+from web.api.schemas.oauth import Introspection, KeySet, TokenQuestion, UserClaims
 from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.oauth.binding import authorization_server, request_in_form, send

@@ -13,8 +13,7 @@ from web.access.bearer_token import TokenLocation, presented_token
 from web.access.marks import checks_its_client, find_bearer
 from web.access.rate_limits import by_address, by_registrar
 from web.api.description.described import JSON, REGISTRATION, Caller, Description, described
-from web.api.schemas.oauth.oauth_requests import ClientChange, ClientRegistration
-from web.api.schemas.oauth.oauth_responses import RegisteredClient
+from web.api.schemas.oauth import ClientChange, ClientRegistration, RegisteredClient
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.request_bodies import check_media_type, read_bounded
 from web.oauth.binding import oauth_context, send

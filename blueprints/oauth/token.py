@@ -17,17 +17,15 @@ from web.access.key_proofs import check_key
 from web.access.marks import checks_its_client, open_to_anyone
 from web.access.rate_limits import by_address
 from web.api.description.described import OAUTH, Caller, Description, described
-from web.api.schemas.oauth.oauth_requests import (
+from web.api.schemas.oauth import (
     DeviceAuthorizationRequest,
-    PushedRequest,
-    TokenQuestion,
-    TokenRequest,
-)
-from web.api.schemas.oauth.oauth_responses import (
     DeviceAuthorizationResponse,
+    PushedRequest,
     PushedResponse,
     RevocationResponse,
     TokenInfo,
+    TokenQuestion,
+    TokenRequest,
     TokenResponse,
 )
 from web.http.cors import LIMIT_HEADERS, CorsPolicy

@@ -13,7 +13,7 @@ from domain.alerts.listing.queries import AlertSlice, list_alerts
 from domain.alerts.listing.sort_orders import read_cursor
 from domain.ci_cd import environment_actions as actions
 from domain.ci_cd.deployment_actions import newest_deployments
-from domain.ci_cd.environment_history import environment_history
+from domain.ci_cd.environment_actions import environment_history
 from domain.ci_cd.types import NewEnvironment
 from domain.database.list_queries import words
 from domain.errors import ConflictError, InvalidError

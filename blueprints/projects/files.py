@@ -10,8 +10,13 @@ from web.access.git_marks import reads_files
 from web.http.endpoints import PageBlueprint
 from web.pages.links import LinkedPage
 from web.pages.list_query import list_query
-from web.repositories.browsing import read_commits, read_file, read_folder
-from web.repositories.links import clone_url, tail_of_request
+from web.repositories.browsing import (
+    clone_url,
+    read_commits,
+    read_file,
+    read_folder,
+    tail_of_request,
+)
 
 files = PageBlueprint("files", __name__)
 _COMMITS = 30

@@ -147,7 +147,7 @@ class EventSource:
     """The actor and the source of a request; `actor` is None for clients and commands."""
 
     actor: Actor | None = None
-    #: The administrator who acts as the actor (`web/api/sudo.py`).
+    #: The administrator who acts as the actor (`web/api/callers.py`).
     sudo_by: Actor | None = None
     address: str | None = None
     user_agent: str | None = None

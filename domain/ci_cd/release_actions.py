@@ -1,40 +1,140 @@
-"""What can be done with releases of a project: a tag, its notes, and links to its files."""
+"""Releases of a project, with notes and links to files, and what can be done with them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from pydantic import Field
 from sqlalchemy import Select, select
 from sqlalchemy.exc import IntegrityError
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.accounts.references import user_references
-from domain.ci_cd.release_types import (
-    MOST_LINKS,
-    LinkChange,
-    LinkQuery,
-    NewLink,
-    NewRelease,
-    ProjectRelease,
-    ReleaseAssets,
-    ReleaseChange,
-    ReleaseLink,
-    ReleaseQuery,
-)
+from domain.accounts.references import UserReference, user_references
 from domain.database.paging import fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.projects.views import ProjectView
-from domain.types.base import Body, Found, columns_of
+from domain.types.base import (
+    Body,
+    Found,
+    GitLabQuery,
+    GivenTime,
+    OffsetQuery,
+    PagedQuery,
+    Resource,
+    Text,
+    Time,
+    WithoutEffect,
+    columns_of,
+)
 from models import ProjectRelease as ReleaseRow
 from models import ReleaseLink as LinkRow
 
+LinkType = Literal["other", "runbook", "image", "package"]
+_Name = Annotated[Text, Field(min_length=1, max_length=255)]
+_LONGEST_DESCRIPTION = 1_000_000
+MOST_LINKS = 100
 _SCHEMES = frozenset({"http", "https", "ftp"})
 _ORDERS = {
     "id": ReleaseRow.id,
     "released_at": ReleaseRow.released_at,
     "created_at": ReleaseRow.id,  # in the order of ids as well
 }
+
+
+class ReleaseQuery(PagedQuery, GitLabQuery):
+    """Which releases a list has, in which order."""
+
+    order_by: str = Field(default="released_at", pattern="^(?:id|released_at|created_at)$")
+    include_html_description: WithoutEffect = ""
+
+
+class LinkQuery(OffsetQuery, GitLabQuery):
+    """The parameters of a list of links."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["asc"] = "asc"
+
+
+class NewLink(Body):
+    """A new link."""
+
+    name: _Name
+    url: Annotated[Text, Field(min_length=1, max_length=2048)]
+    link_type: LinkType = "other"
+
+
+class LinkChange(Body):
+    """Changes to a link."""
+
+    name: _Name | None = None
+    url: Annotated[Text, Field(min_length=1, max_length=2048)] | None = None
+    link_type: LinkType | None = None
+
+
+class Assets(Body):
+    """The files of a new release."""
+
+    links: Annotated[tuple[NewLink, ...], Field(max_length=MOST_LINKS)] = ()
+
+
+class NewRelease(Body):
+    """A new release."""
+
+    tag_name: _Name
+    name: Annotated[Text, Field(max_length=255)] = Field(
+        default="", description="The tag's name, if none is given."
+    )
+    description: Annotated[Text, Field(max_length=_LONGEST_DESCRIPTION)] = Field(
+        default="", description="Markdown."
+    )
+    ref: Annotated[Text, Field(max_length=255)] | None = None
+    released_at: GivenTime | None = None
+    assets: Assets = Assets()
+
+
+class ReleaseChange(Body):
+    """Changes to a release."""
+
+    name: Annotated[Text, Field(max_length=255)] | None = None
+    description: Annotated[Text, Field(max_length=_LONGEST_DESCRIPTION)] | None = None
+    released_at: GivenTime | None = None
+
+
+class ReleaseLink(Resource):
+    """A link to a file of a release."""
+
+    id: int
+    name: str
+    url: str
+    direct_asset_url: str
+    link_type: LinkType
+    external: bool | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        deprecated=True,
+        description="Always true; removed in release 16.0.",
+    )
+
+
+class ReleaseAssets(Resource):
+    """The files of a release."""
+
+    count: int
+    links: tuple[ReleaseLink, ...]
+
+
+class ProjectRelease(Resource):
+    """A release of a project."""
+
+    tag_name: str
+    name: str
+    description: str
+    created_at: Time
+    released_at: Time
+    upcoming_release: bool
+    author: UserReference | None
+    assets: ReleaseAssets
 
 
 @question("releases.index")

@@ -13,7 +13,7 @@ from domain.access.roles import Role
 from domain.errors import DomainError, InvalidError, NotFoundError
 from domain.projects.access import PRIVATE, PUBLIC, get_project
 from domain.projects.views import ProjectView, Viewer
-from domain.registry.names import find_project, is_of_deleted_project
+from domain.registry.repositories import find_project, is_of_deleted_project
 
 #: Scopes of access tokens that pull, and those that push and delete as well.
 PULLING = frozenset({"api", "read_registry", "write_registry"})

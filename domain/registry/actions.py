@@ -15,8 +15,7 @@ from domain.outgoing.errors import DeadlineError
 from domain.projects.access import get_project_for
 from domain.projects.views import GroupView, ProjectView, viewer_of
 from domain.registry import repositories, signing_keys
-from domain.registry.client import RegistryUnavailableError
-from domain.registry.connection import RegistryPolicy, open_registry
+from domain.registry.client import RegistryPolicy, RegistryUnavailableError, open_registry
 from domain.registry.removal import (
     plan_tag,
     queue_removal,

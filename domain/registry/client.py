@@ -7,19 +7,26 @@ share gets an image of its own first, with nothing in it, which is then deleted.
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 from urllib.parse import urljoin
 
 import orjson
+from sqlalchemy.orm import Session
 from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
+from domain.encryption.outgoing import outgoing_tls_context
 from domain.encryption.refusals import refusal_reason
 from domain.errors import DomainError
+from domain.keyring import Keyring
 from domain.randomness import random_hex
-from domain.registry.names import DIGEST, TAG
+from domain.registry.repositories import DIGEST, TAG
+from domain.registry.signing_keys import get_signer
+from domain.registry.tokens import TokenPolicy, sign_token
 
 #: In seconds. A page waits for both, and requests have half a minute.
 _TIMEOUT = Timeout(connect=3, read=7)
@@ -34,18 +41,19 @@ _MANIFESTS = (
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 )
+_ACCEPTING = {"Accept": ", ".join(_MANIFESTS)}
 _RETRY_AFTER = 30
 _OK, _CREATED, _ACCEPTED, _UNAUTHORIZED, _NOT_FOUND, _NOT_ALLOWED = 200, 201, 202, 401, 404, 405
 _TOO_MANY, _SERVER_ERRORS = 429, 500
+_ACTIONS = ["pull", "push", "delete"]
+#: The subject of this service's own tokens; no user can have this name.
+_OWN_NAME = "-"
 
 
 class _Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     content: bytes
-
-
-_ACCEPTING = {"Accept": ", ".join(_MANIFESTS)}
 
 
 class RegistryUnavailableError(DomainError):
@@ -240,3 +248,37 @@ def _tags_in(answer: _Answer) -> list[str]:
 
 def _sha256(content: bytes) -> str:
     return f"sha256:{sha256(content).hexdigest()}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryPolicy:
+    """Where the registry is, and what its tokens have in common."""
+
+    #: What image names begin with; None without a registry.
+    host: str | None
+    #: Where this service reaches it; empty without a registry.
+    api_url: str
+    tokens: TokenPolicy
+    trusted_ca_file: Path | None = None
+
+
+def open_registry(
+    policy: RegistryPolicy, *, session: Session, keyring: Keyring, now: datetime
+) -> RegistryClient:
+    """Return a client of the registry, to be closed; a transaction that may write has to be open.
+
+    Raises RegistryUnavailableError if no registry is configured.
+    """
+    url = policy.api_url
+    if not url:
+        message = "No container registry is connected: an administrator has to set REGISTRY_URL."
+        raise RegistryUnavailableError(message)
+    signer = get_signer(session=session, keyring=keyring, now=now)
+
+    def token_for(repository: str) -> str:
+        access = [{"type": "repository", "name": repository, "actions": _ACTIONS}]
+        token = sign_token(access, subject=_OWN_NAME, signer=signer, policy=policy.tokens, now=now)
+        return token.clear
+
+    tls = outgoing_tls_context(policy.trusted_ca_file) if url.startswith("https:") else None
+    return RegistryClient(RegistryAddress(url=url, token_for=token_for, tls=tls))

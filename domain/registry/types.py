@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from domain.registry.removal_rules import LONGEST_REGEX, RemovalRule, parse_age
+from domain.registry.removal import LONGEST_REGEX, RemovalRule, parse_age
 from domain.registry.repositories import RepositoryView, TagView
 from domain.registry.signing_keys import LONGEST_NOTICE, USUAL_NOTICE, KeyState
 from domain.types.base import (

@@ -4,8 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from domain.releases.changes import Change
-from domain.releases.effects import effect_of
-from domain.releases.listing import by_release
+from domain.releases.listing import by_release, effect_of
 from domain.releases.schedule import SCHEDULE
 
 _INTRODUCTION = """\

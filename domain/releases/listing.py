@@ -1,11 +1,12 @@
-"""Parts of the release schedule: by release, interface and state."""
+"""Changes of the release schedule by release, interface and state, and what they do, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from http import HTTPStatus
 from itertools import groupby
 
-from domain.releases.changes import Change, Interface
+from domain.releases.changes import Call, Change, Interface, Kind
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release
 
@@ -68,3 +69,116 @@ def by_release(changes: Sequence[Change]) -> Sequence[tuple[Release, Sequence[Ch
     """Return changes of the schedule's order under their releases."""
     groups = groupby(changes, key=lambda each: each.removal)
     return [(release, list(members)) for release, members in groups]
+
+
+def effect_of(change: Change) -> str:
+    """Return what becomes of the calls that a change concerns."""
+    if not change.hosted:
+        return (
+            "Not hosted here: the change is announced, and the checker finds affected requests, "
+            "but no request to this service changes."
+        )
+    if change.is_strict:
+        return _strict(change)
+    return f"{_EFFECTS[change.kind](change)} With Platform-Release, a request can try both."
+
+
+def _strict(change: Change) -> str:
+    """Return the effect of a rule of security, a limit or an expiry."""
+    if change.is_always_applied:
+        return "Applies in every release, independently of RELEASE and Platform-Release."
+    if change.status == HTTPStatus.TOO_MANY_REQUESTS:
+        effect = f"Counted from {change.release} on; requests above the rate are answered 429."
+    else:
+        effect = f"Changes with {change.release}."
+    return f"{effect} Only the running release counts, not Platform-Release."
+
+
+def _gone(change: Change) -> str:
+    before = "Answered 404" if change.status == HTTPStatus.GONE else "Works"
+    return f"{before} before {change.release}; answered {change.status} from then on."
+
+
+def _field(change: Change) -> str:
+    former = "".join(
+        f" Before, {name} sets {', '.join(names)}."
+        for name, names in (change.renamed or {}).items()
+    )
+    refused = (
+        f", and a request that sets it is answered {change.status}"
+        if any(each.attributes for each in change.calls)
+        else ""
+    )
+    return f"From {change.release} on, responses do not have the field{refused}.{former}"
+
+
+def _applied(change: Change) -> str:
+    return f"Applies from {change.release} on."
+
+
+_EFFECTS: Mapping[Kind, Callable[[Change], str]] = {
+    Kind.OPERATION_GONE: _gone,
+    Kind.PARAMETER_REFUSED: _gone,
+    Kind.FIELD_GONE: _field,
+    Kind.DEFAULT_CHANGED: _applied,
+    Kind.LIMIT_APPLIED: _applied,
+}
+
+
+#: Values that make a condition true, by parameter; others are any text.
+_VALUES: Mapping[str, str] = {
+    "page": "2",
+    "search": "ab",
+    "updated_after": "2026-01-01T00:00:00Z",
+    "confidential": "true",
+    "stage": "x" * 256,
+    "external": "true",
+    "operations_access_level": "private",
+    "ci_job_token_scope_enabled": "true",
+    "user_email_lookup_limit": "60",
+}
+_READING = frozenset({"GET", "HEAD"})
+#: The last release before a major one.
+_LAST_MINOR = 11
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A request; variables of its path are written as `:name`."""
+
+    method: str
+    path: str
+    #: Of the query of a GET, or else of the body.
+    parameters: tuple[tuple[str, str], ...]
+    #: A release with the former behaviour.
+    former_release: Release
+
+    @property
+    def has_body(self) -> bool:
+        """Return whether the parameters are those of a body."""
+        return bool(self.parameters) and self.method not in _READING
+
+
+def example_of(change: Change) -> Example | None:
+    """Return a request that shows a change, or None if Platform-Release shows nothing of it."""
+    if change.is_strict or not change.hosted or not change.calls:
+        return None
+    call = change.calls[0]
+    return Example(
+        method=call.methods[0] if call.methods else "GET",
+        path=call.path.replace("*", "alerts"),
+        parameters=_parameters(call),
+        former_release=_before(change.removal),
+    )
+
+
+def _parameters(call: Call) -> tuple[tuple[str, str], ...]:
+    if call.when is None:
+        return ()
+    name = call.when.names[0]
+    return ((name, _VALUES.get(name, "…")),)
+
+
+def _before(release: Release) -> Release:
+    earlier = [each for each in releases_on_schedule() if each < release]
+    return max(earlier, default=Release(release.major - 1, _LAST_MINOR))

@@ -1,9 +1,18 @@
-"""Comparable release numbers: 17.10 comes after 17.9."""
+"""Comparable release numbers, 17.10 after 17.9, and dates of releases: `17.0=2024-05-16`, …."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
 
 _RELEASE = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
+_EQUALS = re.compile(r"[ \t]*=[ \t]*")
+_BETWEEN = re.compile(r"[\s,;]+")
+_DATED = re.compile(r"([0-9.]+)=((?:19[7-9]|2[0-9]{2})[0-9]-[0-9]{2}-[0-9]{2})")
+_MOST = 100
+#: So much of a wrong part is repeated in an error.
+_LONGEST_ECHO = 40
 
 
 @dataclass(frozen=True, order=True)
@@ -25,3 +34,46 @@ def parse_release(text: str) -> Release:
         message = "A release is written as two numbers, such as 18.0."
         raise ValueError(message)
     return Release(int(found[1]), int(found[2]))
+
+
+class ReleaseDatesError(ValueError):
+    """A part of the text is wrong; the message is a sentence that names it."""
+
+
+def parse_release_dates(text: str) -> Mapping[Release, date]:
+    """Return the dates by release, the first release first; raise ReleaseDatesError.
+
+    Spaces, lines, commas or semicolons are between them.
+    """
+    found: dict[Release, date] = {}
+    for part in filter(None, _BETWEEN.split(_EQUALS.sub("=", text))):
+        release, day = _dated(part)
+        if release in found:
+            raise ReleaseDatesError(f"{release} has two dates.")
+        found[release] = day
+    if len(found) > _MOST:
+        raise ReleaseDatesError(f"At most {_MOST} releases can have a date.")
+    ordered = {release: found[release] for release in sorted(found)}
+    _check_order(ordered)
+    return ordered
+
+
+def written_release_dates(dates: Mapping[Release, date]) -> str:
+    """Return the text of dates, a line for each."""
+    return "\n".join(f"{release}={day.isoformat()}" for release, day in dates.items())
+
+
+def _dated(part: str) -> tuple[Release, date]:
+    halves = _DATED.fullmatch(part)
+    try:
+        if halves is not None:
+            return parse_release(halves[1]), date.fromisoformat(halves[2])
+    except ValueError:
+        pass  # a release or a day that does not exist
+    raise ReleaseDatesError(f"{part[:_LONGEST_ECHO]!r} is not a release with its date.")
+
+
+def _check_order(dates: Mapping[Release, date]) -> None:
+    for (former, day), (later, next_day) in pairwise(dates.items()):
+        if next_day < day:
+            raise ReleaseDatesError(f"{later} ({next_day}) is before {former} ({day}).")

@@ -1,4 +1,4 @@
-"""Who may read and change the repository of a project."""
+"""Who may read and change the repository of a project, and what is recorded of a download."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,9 +7,11 @@ from sqlalchemy.orm import Session
 
 from domain.access.abilities import LEAST_ROLES, Ability
 from domain.access.roles import Role
+from domain.audit.events import Event, EventKind
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.access import PRIVATE, PUBLIC, follow_to_project
 from domain.projects.views import ProjectView, Viewer
+from domain.releases.version import Release
 from domain.repositories.errors import CredentialsNeededError
 
 
@@ -31,6 +33,8 @@ ACCEPTED_SCOPES: Mapping[GitService, tuple[str, ...]] = {
 LEAST_READER = LEAST_ROLES[Ability.READ_CODE]
 #: … and that pushes to any.
 LEAST_WRITER = Role.DEVELOPER
+#: From this release on, downloads of public projects are streamed only.
+_PUBLIC_APART = Release(17, 0)
 
 
 def may_read(project: ProjectView) -> bool:
@@ -102,3 +106,22 @@ def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Sess
     if service is GitService.RECEIVE_PACK or project.visibility != PUBLIC:
         raise CredentialsNeededError(needed)
     return project
+
+
+def download_event(project: ProjectView, *, release: Release) -> Event:
+    """Return the event of a download; `release` is the running one, whatever a request rehearses.
+
+    Before 17.0 the event of every project is `repository_download_operation`, which is stored.
+    """
+    is_apart = project.visibility == PUBLIC and release >= _PUBLIC_APART
+    kind = EventKind.PUBLIC_REPOSITORY_DOWNLOADED if is_apart else EventKind.REPOSITORY_DOWNLOADED
+    return Event(
+        kind=kind,
+        subject=project.path,
+        details={
+            "project_id": project.id,
+            "visibility": project.visibility,
+            "protocol": "http",
+            "action": "git-upload-pack",
+        },
+    )

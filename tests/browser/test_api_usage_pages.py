@@ -7,8 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from domain.accounts.users import get_user
-from domain.api_usage.counting import ANONYMOUS, Consumer, Count, Counted, Shape
-from domain.api_usage.storing import store_counted
+from domain.api_usage.storing import ANONYMOUS, Consumer, Count, Counted, Shape, store_counted
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at, problems_of
 from tests.support.accounts.administration import forget_settings, store, stored_settings

@@ -10,7 +10,7 @@ from tests.browser.doors import have_signed_in
 from tests.support.accounts.people import alice, make_user
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
-from web.pages.filters import relative_time
+from web.pages.templating import relative_time
 
 pytestmark = pytest.mark.one_database("sqlite")
 

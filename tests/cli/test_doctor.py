@@ -15,7 +15,7 @@ from tests.support.accounts.people import now
 from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
 from tests.support.service.commands import operate
 from tests.support.service.live import LiveGatebell
-from web.commands.doctor_checks.proxies import FORGED, judge_headers
+from web.commands.doctor import FORGED, judge_headers
 from web.extensions import db
 from web.sealing.proxy_probes import HEADER, new_probe
 from web.services import services

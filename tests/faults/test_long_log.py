@@ -15,7 +15,7 @@ from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
-from web.database.wal_truncation import KEPT_BYTES, LONGEST_BYTES, shorten_wal, wal_bytes
+from web.database.sqlite import KEPT_BYTES, LONGEST_BYTES, shorten_wal, wal_bytes
 
 _SECONDS = 60
 _LARGE = "x" * 200_000

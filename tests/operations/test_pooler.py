@@ -10,8 +10,7 @@ from tests.operations.conftest import RunHere
 from tests.support.database.postgres import Postgres
 from tests.support.database.transaction_pooler import transaction_pooler
 from tests.support.service.live import SECRET_KEY, LiveGatebell
-from web.database.pooler import connections_are_shared
-from web.database.start_checks import CannotStartError, check_if_available
+from web.database.start_checks import CannotStartError, check_if_available, connections_are_shared
 from web.settings.reader import read_settings
 
 

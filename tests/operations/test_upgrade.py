@@ -13,7 +13,7 @@ from tests.support.database.former_release import THEN, FormerDatabase, on_postg
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
-from web.commands.backups.contents import read_contents
+from web.commands.backups.manifest import read_contents
 from web.database.engine import open_engine
 from web.database.schema import UnknownRevisionError, migrate, move_to, newest_known_revision
 from web.settings.reader import Settings

@@ -6,7 +6,7 @@ from dataclasses import Field, dataclass, replace
 from enum import Enum
 from typing import Any
 
-from web.pages.filters import duration, file_size
+from web.pages.templating import duration, file_size
 from web.settings.fields import SettingMetadata, Source, about
 from web.settings.reader import Settings, SettingsError, names_in_environment, read_change
 from web.settings.sections import sections

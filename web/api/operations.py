@@ -54,16 +54,16 @@ from domain.types.reading import (
     with_plain_numbers,
 )
 from web.access.api_limits import Family, count_request, count_search
-from web.api.callers import get_caller, get_ready_caller
-from web.api.idempotency import once
-from web.api.ignored_parameters import name_ignored
-from web.api.page_headers import cursor_headers, offset_headers
-from web.api.parameters import all_parameters, given_parameters
-from web.api.sudo import (
+from web.api.callers import (
     NO_PARAMETERS,
+    get_caller,
+    get_ready_caller,
     named_anywhere,
     named_beside_the_body,
 )
+from web.api.idempotency import once
+from web.api.list_headers import cursor_headers, name_ignored, offset_headers
+from web.api.parameters import all_parameters, given_parameters
 from web.extensions import db
 from web.http.endpoints import Guard, Mark
 from web.http.json_responses import written_json_response

@@ -25,9 +25,9 @@ _COMMANDS = {
         "domain.contacts.actions:notification_channels",
         "Channels: chat rooms and lists that projects page.",
     ),
-    "completion": ("completion:completion", "Print the completion script for a shell."),
-    "contacts": ("contacts:contacts", "Contacts: addresses at which people are paged."),
-    "deliveries": ("deliveries:deliveries", "What senders posted to alert integrations."),
+    "completion": ("program:completion", "Print the completion script for a shell."),
+    "contacts": ("users:contacts", "Contacts: addresses at which people are paged."),
+    "deliveries": ("integrations:deliveries", "What senders posted to alert integrations."),
     "doctor": ("doctor:doctor", "Check the installation for problems."),
     "escalations": (
         "domain.escalations.actions:escalation_policies",
@@ -67,9 +67,9 @@ _COMMANDS = {
     "secrets": ("secrets:secrets", "Rotation of the secret key."),
     "settings": ("settings:instance_settings", "Settings of the installation."),
     "silences": ("domain.silences.actions", "Silences: matching alerts page nobody for a time."),
-    "tokens": ("tokens:tokens", "Personal access tokens."),
+    "tokens": ("users:tokens", "Personal access tokens."),
     "users": ("users:users", "User accounts."),
-    "version": ("version:version_command", "The version and the commit of this program."),
+    "version": ("program:version_command", "The version and the commit of this program."),
     "webhooks": ("domain.webhooks.actions", "Outgoing webhooks of projects."),
 }
 

@@ -1,22 +1,87 @@
 """The command that looks for what is wrong with an installation."""
 
+import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import click
 from flask.cli import ScriptInfo
+from limits.storage import storage_from_string
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+from urllib3 import PoolManager, Timeout
+from urllib3.exceptions import HTTPError
 
-from web.commands.doctor_checks.findings import Finding, State, failed
-from web.commands.failures import sentence_about
+from domain.accounts.first_password import FIRST_USERNAME, has_first_password
+from domain.clock import date_and_time
+from domain.encryption.outgoing import outgoing_tls_context
+from domain.mail.queue_state import queue_state
+from domain.mail.smtp import Mailer, MailError
+from domain.notifications.queue_state import count_overdue, states_by_type
+from domain.programs.hosts import SILENCE, list_present
+from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
+from domain.secret_keys import missing_fingerprints
+from domain.upkeep.clock_corrections import ahead_remark, correction_remark
+from domain.upkeep.rekeying import rotation
+from web.admin.security_warnings import security_warnings
+from web.admin.setting_changes import settings_now
+from web.build import running_build
+from web.commands.backups.postgres import version_of
 from web.commands.output import print_answer
+from web.commands.transaction import sentence_about
+from web.database.clocks import clock_lead_ms, in_words, is_too_much
+from web.database.schema import FIRST_RELEASE, SchemaState, newest_known_revision, schema_state
+from web.database.start_checks import connections_are_shared
 from web.extensions import db
-from web.services import services
-from web.settings.reader import Settings, SettingsError
+from web.jobs.mail import mail_server, sender_of
+from web.limit_storage import counts_on_host, storage_configuration
+from web.pages.templating import duration, pluralize
+from web.sealing.proxy_probes import HEADER, new_probe
+from web.server.tls import CertificateFilesError, open_certificate
+from web.services import git, now, services
+from web.settings.reader import Settings, SettingsError, misspelt_in_environment
 
-#: The worst last.
-_ORDER = (State.OK, State.WARNING, State.FAILED)
+_OTHERS = 0o077
+#: A worker reports each minute, unless it is very busy.
+_REPORTS_WITHIN = timedelta(seconds=100)
+#: Two periods of pruning, and some time for it to end.
+_PRUNED_WITHIN = timedelta(minutes=30)
+#: Pages and e-mail usually leave within seconds and minutes.
+_PAGES_WAIT, _MAIL_WAITS = timedelta(minutes=2), timedelta(minutes=15)
+_SECONDS = 10.0
+#: An address of documentation (RFC 5737), which no client has.
+FORGED = "192.0.2.1"
+_OK = 200
+_MIB, _GIB = 1024**2, 1024**3
+#: With less than this, writes soon fail; with less than the other one, somebody should make room.
+_TOO_LITTLE, _LITTLE = 256 * _MIB, 2048 * _MIB
+_KINDS = {"postgresql": "Postgres", "sqlite": "SQLite"}
+
+
+class State(StrEnum):
+    """How well something is, the worst last."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+class Finding(NamedTuple):
+    """What a check has found, in a sentence."""
+
+    state: State
+    message: str
+
+
+#: All is well; somebody should look at it; something does not work.
+ok, warning, failed = (partial(Finding, state) for state in State)
 
 
 class Check(NamedTuple):
@@ -25,30 +90,6 @@ class Check(NamedTuple):
     name: str
     check: Callable[[Settings], Iterator[Finding]]
     needs_database: bool = True
-
-
-def _checks() -> tuple[Check, ...]:
-    from web.commands.doctor_checks import keys, programs, proxies, storage  # noqa: PLC0415 - slow
-
-    return (
-        Check("version", programs.check_version, needs_database=False),
-        Check("database", storage.check_database),
-        Check("migrations", storage.check_migrations),
-        Check("keys", keys.check_keys),
-        Check("settings", keys.check_settings),
-        Check("clock", storage.check_clock),
-        Check("disk", storage.check_disk, needs_database=False),
-        Check("worker", programs.check_worker),
-        Check("hosts", programs.check_hosts),
-        Check("pages", programs.check_queue),
-        Check("mail", programs.check_mail),
-        Check("proxy", proxies.check_proxy, needs_database=False),
-        Check("certificate", keys.check_certificate, needs_database=False),
-        Check("rate limits", keys.check_counters, needs_database=False),
-        Check("rate limits", programs.check_separate_counts),
-        Check("backups", storage.check_backups),
-        Check("git", storage.check_git, needs_database=False),
-    )
 
 
 @click.command("doctor")
@@ -72,7 +113,7 @@ def doctor(context: click.Context) -> None:
 
 def _findings(settings: Settings) -> Iterator[tuple[str, Finding]]:
     is_away = False
-    for name, check, needs_database in _checks():
+    for name, check, needs_database in _CHECKS:
         if is_away and needs_database:
             continue
         found = list(_found(check, settings))
@@ -96,7 +137,338 @@ def _found(check: Callable[[Settings], Iterator[Finding]], settings: Settings) -
 
 
 def _print(found: list[tuple[str, Finding]]) -> None:
-    worst = max((each.state for _, each in found), key=_ORDER.index)
+    worst = max((each.state for _, each in found), key=[*State].index)
     rows = [{"check": name, "state": each.state, "message": each.message} for name, each in found]
     print_answer({"state": worst, "checks": rows})
     sys.exit(1 if worst is State.FAILED else 0)
+
+
+def check_settings(settings: Settings) -> Iterator[Finding]:
+    """Look for misspelt names, and for settings that weaken security."""
+    for sentence in misspelt_in_environment():
+        yield warning(sentence)
+    for risk in security_warnings(settings_now(session=db.session())):
+        yield warning(f"{risk.setting.upper()} {risk.words}")
+    if has_first_password(FIRST_USERNAME, settings.instance_path):
+        yield warning(f"The generated password of {FIRST_USERNAME} is still in use.")
+    yield ok("No variable looks misspelt, and no setting weakens security.")
+
+
+def check_keys(settings: Settings) -> Iterator[Finding]:
+    """Look whether this host has the keys that the database was written with."""
+    session, keyring = db.session(), services().keyring
+    missing = missing_fingerprints(keyring, session=session)
+    if missing:
+        yield failed(f"SECRET_KEY and SECRET_KEY_FALLBACKS lack keys: {', '.join(missing)}.")
+        return
+    unreadable = sum(rotation(keyring, session=session, now=now()).unreadable.values())
+    if unreadable:
+        yield failed(
+            f"{unreadable} stored keys cannot be decrypted: see `gatebell secrets status`."
+        )
+    for name in ("secret_key", "gatebell.db"):
+        yield from _kept_private(settings.instance_path / name)
+    yield ok("SECRET_KEY matches the database.")
+
+
+def _kept_private(file: Path) -> Iterator[Finding]:
+    # Nobody reaches a file in a folder that is closed to them.
+    if file.exists() and file.stat().st_mode & file.parent.stat().st_mode & _OTHERS:
+        yield warning(f"Others can read {file}: chmod 600 it.")
+
+
+def check_certificate(settings: Settings) -> Iterator[Finding]:
+    """Look when the certificate of our own TLS ends."""
+    try:
+        certificate = open_certificate(settings)
+    except CertificateFilesError as error:
+        yield failed(str(error))
+        return
+    if certificate is None:
+        yield ok("TLS is left to a proxy, or there is none.")
+        return
+    said = certificate.expiry_warning()
+    if said:
+        yield warning(said)
+    else:
+        yield ok(f"The certificate is valid until {date_and_time(certificate.expires_at)}.")
+
+
+def check_counters(settings: Settings) -> Iterator[Finding]:
+    """Ask the store that rate limits are counted in."""
+    url = settings.ratelimit_storage_uri
+    if counts_on_host(url):
+        return
+    made = storage_configuration(url, settings.trusted_ca_file)
+    storage = storage_from_string(
+        made["RATELIMIT_STORAGE_URI"], **made.get("RATELIMIT_STORAGE_OPTIONS", {})
+    )
+    if storage.check():
+        yield ok("The store of rate limits answers.")
+    else:
+        yield failed("RATELIMIT_STORAGE_URI does not answer: each web process counts separately.")
+
+
+def check_version(settings: Settings) -> Iterator[Finding]:
+    """Say which version this is."""
+    del settings
+    yield ok(f"Gatebell {running_build()}.")
+
+
+def check_worker(settings: Settings) -> Iterator[Finding]:
+    """Look when a background worker was last heard of, and when it pruned."""
+    del settings
+    session, moment = db.session(), now()
+    seen_at = last_turn(WORKER_HEARTBEAT, session=session)
+    if seen_at is None:
+        yield failed("No background worker has ever reported: nobody is paged.")
+        return
+    silence = moment - seen_at
+    if silence > SILENCE:
+        yield failed(f"No background worker has reported for {_words(silence)}: nobody is paged.")
+        return
+    if silence > _REPORTS_WITHIN:
+        yield warning(f"No background worker has reported for {_words(silence)}: it may hang.")
+    else:
+        yield ok("A background worker is running.")
+    pruned_at = last_turn(PRUNE, session=session)
+    if pruned_at is not None and moment - pruned_at > _PRUNED_WITHIN:
+        yield warning(f"Expired data was last removed {_words(moment - pruned_at)} ago.")
+
+
+def check_queue(settings: Settings) -> Iterator[Finding]:
+    """Look for pages that wait too long."""
+    del settings
+    moment = now()
+    for each in states_by_type(session=db.session()):
+        waited = moment - each.oldest_at if each.oldest_at else timedelta(0)
+        if waited > _PAGES_WAIT:
+            yield warning(f"Pages by {each.type.name} have waited for {_words(waited)}.")
+        if each.failing:
+            yield warning(f"{each.failing} contacts of type {each.type.name} currently fail.")
+    overdue = count_overdue(session=db.session(), now=moment)
+    if overdue:
+        yield warning(f"{overdue} pages should have been sent more than a minute ago.")
+    yield ok("No page has been waiting too long.")
+
+
+def check_mail(settings: Settings) -> Iterator[Finding]:
+    """Sign in to the mail server, and look for e-mail that waits too long."""
+    if not settings.mail_url:
+        yield warning("MAIL_URL is not set: no e-mail is sent.")
+        return
+    server = mail_server(settings.mail_url, settings.trusted_ca_file)
+    try:
+        with Mailer(server, sender_of(settings)) as mailer:
+            mailer.check()
+    except MailError as error:
+        yield failed(f"{server.host}:{server.port} cannot be used: {error}.")
+    else:
+        yield ok(f"{server.host}:{server.port} answers; `gatebell mail test` sends a message.")
+    yield from _waiting_mail(db.session())
+
+
+def _waiting_mail(session: Session) -> Iterator[Finding]:
+    state, moment = queue_state(session=session), now()
+    if state.oldest_at and moment - state.oldest_at > _MAIL_WAITS:
+        waited = _words(moment - state.oldest_at)
+        yield warning(f"{state.waiting} messages are waiting, the oldest for {waited}.")
+
+
+def check_hosts(settings: Settings) -> Iterator[Finding]:
+    """Compare the hosts that work on this database."""
+    del settings
+    present = list_present(session=db.session(), now=now())
+    revisions = {each.revision for each in present}
+    if not present:
+        yield warning("No host reports to this database: the service does not run.")
+    elif len(revisions) > 1:
+        yield warning(f"Hosts run different releases: {', '.join(sorted(revisions))}.")
+    else:
+        yield ok(f"Programs that report: {', '.join(each.name for each in present)}.")
+
+
+def check_separate_counts(settings: Settings) -> Iterator[Finding]:
+    """Look whether several hosts count rate limits, each for itself."""
+    if not counts_on_host(settings.ratelimit_storage_uri):
+        return
+    present = list_present(session=db.session(), now=now())
+    places = [each.place for each in present if each.program == "web"]
+    if len(places) > 1:
+        yield warning(
+            f"{', '.join(places)} count rate limits separately, so clients may do {len(places)} "
+            "times as much: set RATELIMIT_STORAGE_URI."
+        )
+    else:
+        yield ok("Rate limits are counted on this host, and no other one reports.")
+
+
+def _words(length: timedelta) -> str:
+    return duration(length.total_seconds())
+
+
+def check_proxy(settings: Settings) -> Iterator[Finding]:
+    """Request BASE_URL with a forged X-Forwarded-For, and look what the service makes of it."""
+    url = f"{settings.base_url}/healthz"
+    context = outgoing_tls_context(settings.trusted_ca_file)
+    headers = {HEADER: new_probe(), "X-Forwarded-For": FORGED, "User-Agent": "gatebell doctor"}
+    with PoolManager(ssl_context=context, timeout=Timeout(_SECONDS), retries=False) as client:
+        try:
+            answer = client.request("GET", url, headers=headers, redirect=False)
+        except HTTPError as error:
+            yield failed(f"{url} cannot be reached from here: {_reason(error)}.")
+            return
+    if answer.status != _OK:
+        yield failed(f"{url} is answered {answer.status}, not {_OK}.")
+        return
+    yield judge_headers(answer.data, trusted=settings.trusted_proxies)
+
+
+def _reason(error: HTTPError) -> str:
+    text = str(getattr(error, "reason", None) or error)
+    return text.rpartition(": ")[2].rstrip(".") or type(error).__name__
+
+
+def judge_headers(body: bytes, *, trusted: int) -> Finding:
+    """Judge what /healthz says of a request that came with a forged X-Forwarded-For."""
+    try:
+        said = json.loads(body)
+        client, forwarded = str(said["client"]), str(said["forwarded_for"])
+    except (ValueError, KeyError, TypeError):
+        return warning("BASE_URL is answered by something else, or with another SECRET_KEY.")
+    if client == FORGED:
+        return failed(
+            f"TRUSTED_PROXIES is {trusted}, and clients can choose their own IP address: "
+            "the proxy does not add to X-Forwarded-For, or there are fewer proxies."
+        )
+    hops = len([each for each in forwarded.split(",") if each.strip() not in {"", FORGED}])
+    if hops > trusted:
+        return failed(
+            f"X-Forwarded-For names {hops} and TRUSTED_PROXIES is {trusted}: all clients seem to "
+            f" have the address {client}. Set TRUSTED_PROXIES={hops}."
+        )
+    through = pluralize(hops, "proxy", "proxies")
+    return ok(f"BASE_URL answers, through {through}; this host is seen as {client}.")
+
+
+def check_database(settings: Settings) -> Iterator[Finding]:
+    """Connect, and write a row."""
+    with db.engine.connect() as connection:
+        numbers = connection.dialect.server_version_info or ()
+        version = ".".join(str(each) for each in numbers)
+    name = f"{_KINDS[db.engine.dialect.name]} {version}"
+    if not settings.uses_sqlite and connections_are_shared(settings):
+        yield failed("A pooler pools transactions: let it pool sessions (pool_mode=session).")
+    problem = services().write_probe.problem(db.engine, now=now())
+    yield failed(f"{name} is {problem}.") if problem else ok(f"{name} answers and accepts writes.")
+
+
+def check_migrations(settings: Settings) -> Iterator[Finding]:
+    """Compare the shape of the database with this code."""
+    del settings
+    with db.engine.connect() as connection:
+        state, wanted = schema_state(connection), newest_known_revision()
+    yield {
+        SchemaState.RIGHT: ok(f"The database is at {wanted}, the newest."),
+        SchemaState.NEWER: warning(f"A newer release has migrated the database beyond {wanted}."),
+        SchemaState.OLDER: failed(f"The database is older than {wanted}: run `make migrate`."),
+        SchemaState.TOO_NEW: failed("A newer release has migrated the database: start that one."),
+        SchemaState.TOO_OLD: failed(f"Upgrade the database with {FIRST_RELEASE} first."),
+    }[state]
+
+
+def check_clock(settings: Settings) -> Iterator[Finding]:
+    """Compare the clock of this host with the database's, and with the times that are stored."""
+    session, moment = db.session(), now()
+    for remark in (ahead_remark, correction_remark):
+        if said := remark(session=session, now=moment):
+            yield warning(said)
+    if settings.uses_sqlite:
+        yield ok("SQLite uses the clock of this host.")
+        return
+    with db.engine.connect() as connection:
+        lead = _shortest_lead(connection)
+    if is_too_much(lead):
+        yield failed(f"{in_words(lead)} Synchronize both, for example with chrony.")
+    else:
+        yield ok(f"The clock differs from the database's by {abs(lead) / 1000:.1f} s.")
+
+
+def _shortest_lead(connection: Connection) -> int:
+    """Return the lead of the quickest of three answers."""
+    connection.execute(text("SELECT 1"))
+    leads = (clock_lead_ms(connection, clock=services().clock) for _ in range(3))
+    return min((each for each in leads if each is not None), key=abs)
+
+
+def check_disk(settings: Settings) -> Iterator[Finding]:
+    """Look for room where the service writes."""
+    seen: set[int] = set()
+    for place in (settings.instance_path, settings.repositories_path):
+        there = _existing(place)
+        device = there.stat().st_dev
+        if device not in seen:
+            seen.add(device)
+            yield _room(there)
+
+
+def _existing(path: Path) -> Path:
+    return path if path.exists() else _existing(path.parent)
+
+
+def _room(path: Path) -> Finding:
+    usage = shutil.disk_usage(path)
+    free, total = (f"{size / _GIB:.1f} GiB" for size in (usage.free, usage.total))
+    sentence = f"{free} of {total} are free at {path}."
+    if usage.free < _TOO_LITTLE:
+        return failed(sentence)
+    return warning(sentence) if usage.free < _LITTLE else ok(sentence)
+
+
+def check_backups(settings: Settings) -> Iterator[Finding]:
+    """Compare pg_dump with the server: an older one cannot make a backup."""
+    if settings.uses_sqlite:
+        yield ok("`gatebell backup` needs no other program.")
+        return
+    with db.engine.connect() as connection:
+        server = int((connection.dialect.server_version_info or (0,))[0])
+    found = version_of("pg_dump")
+    if found is None:
+        yield warning("pg_dump is not in PATH: `gatebell backup` needs it, or --pg-dump.")
+    elif found < server:
+        yield warning(
+            f"pg_dump {found} is older than Postgres {server}: `gatebell backup` needs a newer one."
+        )
+    else:
+        yield ok(f"pg_dump {found} can make backups of Postgres {server}.")
+
+
+def check_git(settings: Settings) -> Iterator[Finding]:
+    """Look for a Git that repositories can be served with."""
+    del settings
+    problem = git().problem()
+    if problem:
+        yield warning(f"Git is {problem}: repositories cannot be served from this host.")
+    else:
+        yield ok("Git is there.")
+
+
+_CHECKS = (
+    Check("version", check_version, needs_database=False),
+    Check("database", check_database),
+    Check("migrations", check_migrations),
+    Check("keys", check_keys),
+    Check("settings", check_settings),
+    Check("clock", check_clock),
+    Check("disk", check_disk, needs_database=False),
+    Check("worker", check_worker),
+    Check("hosts", check_hosts),
+    Check("pages", check_queue),
+    Check("mail", check_mail),
+    Check("proxy", check_proxy, needs_database=False),
+    Check("certificate", check_certificate, needs_database=False),
+    Check("rate limits", check_counters, needs_database=False),
+    Check("rate limits", check_separate_counts),
+    Check("backups", check_backups),
+    Check("git", check_git, needs_database=False),
+)

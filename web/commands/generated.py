@@ -22,7 +22,7 @@ from domain.access.permissions import Target
 from domain.accounts.users import get_user
 from domain.errors import NotFoundError
 from domain.projects.access import follow_to_group, follow_to_project
-from domain.projects.views import GroupView, ProjectView, Viewer
+from domain.projects.views import GroupView, ProjectView
 from domain.types.base import (
     Argument,
     Found,
@@ -34,12 +34,10 @@ from domain.types.base import (
     has_effect,
 )
 from domain.types.reading import read_body
-from web.commands.transaction import one_transaction
+from web.commands.transaction import OPERATOR, one_transaction
 from web.extensions import db
 from web.http.work import work
 
-#: The command line has all permissions.
-_OPERATOR = Viewer(user_id=None, is_admin=True)
 _MOST_LISTED = 1_000
 _PER_PAGE = 100
 _AS_NAMED = Option("")
@@ -76,7 +74,7 @@ def command_of(
 
     @one_transaction
     def run(**given: Any) -> Mapping[str, Any]:
-        unit = _for_user(given.pop("login")) if login else work()
+        unit = work_for_user(given.pop("login")) if login else work()
         done = _carry_out(act, unit, given)
         return {key if key and name == act.room else name: each for name, each in done.items()}
 
@@ -95,7 +93,7 @@ def _help_of(act: Action[Any, Any]) -> str:
     return act.summary
 
 
-def _for_user(login: str) -> Work:
+def work_for_user(login: str) -> Work:
     """Return a unit of work in which the operator does something for a user."""
     unit = work()
     user = get_user(login, session=unit.session)
@@ -164,8 +162,9 @@ def _said(field: FieldInfo) -> Option:
 def _option(name: str, field: FieldInfo, said: Option) -> click.Option:
     schema = _schema(field)
     is_flag = schema.get("type") == "boolean"
-    word = said.words or (_flag(name) if is_flag else f"--{_dashed(name)}")
-    is_many = _takes_many(schema)
+    dashed = name.replace("_", "-")
+    word = said.words or (f"--{dashed}/--no-{dashed}" if is_flag else f"--{dashed}")
+    is_many = schema.get("type") == "array"
     is_required = field.is_required() and not said.null
     # Flags that were not given would be false; a default would satisfy what is required.
     usual: dict[str, Any] = {} if is_required else {"default": None}
@@ -191,14 +190,6 @@ def _help(field: FieldInfo, *, is_many: bool) -> str | None:
     return " ".join(filter(None, parts)) or None
 
 
-def _flag(name: str) -> str:
-    return f"--{_dashed(name)}/--no-{_dashed(name)}"
-
-
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
 def _schema(field: FieldInfo) -> dict[str, Any]:
     """Return the JSON schema of a field without null: of several choices the widest."""
     hint: Any = field.annotation
@@ -219,10 +210,6 @@ def _resolved(schema: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def _takes_many(schema: Mapping[str, Any]) -> bool:
-    return schema.get("type") == "array"
-
-
 def _type_of(schema: Mapping[str, Any]) -> click.ParamType[Any]:
     """Return what click checks and completes; the action's own types check everything else."""
     if "enum" in schema:
@@ -238,18 +225,17 @@ def _carry_out(act: Action[Any, Any], unit: Work, given: dict[str, Any]) -> Mapp
     arguments: list[Any] = []
     if act.target_name is not None:
         arguments.append(_target(act, given.pop("target")))
-    arguments += [_read_variable(name, given.pop(name)) for name in act.variables]
+    for name in act.variables:
+        value = given.pop(name)
+        arguments.append(get_user(value, session=unit.session).id if name == _USER else value)
     sent = _sent(act, given)
     if act.is_list:
         return _whole_list(act, unit, arguments, sent)
     if act.takes is not None:
         arguments.append(read_body(act.takes, sent))
+    returned = act(unit, *arguments)
     done = {"deleted": True} if act.command == "delete" else {}
-    return {**_answer(act(unit, *arguments)), **done}
-
-
-def _read_variable(name: str, value: Any) -> Any:
-    return get_user(value, session=db.session()).id if name == _USER else value
+    return {**(returned.model_dump(mode="json") if returned else {}), **done}
 
 
 def _sent(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -272,12 +258,12 @@ def _target(act: Action[Any, Any], path: str) -> ProjectView | GroupView:
     session, target = db.session(), act.permission.target
     if target is not Target.GROUP:
         try:
-            return follow_to_project(path, _OPERATOR, session=session)
+            return follow_to_project(path, OPERATOR, session=session)
         except NotFoundError:
             if target is Target.PROJECT:
                 raise
     try:
-        return follow_to_group(path, _OPERATOR, session=session)
+        return follow_to_group(path, OPERATOR, session=session)
     except NotFoundError:
         if target is Target.GROUP:
             raise
@@ -317,7 +303,3 @@ def _next_part(part: dict[str, Any], found: Found[Any], read: int) -> dict[str, 
     if found.total is not None and part["page"] * _PER_PAGE < found.total:
         return {**part, "page": part["page"] + 1}
     return None
-
-
-def _answer(returned: BaseModel | None) -> Mapping[str, Any]:
-    return {} if returned is None else returned.model_dump(mode="json")

@@ -1,7 +1,6 @@
 """Commands that take over what other on-call tools export."""
 
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,19 +8,14 @@ import click
 from flask.cli import AppGroup
 
 from domain.errors import InvalidError
-from domain.importing.files import Document, read_documents
+from domain.importing.files import read_documents
 from domain.importing.grafana_oncall import read_grafana_oncall
 from domain.importing.opsgenie import read_opsgenie
 from domain.importing.plan import ImportPlan
-from domain.projects.access import follow_to_project
-from domain.projects.views import ProjectView, Viewer
-from web.commands.transaction import one_transaction
-from web.extensions import db
+from domain.projects.views import ProjectView
+from web.commands.transaction import one_transaction, project_at
 from web.importing import PeopleOptions, apply_plan, try_plan
 from web.services import now
-
-#: The command line has all permissions.
-_OPERATOR = Viewer(user_id=None, is_admin=True)
 
 imports = AppGroup("import", help="Import users, schedules, policies and integrations.")
 
@@ -83,7 +77,7 @@ def _run(
     dry_run: bool,
     **people: bool,
 ) -> dict[str, Any]:
-    plan = _plan(read, read_documents(file), now())
+    plan = read(read_documents(file), now=now())
     if project is None and not teams:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         message = (
@@ -95,17 +89,11 @@ def _run(
     return do(
         plan,
         by_team=dict(_of_team(each, plan) for each in teams),
-        otherwise=_project(project) if project else None,
+        otherwise=project_at(project) if project else None,
         options=PeopleOptions(
             creates_users=people["create_users"], adds_members=people["add_members"]
         ),
     )
-
-
-def _plan(
-    read: Callable[..., ImportPlan], documents: Iterable[Document], moment: datetime
-) -> ImportPlan:
-    return read(documents, now=moment)
 
 
 def _of_team(text: str, plan: ImportPlan) -> tuple[str, ProjectView]:
@@ -115,8 +103,4 @@ def _of_team(text: str, plan: ImportPlan) -> tuple[str, ProjectView]:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         message = f"--team {text}: write NAME=group/project. Teams of this export: {names}."
         raise InvalidError(message)
-    return name.strip().lower(), _project(path.strip())
-
-
-def _project(path: str) -> ProjectView:
-    return follow_to_project(path, _OPERATOR, session=db.session())
+    return name.strip().lower(), project_at(path.strip())

@@ -1,24 +1,21 @@
 """Commands for groups and projects, besides those that are made from their actions."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import click
 
 from domain.access.actor import Work
-from domain.accounts.users import get_user
 from domain.errors import InvalidError
 from domain.projects import group_actions, project_actions
-from domain.projects.access import follow_to_group, follow_to_project
+from domain.projects.access import follow_to_group
 from domain.projects.creation import check_valid
 from domain.projects.deletion import contents_of
 from domain.projects.grants import VISIBILITIES
 from domain.projects.types import GroupTransfer, NewGroup, NewProject
-from domain.projects.views import GroupView, Holder, ProjectView
-from web.commands.generated import command_of, commands_of
-from web.commands.operator import OPERATOR
-from web.commands.transaction import one_transaction
+from domain.projects.views import GroupView, Holder
+from web.commands.generated import command_of, commands_of, work_for_user
+from web.commands.transaction import OPERATOR, one_transaction, project_at
 from web.extensions import db
 from web.http.work import work
 
@@ -90,7 +87,7 @@ def delete_group(*, path: str, yes: bool) -> Mapping[str, Any]:
 @one_transaction
 def delete_project(*, path: str, yes: bool) -> Mapping[str, Any]:
     """Delete the project PATH; this cannot be undone."""
-    project = _project(path)
+    project = project_at(path.strip("/"))
     answer = _confirmed(project, yes)
     project_actions.delete_project(work(), project)
     return answer
@@ -162,21 +159,13 @@ def _group(path: str) -> GroupView:
     return follow_to_group(path.strip("/"), OPERATOR, session=db.session())
 
 
-def _project(path: str) -> ProjectView:
-    return follow_to_project(path.strip("/"), OPERATOR, session=db.session())
-
-
 def _holder(path: str, word: str) -> Holder:
-    return _group(path) if word == "group" else _project(path)
+    return _group(path) if word == "group" else project_at(path.strip("/"))
 
 
 def _work_for(owner: str | None) -> Work:
     """Return a unit of work in which what the operator creates belongs to a user."""
-    unit = work()
-    if owner is None:
-        return unit
-    user = get_user(owner, session=unit.session)
-    return replace(unit, actor=replace(unit.actor, id=user.id))
+    return work() if owner is None else work_for_user(owner)
 
 
 def _confirmed(holder: Holder, is_confirmed: object) -> Mapping[str, Any]:

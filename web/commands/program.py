@@ -8,14 +8,29 @@ from typing import Any
 
 import click
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, get_completion_class
 from flask.cli import AppGroup
 
-from web.commands.output import add_output_option
-from web.commands.version import version_option
+from web.build import running_build
+from web.commands.output import add_output_option, print_answer
 from web.garbage import without_collecting
 
+
+@click.command("version")
+def version_command() -> None:
+    """Print the version and, where it is known, the commit."""
+    build = running_build()
+    print_answer({"version": build.version, "commit": build.revision or None})
+
+
+def _print_version(context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
+    if value and not context.resilient_parsing:
+        click.echo(f"Gatebell {running_build()}")
+        context.exit()
+
+
 _FAILED, _WRONG_USAGE = 1, 2
+_SHELLS = ("bash", "zsh", "fish")
 
 
 class Program(AppGroup):
@@ -29,7 +44,15 @@ class Program(AppGroup):
         """
         super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
         self._places = places
-        self.params.append(version_option())
+        version = click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Print the version and exit.",
+        )
+        self.params.append(version)
         add_output_option(self)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -105,7 +128,22 @@ def _told(error: Exception) -> dict[str, str] | None:
         return {"error": error.format_message()}
     if isinstance(error, click.Abort):
         return {"error": "Aborted."}
-    from web.commands.failures import sentence_about  # noqa: PLC0415 - what it imports is slow
+    from web.commands.transaction import sentence_about  # noqa: PLC0415 - what it imports is slow
 
     sentence = sentence_about(error)
     return None if sentence is None else {"error": sentence}
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(_SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    For bash, `eval "$(gatebell completion bash)"` in ~/.bashrc; for zsh the same with zsh in
+    ~/.zshrc after compinit; for fish,
+    `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
+    """
+    found = get_completion_class(shell)
+    assert found is not None  # noqa: S101 - click knows all three
+    click.echo(found(context.find_root().command, {}, "gatebell", "_GATEBELL_COMPLETE").source())

@@ -12,7 +12,7 @@ from domain.registry.types import RegistryKey
 from web.commands.generated import command_of
 from web.commands.transaction import one_transaction
 from web.extensions import db
-from web.registry.configuration import whole_configuration
+from web.registry import whole_configuration
 from web.services import now, services
 
 registry = AppGroup("registry", help="The container registry.")

@@ -1,20 +1,134 @@
-"""Commands about the release schedule."""
+"""Commands about the release schedule: what breaks in a release, for whom."""
 
 import json
+import os
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import click
 from flask.cli import AppGroup, with_appcontext
 
+from domain.releases.changes import Change
+from domain.releases.checker.checker import ENDINGS, NAMES, NEWEST, check
+from domain.releases.checker.findings import UnreadableContentError
+from domain.releases.checker.outputs import Checked, as_json, as_sarif, as_text
 from domain.releases.version import Release, parse_release
 from web.admin.setting_changes import settings_now
-from web.api.schemas.releases.rehearsals import ReleaseRehearsal
-from web.commands.release_checks import check_command
+from web.api.schemas.releases import ReleaseRehearsal
 from web.extensions import db
-from web.releases.rehearsal import as_text, rehearse
-from web.services import now
+from web.releases import rehearsal
+from web.services import now, services
 
 releases = AppGroup("releases", help="The release schedule.")
+_BREAKS, _UNREADABLE = 1, 2
+_LARGEST_BYTES = 64 * 1024 * 1024
+_STDIN = "-"
+#: Folders of what others wrote, or no program.
+_SKIPPED = frozenset({"node_modules", "vendor", "__pycache__", "venv"})
+_FORMATS: Mapping[str, Callable[[Sequence[Checked]], str]] = {
+    "text": as_text,
+    "json": lambda checked: json.dumps(as_json(checked, _page_of), indent=2) + "\n",
+    "sarif": lambda checked: json.dumps(as_sarif(checked, _page_of), indent=2) + "\n",
+}
+
+
+def _release(_context: click.Context, _option: click.Parameter, text: str) -> Release:
+    try:
+        return parse_release(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option(
+    "--release",
+    default=str(NEWEST),
+    show_default=True,
+    callback=_release,
+    help="Last release to check for.",
+)
+@click.option(
+    "--format", "form", type=click.Choice([*_FORMATS]), default="text", help="Output format."
+)
+@with_appcontext
+def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
+    """Check what breaks in a release, in traffic, documents and source code.
+
+    A directory is read recursively, - is standard input. The exit status is 0 if nothing breaks, 1
+    if something does, and 2 if a file cannot be read. In a directory, files whose content does not
+    match their names are skipped with a warning.
+    """
+    checked, is_unreadable = [], False
+    for name, is_named in _files(files):
+        try:
+            checked.append(Checked(name, check(_shown(name), _content(name), release)))
+        except (OSError, UnreadableContentError) as error:
+            click.echo(f"{name}: {_said(error)}", err=True)
+            is_unreadable = is_unreadable or is_named or isinstance(error, OSError)
+    click.echo(_FORMATS[form](checked), nl=False)
+    breaks = sum(len(each.report.findings) for each in checked)
+    if checked:
+        click.echo(_summary(len(checked), breaks, release), err=True)
+    sys.exit(_UNREADABLE if is_unreadable else _BREAKS if breaks else 0)
+
+
+def _summary(files: int, breaks: int, release: Release) -> str:
+    """Return a line for people, who see nothing else if nothing breaks."""
+    read = f"{files} file{'' if files == 1 else 's'} read"
+    found = f"{breaks} finding{'' if breaks == 1 else 's'}" if breaks else "nothing breaks"
+    return f"{read}: {found} up to release {release}."
+
+
+def _files(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yield the names of files, and whether the caller named them."""
+    for name in names:
+        if name == _STDIN or not Path(name).is_dir():
+            yield name, True
+        else:
+            yield from ((found, False) for found in _files_in(name))
+
+
+def _files_in(folder: str) -> Iterator[str]:
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(each for each in folders if each not in _SKIPPED and each[0] != ".")
+        for name in sorted(names):
+            file = Path(path, name)
+            if _is_known(name.lower()) and not file.is_symlink():
+                yield str(file)
+
+
+def _is_known(name: str) -> bool:
+    return name in NAMES or name.rpartition(".")[2] in ENDINGS
+
+
+def _shown(name: str) -> str:
+    """Return the name that says what a file is; that of the standard input says nothing."""
+    return "" if name == _STDIN else name
+
+
+def _content(name: str) -> bytes:
+    """Return what a file holds; raise OSError, or UnreadableContentError for one too large."""
+    if name == _STDIN:
+        content = sys.stdin.buffer.read(_LARGEST_BYTES + 1)
+    else:
+        with Path(name).open("rb") as file:
+            content = file.read(_LARGEST_BYTES + 1)
+    if len(content) > _LARGEST_BYTES:
+        raise UnreadableContentError(f"The file is larger than {_LARGEST_BYTES} bytes")
+    return content
+
+
+def _said(error: Exception) -> str:
+    return (error.strerror or "cannot be read") if isinstance(error, OSError) else str(error)
+
+
+def _page_of(change: Change) -> str:
+    base_url = services().live_settings.environment.base_url
+    return f"{base_url}/help/releases/{change.id}"
+
+
 releases.add_command(check_command)
 
 
@@ -45,10 +159,10 @@ def rehearse_command(*, release: Release, output: str) -> None:
     The exit status is 0 if nothing breaks, 1 if something does, and 2 for a wrong argument.
     """
     session = db.session()
-    found = rehearse(release, settings_now(session=session), session=session, now=now())
+    found = rehearsal.rehearse(release, settings_now(session=session), session=session, now=now())
     session.rollback()
     if output == "text":
-        click.echo("\n".join(as_text(found)))
+        click.echo("\n".join(rehearsal.as_text(found)))
     else:
         made = ReleaseRehearsal.of(found, most=None).model_dump(mode="json")
         click.echo(json.dumps(made, ensure_ascii=False))

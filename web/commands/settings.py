@@ -14,7 +14,7 @@ from web.admin.setting_changes import (
     stored_settings,
 )
 from web.admin.setting_views import SettingView, ValueSource, section_views
-from web.api.schemas.releases.rehearsals import ReleaseRehearsal
+from web.api.schemas.releases import ReleaseRehearsal
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.http.work import work

@@ -1,4 +1,4 @@
-"""Decorators of commands: one transaction, one JSON object."""
+"""What commands share: one transaction, one JSON object, the operator, words for failures."""
 
 import json
 import sys
@@ -11,13 +11,18 @@ from flask.cli import with_appcontext
 from sqlalchemy.exc import DataError, DBAPIError
 
 from domain.errors import DomainError, InvalidError
+from domain.projects.access import follow_to_project
+from domain.projects.views import ProjectView, Viewer
 from domain.secret_keys import register_use
 from web.commands.output import print_answer
+from web.database.start_checks import CannotStartError
 from web.extensions import db
 from web.logging import without_secrets
 from web.services import now, services
 from web.settings.reader import SettingsError
 
+#: The command line has all permissions.
+OPERATOR = Viewer(user_id=None, is_admin=True)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -48,9 +53,7 @@ def _take_up_key() -> None:
         # Committed first: the work may take long, and other hosts take up keys meanwhile.
         db.session.commit()
     except DBAPIError as error:
-        reason = without_secrets(str(error.orig).strip().partition("\n")[0])
-        message = f"The database cannot be used, or `make migrate` was not run: {reason}"
-        raise InvalidError(message) from error
+        raise InvalidError(sentence_about(error) or "") from error
 
 
 def with_any_key(command: Command) -> Command:
@@ -71,3 +74,20 @@ def with_any_key(command: Command) -> Command:
         print_answer(answer)
 
     return cast("Command", run)
+
+
+def project_at(path: str) -> ProjectView:
+    """Return the project of a path, also of a former one, or raise NotFoundError."""
+    return follow_to_project(path, OPERATOR, session=db.session())
+
+
+def sentence_about(error: Exception) -> str | None:
+    """Return a sentence without secrets, or None for an error of the program itself."""
+    if isinstance(error, DBAPIError):
+        reason = without_secrets(str(error.orig).strip().partition("\n")[0])
+        return f"The database cannot be used, or `make migrate` was not run: {reason}"
+    if isinstance(error, SettingsError | CannotStartError | DomainError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    return None

@@ -13,8 +13,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.database.statements import Outcome, Row
 from domain.threads import ThreadExecutor
-from web.database.counted_pool import count_last_connection_taken, count_pool_timeout
 from web.database.driver_statements import CompiledStatements, CoreStatements, DirectStatements
+from web.database.engine import count_last_connection_taken, count_pool_timeout
 
 #: SQLSTATEs of transactions to retry: deadlock_detected and serialization_failure.
 _VICTIM_STATES = frozenset({"40P01", "40001"})

@@ -1,5 +1,6 @@
 """Opens engines for SQLite and Postgres."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,23 +9,58 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, PoolProxiedConnection, QueuePool, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from domain.threads import ThreadExecutor, serves_in_greenlets
-from web.database.counted_pool import CountedPool
-from web.database.sqlite import DeadlineSqliteConnection
-from web.database.wal_truncation import KEPT_BYTES
+from web.database.sqlite import KEPT_BYTES, DeadlineSqliteConnection
 from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
 #: Connections used within so many seconds are not pinged.
 _TRUSTED_SECONDS = 1.0
-
 #: The thread pool for SQLite in web processes.
 _executor = ThreadExecutor(threads=512)
+#: By settings: the engines of `sharing_engine`.
+_shared: dict[Settings, Engine] = {}
+
+
+def count_last_connection_taken() -> None:
+    """Count that a pool has no further connection to the database."""
+    metrics = _metrics()
+    if metrics is not None:
+        metrics.count_last_connection_taken()
+
+
+def count_pool_timeout() -> None:
+    """Count a request that has waited for a connection to the database in vain."""
+    metrics = _metrics()
+    if metrics is not None:
+        metrics.count_pool_timeout()
+
+
+def _metrics() -> Any:
+    # `gunicorn.conf.py` asks the database before it says where the processes count, and the library
+    # reads that when it is imported. So this counts only where something else has imported it.
+    return sys.modules.get("web.metrics")
+
+
+class CountedPool(QueuePool):
+    """SQLAlchemy's pool, counted."""
+
+    def connect(self) -> PoolProxiedConnection:
+        """Return a connection; raise TimeoutError if none was given back in time."""
+        try:
+            taken = super().connect()
+        except PoolTimeoutError:
+            count_pool_timeout()
+            raise
+        if self.checkedout() >= self.size():
+            count_last_connection_taken()
+        return taken
 
 
 def engine_options(settings: Settings) -> dict[str, Any]:
@@ -168,10 +204,6 @@ def open_engine(settings: Settings) -> Engine:
     engine = create_engine(settings.database_url, **engine_options(settings))
     prepare_engine(engine, settings)
     return engine
-
-
-#: By settings: the engines of `sharing_engine`.
-_shared: dict[Settings, Engine] = {}
 
 
 @contextmanager

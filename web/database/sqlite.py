@@ -4,18 +4,32 @@ SQLite has no statement timeout. It waits in C for locks and the disk, which wou
 greenlets of a web process, so there it runs in threads.
 """
 
+import logging
 import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from functools import partial
-from time import monotonic
+from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
 from typing import Any, Self, TypeVar
 
+from sqlalchemy.engine import make_url
+
 from domain.threads import ThreadExecutor
+from web.settings.reader import Settings
 
+_log = logging.getLogger("gatebell.wal")
 Outcome = TypeVar("Outcome")
-
 #: Virtual machine steps between checks of the deadline, about a millisecond.
 _STEPS = 20_000
+#: Size in bytes above which the log is truncated. SQLite itself checkpoints every four megabytes.
+LONGEST_BYTES = 16 * 2**20
+#: Size in bytes that the file keeps when SQLite restarts the log.
+KEPT_BYTES = 2 * LONGEST_BYTES
+_PAUSE_SECONDS = 2.0
+#: How long writers wait for a reader; then the log is left for the next run.
+_PATIENCE_SECONDS = 0.25
 
 
 class DeadlineSqliteConnection(sqlite3.Connection):
@@ -87,3 +101,39 @@ class DeadlineCursor(sqlite3.Cursor):
     def fetchall(self) -> list[Any]:
         """Return the rest of the rows."""
         return self.connection.work(super().fetchall)
+
+
+def start_wal_truncation(settings: Settings) -> None:
+    """Start the thread, a daemon."""
+    file = make_url(settings.database_url).database
+    if settings.uses_sqlite and file:
+        Thread(target=_keep_on, args=(Path(file),), name="wal keeper", daemon=True).start()
+
+
+def _keep_on(file: Path) -> None:
+    while True:
+        try:
+            shorten_wal(file)
+        except sqlite3.Error as error:  # full disk or locked: retried later
+            _log.warning("the log of SQLite stays long", extra={"reason": str(error)})
+        sleep(_PAUSE_SECONDS)
+
+
+def shorten_wal(file: Path) -> bool:
+    """Truncate the log if it is long; return whether it was truncated."""
+    if wal_bytes(file) <= LONGEST_BYTES:
+        return False
+    connection = sqlite3.connect(file, timeout=_PATIENCE_SECONDS, isolation_level=None)
+    with closing(connection):
+        connection.execute("PRAGMA synchronous = FULL")
+        # First a passive checkpoint, which does not block writers.
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        is_hindered, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not is_hindered
+
+
+def wal_bytes(file: Path) -> int:
+    """Return the size of the log in bytes."""
+    with suppress(FileNotFoundError):
+        return file.with_name(f"{file.name}-wal").stat().st_size
+    return 0

@@ -12,9 +12,8 @@ from sqlalchemy.orm import Session
 from domain.clock import system_clock
 from domain.keyring import Keyring
 from domain.secret_keys import WrongSecretKeyError, register_use
-from web.database.engine import open_engine
+from web.database.engine import open_engine, psycopg_url
 from web.database.migration_locks import MigrationBlockedError
-from web.database.pooler import connections_are_shared
 from web.database.schema import (
     IncompatibleSchemaError,
     SchemaState,
@@ -29,14 +28,13 @@ _NOT_MIGRATED = (
     "DATABASE_URL: the database has an older schema than this release needs. Run `make migrate` "
     "(MIGRATE_ON_START is off)."
 )
-
 _POOLED = (
     "DATABASE_URL: a pooler shares connections between transactions, which loses prepared "
     "statements and locks. Let it pool sessions (pgbouncer: pool_mode=session)."
 )
-
 #: Errors whose text is a sentence for people.
 _REASONS = (*(IncompatibleSchemaError, MigrationBlockedError, WrongSecretKeyError),)
+_WHO = "SELECT pg_backend_pid()"
 
 
 class CannotStartError(Exception):
@@ -114,3 +112,25 @@ def _opened(settings: Settings) -> Iterator[Engine]:
         yield engine
     finally:
         engine.dispose()
+
+
+def connections_are_shared(settings: Settings) -> bool:
+    """Return whether two connections share a server process, or one changes it."""
+    if settings.uses_sqlite:
+        return False
+    url, timeout = psycopg_url(settings), settings.database_connect_timeout_seconds
+    with (
+        psycopg.connect(url, autocommit=True, connect_timeout=timeout) as one,
+        psycopg.connect(url, autocommit=True, connect_timeout=timeout) as other,
+    ):
+        return _meet(one, other)
+
+
+def _meet(one: psycopg.Connection, other: psycopg.Connection) -> bool:
+    first = _backend(one)
+    with other.transaction():  # keeps its server connection
+        return _backend(other) == first or _backend(one) != first
+
+
+def _backend(connection: psycopg.Connection) -> object:
+    return connection.execute(_WHO).fetchone()

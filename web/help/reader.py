@@ -16,8 +16,7 @@ from domain.oauth.clients.types import ApplicationView
 from domain.projects.access import get_project, get_project_for
 from web.access.marks import viewer
 from web.extensions import db
-from web.help.documents import Document
-from web.help.values import CLIENT_ID, Values
+from web.help.documents import CLIENT_ID, Document, Values
 from web.http.work import work
 from web.pages.list_query import list_query
 from web.services import settings

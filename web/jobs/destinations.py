@@ -32,8 +32,7 @@ from domain.webhooks.incidents import (
 from domain.webhooks.queueing import queue_alert_changes
 from web.jobs.current_settings import current_settings
 from web.jobs.scheduler import Job
-from web.outgoing.attempts import attempt
-from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient
+from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient, attempt
 from web.settings.policies import reading
 from web.settings.reader import Settings
 

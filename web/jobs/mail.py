@@ -28,8 +28,7 @@ from domain.mail.smtp import (
     Sender,
 )
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
-from domain.releases.dates import parse_release_dates
-from domain.releases.version import parse_release
+from domain.releases.version import parse_release, parse_release_dates
 from domain.upkeep.assignment_mail import (
     AssignmentMailSettings,
     forget_assignments,

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from domain.clock import Clock, system_clock
 from domain.errors import DomainError, NotFoundError
 from domain.keyring import Keyring
-from domain.registry.connection import open_registry
+from domain.registry.client import open_registry
 from domain.registry.removal import (
     Pace,
     Removal,

@@ -23,8 +23,8 @@ from gunicorn.systemd import sd_notify
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT
 from web.audit_log_lines import log_audit_events
 from web.database.engine import sharing_engine
+from web.database.sqlite import start_wal_truncation
 from web.database.start_checks import CannotStartError, check_if_available
-from web.database.wal_truncation import start_wal_truncation
 from web.garbage import keep_what_is_loaded
 from web.jobs.alert_changes import AlertBatches, alert_changes_of, open_waiting_incidents
 from web.jobs.clock_corrections import ClockCorrections

@@ -32,8 +32,11 @@ from zoneinfo import TZPATH
 from domain.outgoing.errors import AddressRefusedError, problem_with_status
 from domain.outgoing_hosts import NamedHosts
 from web.outgoing.addresses import AddressPolicy
-from web.outgoing.apprise_texts import fitting, without_mentions
 
+#: Text messages, and push messages of which a telephone shows the beginning.
+_FEW_CHARACTERS = 1_024
+#: What services take as a call to everybody, which no sender of an alert may make.
+_MENTIONS = re.compile(r"@(?=everyone|here|channel|room|all)|(?<=<)(?=[@!#])", re.IGNORECASE)
 #: Services that act on this machine, or read what lies on it.
 _OF_THIS_MACHINE = frozenset(
     {"blink1", "dbus", "glib", "gnome", "macosx", "syslog", "vapid", "windows"}
@@ -365,6 +368,23 @@ def json_line(value: Mapping[str, object]) -> str:
 def _requests() -> Iterator[Mapping[str, Any]]:
     for line in sys.stdin:
         yield json.loads(line)
+
+
+def fitting(body: str, short: str, *, room: int) -> str:
+    """Return the text that a service has room for, in characters.
+
+    The short one says what there is to do, so it ends a long one that is cut.
+    """
+    if room <= _FEW_CHARACTERS:
+        return short
+    if len(body) <= room:
+        return body
+    return f"{body[: max(room - len(short) - 3, 0)].rstrip()}…\n\n{short}"
+
+
+def without_mentions(text: str) -> str:
+    """Return a text in which nothing calls everybody."""
+    return _MENTIONS.sub(lambda found: f"{found[0]}\u200b", text)
 
 
 def main() -> None:

@@ -5,9 +5,10 @@ addresses change in between lead nowhere else. Certificate and host name are ver
 No redirect is followed, no proxy of the environment is used, and a response is read to a limit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from errno import ECONNREFUSED
 from functools import cache
 from http.client import HTTPException
@@ -22,6 +23,7 @@ from urllib3.response import HTTPResponse
 
 from domain.encryption.outgoing import outgoing_tls_context
 from domain.encryption.refusals import refusal_reason
+from domain.outgoing.claims import Attempt
 from domain.outgoing.deadlines import run_within
 from domain.outgoing.errors import (
     ConnectionFailedError,
@@ -30,7 +32,8 @@ from domain.outgoing.errors import (
     TlsRefusedError,
     problem_with_status,
 )
-from domain.outgoing_urls import OutgoingUrl
+from domain.outgoing.signing import Message, signed_headers
+from domain.outgoing_urls import OutgoingUrl, parse_outgoing_url
 from web.outgoing.addresses import Address, AddressPolicy, allowed_addresses
 from web.settings.reader import Settings
 
@@ -299,3 +302,21 @@ def _failure(error: Exception) -> str:
     if isinstance(error, HTTPException) and not isinstance(error, OSError):
         return "it does not answer in HTTP"
     return "it closed the connection without a response"
+
+
+def attempt(
+    client: OutgoingClient, url: str, message: Message, secrets: Sequence[str], *, now: datetime
+) -> Attempt:
+    """Send a message once, and return what came of it."""
+    headers = signed_headers(message, secrets, now=now)
+    try:
+        answer = client.post(parse_outgoing_url(url), message.body, headers)
+    except OutgoingError as error:
+        return Attempt(problem=str(error))
+    return Attempt(
+        problem=answer.problem,
+        asked_seconds=answer.retry_after,
+        status=answer.status,
+        response=answer.beginning,
+        milliseconds=round(answer.seconds * 1000),
+    )

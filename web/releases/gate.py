@@ -19,7 +19,7 @@ from domain.releases.changes import Change
 from domain.releases.conditions import Parameters
 from domain.releases.matching import Concern, calls_to, is_used
 from domain.releases.version import Release
-from web.releases.headers import announce
+from web.releases.listed import announce
 from web.releases.requested import HEADER, requested_release, running_release
 from web.releases.traffic import note_changes
 

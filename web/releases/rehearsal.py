@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.api_usage.reading import Use, uses_of_instance
+from domain.api_usage.reading import Period, Use, uses_of_instance
 from domain.clock import written
 from domain.oauth.personal_tokens.lifetimes import count_endless_tokens
 from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release, parse_release
-from web.releases.usage import rehearsal
 from web.settings.policies import token_lifetimes
 from web.settings.reader import Settings
 
@@ -62,8 +61,9 @@ def rehearse_change(
 def rehearse(release: Release, current: Settings, *, session: Session, now: datetime) -> Rehearsal:
     """Return what changing the running release to another one would change."""
     running = parse_release(current.release)
-    period = rehearsal(current, release, now)
-    uses = uses_of_instance(period, session=session, now=now)
+    # All calls that are kept, and the changes up to the release.
+    ahead = replace(whole_period(current, now), until=release, is_ahead=True)
+    uses = uses_of_instance(ahead, session=session, now=now)
     first, last = sorted((running, release))
     until = token_lifetimes(replace(current, release=str(release))).usual_day(now)
     endless = count_endless_tokens(session=session) if until else 0
@@ -115,3 +115,9 @@ def _by_change(uses: Sequence[Use]) -> Mapping[Change, Sequence[Use]]:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def whole_period(current: Settings, now: datetime) -> Period:
+    """Return all calls that are kept, and all changes."""
+    since = (now - timedelta(days=current.call_keep_days)).date()
+    return Period(since=since, running=parse_release(current.release))

@@ -1,25 +1,44 @@
-"""Records the calls of a request's consumer, in memory; see `domain/api_usage/counting.py`.
+"""Records the calls of a request's consumer, in memory; see `domain/api_usage/storing.py`.
 
 What concerns a call by its values is noted by the gate before the view. Operations of the API
 record themselves; all other requests that are concerned are recorded when they are answered.
 """
 
+import logging
 import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from threading import Event, Lock, Thread
 from typing import Any
 
 from flask import Response, after_this_request, g, request
 from flask.globals import app_ctx, request_ctx
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
-from domain.api_usage.counting import ANONYMOUS, UNKNOWN_NAME, Consumer, Shape
+from domain.api_usage.reading import concerns_of
 from domain.api_usage.schedule_names import SCHEDULE_NAMES
+from domain.api_usage.storing import (
+    ANONYMOUS,
+    UNKNOWN_NAME,
+    CallCounter,
+    Consumer,
+    Counted,
+    Shape,
+    store_counted,
+)
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.releases.matching import calls_to
 from domain.releases.version import parse_release
+from web.database.engine import open_engine
+from web.metrics import count_deprecated_calls, count_dropped_calls
 from web.releases.requested import LaterReleaseError, NoSuchReleaseError, requested_release
 from web.services import services, settings
+from web.settings.reader import Settings
 
+_log = logging.getLogger("gatebell.calls")
+#: Counts of one transaction, so that locks are short.
+_SLICE = 200
 _VARIABLE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
 _PLATFORM_RELEASE = "HTTP_PLATFORM_RELEASE"
 
@@ -130,3 +149,57 @@ def route_of(rule: str, kind: str) -> str:
         return ":id" if name == "reference" else f":{name}"
 
     return _VARIABLE.sub(written, rule)
+
+
+class CallFlusher:
+    """Stores the calls of one counter."""
+
+    def __init__(self, counter: CallCounter, settings: Settings) -> None:
+        """Take the counter and where to store."""
+        self._counter = counter
+        self._settings = settings
+        self._is_stopped = Event()
+        self._flushing = Lock()
+
+    def start(self) -> None:
+        """Store in the background from now on."""
+        Thread(target=self._go_on, name="call counts", daemon=True).start()
+
+    def stop(self) -> None:
+        """Store what was counted since, and then nothing more."""
+        self._is_stopped.set()
+        self.flush()
+
+    def flush(self) -> bool:
+        """Store what was counted; return False if that has to be tried again."""
+        with self._flushing:
+            calls, dropped = self._counter.take()
+            count_dropped_calls(dropped)
+            return self._store(calls) if calls else True
+
+    def _go_on(self) -> None:
+        while not self._is_stopped.wait(self._settings.call_flush_seconds):
+            self.flush()
+
+    def _store(self, calls: list[Counted]) -> bool:
+        stored = 0
+        engine = open_engine(self._settings)
+        try:
+            for begin in range(0, len(calls), _SLICE):
+                part = calls[begin : begin + _SLICE]
+                with Session(engine) as session, session.begin():
+                    store_counted(part, session=session)
+                stored += len(part)
+        except SQLAlchemyError as error:  # locked, full, away or not migrated
+            _log.warning("calls not stored yet", extra={"reason": type(error).__name__})
+        finally:
+            engine.dispose()
+        self._counter.give_back(calls[stored:])
+        _count_deprecated(calls[:stored])
+        return stored == len(calls)
+
+
+def _count_deprecated(part: list[Counted]) -> None:
+    for each in part:
+        for change_id, certainty in concerns_of(each.shape).items():
+            count_deprecated_calls(change_id, certainty, each.count.calls)

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import BoundedSemaphore
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote_from_bytes
 
+from flask import request, url_for
 from markupsafe import Markup
 
 from domain import threads
@@ -13,11 +15,7 @@ from domain.database.locks import release_locks
 from domain.errors import NotFoundError
 from domain.projects.views import ProjectView
 from domain.repositories.access import may_push, may_read
-from domain.repositories.errors import (
-    GitFailedError,
-    GitUnavailableError,
-    RepositoryBusyError,
-)
+from domain.repositories.errors import GitFailedError, GitUnavailableError, RepositoryBusyError
 from domain.repositories.reading import (
     Branch,
     Commit,
@@ -28,21 +26,68 @@ from domain.repositories.reading import (
     is_text,
     text_of,
 )
-from domain.repositories.readme import (
-    LARGEST_RENDERED,
-    is_markdown,
-    readme_among,
-    render_readme,
-)
+from domain.repositories.readme import LARGEST_RENDERED, is_markdown, readme_among, render_readme
 from domain.repositories.storage import repository_path
 from web.extensions import db
-from web.repositories.links import RepositoryLinks, clone_url, links_of
+from web.http.public_urls import public_url
 from web.services import git
 
 #: Pages of a web process that may read repositories at once.
 _READERS = BoundedSemaphore(4)
 _PATIENCE_SECONDS = 3.0
 _RETRY_AFTER = 5
+
+
+def clone_url(project: ProjectView) -> str:
+    """Return the address that Git clones."""
+    page = url_for("projects.show_namespace", full_path=project.path)
+    return public_url(f"{page}.git")
+
+
+def tail_of_request() -> bytes:
+    """Return what follows `/-/tree/`, `/-/blob/` or `/-/commits/` in the URL, as it was sent.
+
+    Flask decodes paths as UTF-8 and loses other bytes; WSGI has a character for each (PEP 3333).
+    """
+    path = str(request.environ["PATH_INFO"]).encode("latin-1")
+    return path.partition(b"/-/")[2].partition(b"/")[2].strip(b"/")
+
+
+def links_of(project: ProjectView, branch: Branch) -> "RepositoryLinks":
+    """Return the pages of a branch; what it returns needs no request."""
+    return RepositoryLinks(url_for("projects.show_namespace", full_path=project.path), branch)
+
+
+class RepositoryLinks(NamedTuple):
+    """The pages of one branch of a repository."""
+
+    #: URL of the project's page.
+    project_url: str
+    branch: Branch
+
+    def folder(self, path: bytes = b"") -> str:
+        """Return the URL of a folder, by default of the root."""
+        return self._url("tree", path)
+
+    def file(self, path: bytes) -> str:
+        """Return the URL of a file."""
+        return self._url("blob", path)
+
+    def entry(self, entry: Entry) -> str:
+        """Return the URL of an entry."""
+        return self._url("tree" if entry.kind == "folder" else "blob", entry.path)
+
+    def commits(self) -> str:
+        """Return the URL of the commits."""
+        return self._url("commits", b"")
+
+    def of(self, branch: Branch) -> "RepositoryLinks":
+        """Return the links of another branch."""
+        return self._replace(branch=branch)
+
+    def _url(self, page: str, path: bytes) -> str:
+        tail = self.branch.name + (b"/" + path if path else b"")
+        return f"{self.project_url}/-/{page}/{quote_from_bytes(tail)}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from domain.projects.listing import note_push_to
 from domain.releases.version import parse_release
-from domain.repositories.access import GitService
+from domain.repositories.access import GitService, download_event
 from domain.repositories.child import Child, ChildTimeoutError
-from domain.repositories.downloads import download_event
 from domain.repositories.errors import GitBodyTooLargeError, GitFailedError, GitUnavailableError
 from domain.repositories.program import ASKING_BEFORE_REFS_MOVE
 from domain.repositories.storage import (
@@ -29,8 +28,14 @@ from web.extensions import client_address
 from web.http.audit_events import prepare_event
 from web.http.transactions import prepared
 from web.repositories.process_slots import Caller, ProcessSlots
-from web.repositories.request_stream import is_compressed, leave_body, pieces_of, read_ahead
-from web.repositories.transfer import Transfer, TransferPlan
+from web.repositories.transfer import (
+    Transfer,
+    TransferPlan,
+    is_compressed,
+    leave_body,
+    pieces_of,
+    read_ahead,
+)
 from web.services import git, now, settings
 
 _log = logging.getLogger("gatebell.git")

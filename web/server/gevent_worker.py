@@ -12,6 +12,7 @@ from contextlib import suppress
 from errno import ECONNRESET
 from functools import partial
 from http import HTTPStatus
+from signal import SIG_BLOCK, SIG_UNBLOCK, SIGINT, SIGQUIT, SIGTERM, pthread_sigmask
 from socket import AF_UNIX, SHUT_RD
 from time import monotonic
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from gevent.local import local
 from gevent.pool import Pool
 from gevent.server import StreamServer
 from gevent.socket import wait_read
+from gunicorn.glogging import Logger
 from gunicorn.http.errors import (
     ExpectationFailed,
     InvalidResponseHeader,
@@ -36,11 +38,11 @@ from gunicorn.workers.base import Worker
 from gunicorn.workers.ggevent import GeventWorker
 from werkzeug.exceptions import ServiceUnavailable
 
-from web.server.early_signals import release_signals
 from web.server.request_body import GRACEFUL_CLOSE_SECONDS, DeadlineBody, close_gracefully
 from web.server.tls import ServedCertificate, handshake_failure, served_certificate, shake_hands
 from web.standard_streams import dropped_lines
 
+_TO_STOP = frozenset({SIGINT, SIGQUIT, SIGTERM})
 #: With fewer free connections than this, the longest idle one is closed.
 _FREE_CONNECTIONS = 10
 _RETRY_AFTER = 2
@@ -366,3 +368,28 @@ def _refusal(status: HTTPStatus) -> bytes:
         f"Content-Length: {len(body)}",
     )
     return "\r\n".join((*head, "", "")).encode("latin-1") + body
+
+
+class ServerLog(Logger):  # type: ignore[misc]
+    """Gunicorn's logger without access log: the app logs requests (web/http/request_log.py).
+
+    With a logging configuration gunicorn would format an unused line for each request, which takes
+    as long as a token look-up.
+    """
+
+    @property
+    def access_log_enabled(self) -> bool:
+        """Always False."""
+        return False
+
+
+def hold_signals_while_forking() -> None:
+    """Block the stop signals in forked processes until they call `release_signals`."""
+    os.register_at_fork(
+        before=partial(pthread_sigmask, SIG_BLOCK, _TO_STOP), after_in_parent=release_signals
+    )
+
+
+def release_signals() -> None:
+    """Unblock the stop signals."""
+    pthread_sigmask(SIG_UNBLOCK, _TO_STOP)

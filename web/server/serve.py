@@ -4,12 +4,24 @@ import socket
 import ssl
 import sys
 from contextlib import closing
+from dataclasses import dataclass, field
 from errno import EADDRINUSE
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
+from sqlalchemy import exists, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.first_password import FIRST_USERNAME, first_password_file
+from domain.accounts.users import NewUser, create_user
+from domain.clock import system_clock
+from domain.errors import ConflictError
+from domain.randomness import random_password
+from models import User
+from web.database.engine import open_engine
 from web.database.schema import migrate
 from web.database.start_checks import (
     CannotStartError,
@@ -19,10 +31,11 @@ from web.database.start_checks import (
     require_schema,
 )
 from web.garbage import keep_what_is_loaded
+from web.instance_files import write_private_file
 from web.logging import configure_logging
-from web.server.bootstrap import Credentials, ensure_first_administrator
 from web.server.supervisor import Program, Supervisor, WhenEnded
 from web.server.tls import CertificateFilesError, open_certificate
+from web.settings.password_rules import password_rules
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 from web.standard_streams import unblock_standard_streams
 
@@ -33,6 +46,51 @@ _LEFT_BEHIND_SECONDS = 5
 _WRONG_SETTING = 2
 #: How long the worker may show no sign of life.
 _WATCHDOG_SECONDS = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credentials:
+    """The first administrator's credentials, and the file that holds them until a change."""
+
+    username: str
+    password: str = field(repr=False)
+    path: Path
+
+
+def ensure_first_administrator(settings: Settings) -> Credentials | None:
+    """Create an administrator if there is no user yet; return the credentials, or None."""
+    engine = open_engine(settings)
+    try:
+        with Session(engine) as session:
+            if session.scalar(select(exists().select_from(User))):
+                return None
+            session.rollback()  # releases the locks while the password is hashed
+            with session.begin():
+                return _make(settings, session)
+    except ConflictError:
+        return None  # another process that started at the same time was first
+    finally:
+        engine.dispose()
+
+
+def _make(settings: Settings, session: Session) -> Credentials:
+    password = random_password()
+    first = NewUser(
+        username=FIRST_USERNAME,
+        email="admin@gatebell.example",
+        name="Administrator",
+        password=password,
+        is_admin=True,
+    )
+    create_user(
+        first,
+        session=session,
+        now=system_clock(),
+        rules=password_rules(settings),
+    )
+    path = first_password_file(settings.instance_path)
+    write_private_file(path, f"user name: {FIRST_USERNAME}\npassword: {password}\n")
+    return Credentials(username=FIRST_USERNAME, password=password, path=path)
 
 
 def main() -> None:

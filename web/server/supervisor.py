@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from time import monotonic
 from types import FrameType
 
-from web.server.signs_of_life import NotifySocket
 from web.server.watchdog import Watchdog
 from web.settings.reader import environment_with
 
@@ -31,6 +32,38 @@ _LONG_LIFE_SECONDS = 60.0
 _START_SECONDS = 90.0
 #: Exit statuses of a stopped program; the second one if it had no handler yet.
 _STOPPED = (0, -signal.SIGTERM)
+#: A message is a few words.
+_LONGEST_MESSAGE = 4_096
+
+
+class NotifySocket:
+    """Where a supervisor receives the signs of life of one program.
+
+    The directory around it lets no other user of the machine send any.
+    """
+
+    def __init__(self) -> None:
+        self._directory = TemporaryDirectory(prefix="gatebell-")
+        #: The value of NOTIFY_SOCKET for the program.
+        self.address = str(Path(self._directory.name) / "notify")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.settimeout(0)
+        self._socket.bind(self.address)
+
+    def has_received(self) -> bool:
+        """Return whether something was sent since the last call."""
+        received = False
+        try:
+            while True:
+                self._socket.recv(_LONGEST_MESSAGE)
+                received = True
+        except BlockingIOError:
+            return received
+
+    def close(self) -> None:
+        """Receive no more."""
+        self._socket.close()
+        self._directory.cleanup()
 
 
 class WhenEnded(Enum):

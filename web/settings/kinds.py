@@ -21,8 +21,13 @@ from domain.encryption.key_strength import RefusedKeyError, check_key
 from domain.errors import InvalidError
 from domain.outgoing_hosts import NamedHosts
 from domain.outgoing_urls import parse_outgoing_url
-from domain.releases.dates import ReleaseDatesError, parse_release_dates, written_release_dates
-from domain.releases.version import Release, parse_release
+from domain.releases.version import (
+    Release,
+    ReleaseDatesError,
+    parse_release,
+    parse_release_dates,
+    written_release_dates,
+)
 
 Value = TypeVar("Value")
 

@@ -13,7 +13,7 @@ from domain.oauth.context import (
     RegistrationPolicy,
 )
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
-from domain.registry.connection import RegistryPolicy
+from domain.registry.client import RegistryPolicy
 from domain.registry.tokens import TokenPolicy
 from domain.releases.schedule import BY_ID
 from domain.releases.version import parse_release

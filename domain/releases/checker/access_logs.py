@@ -1,17 +1,28 @@
-"""Reads access logs: the common and the combined format, and a JSON object a line."""
+"""Reads access logs, common, combined or JSON, and finds callers above the rates of a release."""
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from domain.releases.checker.findings import Found, UnreadableContentError
-from domain.releases.checker.lines import numbered_lines
+from domain.releases.changes import Call, Kind
+from domain.releases.checker.findings import Found, UnreadableContentError, numbered_lines
 from domain.releases.checker.names import names_in_text
-from domain.releases.checker.rates import Rates
-from domain.releases.checker.requests import Request, judge
+from domain.releases.checker.requests import API, Request, api_path, concerns_of, judge
+from domain.releases.matching import Concern
 
+#: Requests in a time, by the path of the schedule: the rates of an instance that sets no others.
+RATES = {
+    f"{API}/users": (300, timedelta(minutes=1)),
+    f"{API}/users/:id": (300, timedelta(minutes=1)),
+    f"{API}/projects": (2_000, timedelta(minutes=10)),
+    f"{API}/projects/:id": (400, timedelta(minutes=1)),
+    f"{API}/groups": (200, timedelta(minutes=1)),
+    f"{API}/groups/:id": (400, timedelta(minutes=1)),
+    f"{API}/groups/:id/projects": (600, timedelta(minutes=1)),
+}
 #: `host ident user [time] "METHOD /path HTTP/1.1" …`, also with words before.
 _COMMON = re.compile(
     r'(?:^|\s)(\S+) \S+ (\S+) \[([^\]]{10,40})\] "([A-Z]{3,7}) (\S+)(?: HTTP/[0-9.]+)?"'
@@ -28,6 +39,46 @@ _QUERIES = ("query", "querystring", "args", "params")
 _TIMES = ("time", "timestamp", "@timestamp", "ts", "starttime", "startutc", "timeiso8601")
 _CALLERS = ("remoteaddr", "clientip", "clienthost", "remoteip", "userid", "remoteuser", "username")
 _PROTOCOLS = ("sslprotocol", "tlsversion", "tls")
+
+
+class Rates:
+    """Counts requests by caller and operation."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._seen: dict[tuple[str, str], deque[datetime]] = {}
+
+    def count(self, request: Request, caller: str, moment: datetime | None) -> Iterator[Found]:
+        """Count a request; yield the limit that it is above."""
+        path = api_path(request.parts.path)
+        if moment is None or path is None or request.method not in {"GET", "HEAD"}:
+            return
+        for concern in concerns_of(path):
+            if _is_limit(concern) and self._is_above(concern.call, caller, _in_utc(moment)):
+                reason = f"More requests to {concern.call.path} in a row than the rate limit"
+                yield Found(concern.change, request.line, reason)
+
+    def _is_above(self, call: Call, caller: str, moment: datetime) -> bool:
+        most, window = RATES[call.path]
+        seen = self._seen.setdefault((caller, call.path), deque(maxlen=most))
+        is_above = len(seen) == most and timedelta() <= moment - seen[0] < window
+        seen.append(moment)
+        if is_above:
+            seen.clear()  # said once for a run of requests
+        return is_above
+
+
+def _is_limit(concern: Concern) -> bool:
+    call = concern.call
+    is_of_requests = call.when is None and not call.fields
+    return concern.change.kind is Kind.LIMIT_APPLIED and is_of_requests and call.path in RATES
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def looks_like_log(line: str) -> bool:

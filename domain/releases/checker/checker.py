@@ -7,12 +7,16 @@ from typing import NamedTuple
 
 from domain.releases.checker.access_logs import check_access_log, looks_like_log
 from domain.releases.checker.ci_files import check_ci_file
-from domain.releases.checker.deadline import deadline
-from domain.releases.checker.findings import Found, Report, UnreadableContentError, report
+from domain.releases.checker.findings import (
+    Found,
+    Report,
+    UnreadableContentError,
+    deadline,
+    numbered_lines,
+    report,
+)
 from domain.releases.checker.graphql import check_graphql
-from domain.releases.checker.har import check_har
-from domain.releases.checker.json_documents import check_json
-from domain.releases.checker.lines import numbered_lines
+from domain.releases.checker.json_documents import check_har, check_json
 from domain.releases.checker.names import names_in_text
 from domain.releases.checker.request_lists import (
     check_requests,

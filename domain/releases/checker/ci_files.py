@@ -10,8 +10,7 @@ from typing import Any
 import yaml
 
 from domain.releases.changes import Change, Names, Where
-from domain.releases.checker.deadline import paced
-from domain.releases.checker.findings import Found, UnreadableContentError
+from domain.releases.checker.findings import Found, UnreadableContentError, paced
 from domain.releases.checker.shell import check_shell
 from domain.releases.schedule import SCHEDULE
 

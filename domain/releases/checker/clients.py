@@ -6,7 +6,7 @@ Both name their objects as the paths of the API do; names are compared in small 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from domain.releases.checker.routes import API
+from domain.releases.checker.requests import API
 
 _PROJECT, _GROUP = f"{API}/projects/1", f"{API}/groups/1"
 #: Objects that stand for the whole instance.

@@ -1,8 +1,16 @@
-"""What the checker finds, and the error of a text that it cannot read."""
+"""What the checker finds, and errors of texts that it cannot read or that take too long.
 
-from collections.abc import Iterator, Sequence
+Somebody may have written a text for that purpose: readers go through what they read by `paced`. The
+time is that of the thread's processor: a busy machine makes nothing too long.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import NamedTuple
+from math import inf
+from time import thread_time
+from typing import NamedTuple, TypeVar
 
 from domain.errors import InvalidError
 from domain.releases.changes import Certainty, Change, Kind
@@ -10,6 +18,11 @@ from domain.releases.version import Release
 
 #: Findings of one text; the report says if there are more.
 MOST_FINDINGS = 1_000
+#: Items between two looks at the clock, which takes as long as an item.
+_STEPS = 64
+#: In seconds of the thread's processor time. Readers call each other at every depth, so that an
+#: argument would be one of all their functions.
+_end: ContextVar[float] = ContextVar("end of reading", default=inf)
 
 
 class UnreadableContentError(InvalidError):
@@ -97,3 +110,44 @@ def report(kind: str, found: Iterator[Found], release: Release) -> Report:
         kept[key] = Finding(*each)
     ordered = sorted(kept.values(), key=lambda each: (each.line, each.change.removal))
     return Report(kind=kind, findings=tuple(ordered), is_cut=is_cut)
+
+
+Item = TypeVar("Item")
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """End what is read within after so many seconds of processor time."""
+    before = _end.set(thread_time() + seconds)
+    try:
+        yield
+    finally:
+        _end.reset(before)
+
+
+def go_on() -> None:
+    """Raise TakesTooLongError if the time is over."""
+    if thread_time() > _end.get():
+        raise TakesTooLongError
+
+
+def paced(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield the items; raise TakesTooLongError once the time is over."""
+    for number, item in enumerate(items):
+        if number % _STEPS == 0:
+            go_on()
+        yield item
+
+
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines with their numbers, from 1, without a copy of the whole text."""
+    yield from paced(_lines(text))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    at, number = 0, 1
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        yield number, text[at:end].rstrip("\r")
+        at, number = end + 1, number + 1

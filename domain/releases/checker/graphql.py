@@ -7,8 +7,7 @@ web process and every command would pay for at its start.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from domain.releases.checker.deadline import go_on
-from domain.releases.checker.findings import Found, UnreadableContentError
+from domain.releases.checker.findings import Found, UnreadableContentError, go_on
 from domain.releases.checker.requests import json_value
 
 

@@ -1,29 +1,219 @@
-"""Reads JSON that is no HAR file and no log: what says of itself that it is sent.
+"""Reads JSON with the lines of its values, in one pass and without recursion.
 
-That is a request of GraphQL, an object with a method and a URL as collections of requests have, the
-flat body of a request, and a command in a text. All else is data, such as recorded responses, and
-nobody sends it.
+HAR files, in which browsers and proxies keep requests (HTTP Archive 1.2), are traffic. Of other
+JSON what says of itself that it is sent: a request of GraphQL, an object with a method and a URL as
+collections of requests have, the flat body of a request, and a command in a text. All else is data,
+such as recorded responses, and nobody sends it.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from itertools import count
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from domain.releases.checker.deadline import go_on, paced
-from domain.releases.checker.findings import Found
+from domain.releases.checker.access_logs import Rates
+from domain.releases.checker.findings import Found, UnreadableContentError, go_on, paced
 from domain.releases.checker.graphql import check_graphql_request
-from domain.releases.checker.json_events import Json, read_json
 from domain.releases.checker.names import names_in_text
 from domain.releases.checker.request_lists import looks_like_command
 from domain.releases.checker.requests import METHODS, Request, judge
 from domain.releases.checker.shell import check_shell
 
+DEPTH = 200
+#: A whole token; strings of a HAR hold whole pages.
+_TOKEN = re.compile(
+    r'[ \t\r\n]*+("(?:[^"\\\x00-\x1f]|\\.)*+"|[{}\[\]:,]|-?[0-9][0-9.eE+-]*+|true|false|null)'
+)
+_SPACES = re.compile(r"[ \t\r\n]*+")
+_NO_JSON = "The content is not valid JSON"
 _URLS = ("url", "uri", "path", "requestUrl", "urlPath")
 _BODIES = ("body", "data", "json", "requestBody")
 #: Members that hold what a server answered.
 _ANSWERS = frozenset({"response", "responses", "httpResponse"})
 #: What the objects of responses have, and the bodies of requests have not.
 _OF_RESPONSES = frozenset({"id", "iid", "web_url", "created_at", "updated_at", "_links"})
+#: What takes most of a file and says nothing about what a consumer sends.
+_UNWANTED = frozenset(
+    {"response", "timings", "cache", "cookies", "pages", "_initiator", "initiator"}
+)
+#: A host with one of these in the path of a URL is the service.
+_OWN_PATHS = ("/api/v4/", "/api/graphql", "/-/", "/oauth/token")
+
+
+class Json(NamedTuple):
+    """A value, and the line that it begins in."""
+
+    value: Any
+    line: int
+
+    def get(self, name: str) -> "Json | None":
+        """Return a member of an object, or None."""
+        return self.value.get(name) if isinstance(self.value, dict) else None
+
+    @property
+    def items(self) -> list["Json"]:
+        """Return the items of a list; of anything else none."""
+        return self.value if isinstance(self.value, list) else []
+
+    @property
+    def text(self) -> str:
+        """Return the value if it is a text, else an empty one."""
+        return self.value if isinstance(self.value, str) else ""
+
+    def text_of(self, name: str) -> str:
+        """Return a member that is a text, or an empty one."""
+        found = self.get(name)
+        return found.text if found else ""
+
+
+#: Says whether the value of a name is needed; others are read over.
+Wanted = Callable[[str], bool]
+
+
+class _Reader:
+    """Makes values of tokens."""
+
+    def __init__(self, text: str, wanted: Wanted) -> None:
+        self._text = text
+        self._wanted = wanted
+        self._at = 0
+        self._line = 1
+
+    def value(self) -> Json:
+        """Return the one value of the text."""
+        found = self._nested()
+        if self._text[self._at :].strip(" \t\r\n"):
+            raise self._error()
+        return found
+
+    def _sign(self) -> str:
+        found = _TOKEN.match(self._text, self._at)
+        if found is None:
+            raise self._error()
+        self._line += self._text.count("\n", self._at, found.start(1))
+        self._at = found.end()
+        return found[1]
+
+    def _error(self) -> UnreadableContentError:
+        spaces = _SPACES.match(self._text, self._at)
+        end = spaces.end() if spaces else self._at
+        line = self._line + self._text.count("\n", self._at, end)
+        return UnreadableContentError(_NO_JSON, line=line)
+
+    def _nested(self) -> Json:
+        """Read a value with all that it holds, by a stack of what is open."""
+        stack: list[_Open] = []
+        steps = paced(count())
+        while True:
+            next(steps)
+            sign = self._sign()
+            if sign in "}]" and stack and stack[-1].may_end(sign):
+                found = Json(stack[-1].container, stack.pop().line)
+            elif sign in "{[":
+                stack.append(self._opened(sign, stack))
+                continue
+            elif stack and stack[-1].expects_name:
+                self._name(sign, stack[-1])
+                continue
+            else:
+                found = Json(self._scalar(sign, stack), self._line)
+            if not stack:
+                return found
+            stack[-1].add(found)
+            self._separator(stack)
+
+    def _opened(self, sign: str, stack: list["_Open"]) -> "_Open":
+        if len(stack) >= DEPTH:
+            raise UnreadableContentError("The JSON is nested too deeply", line=self._line)
+        if stack and stack[-1].expects_name:
+            raise self._error()
+        is_kept = not stack or (stack[-1].is_kept and stack[-1].is_value_kept)
+        return _Open(sign, self._line, is_kept=is_kept)
+
+    def _name(self, sign: str, opened: "_Open") -> None:
+        if not sign.startswith('"') or self._sign() != ":":
+            raise self._error()
+        opened.begin(self._decoded(sign))
+        opened.is_value_kept = self._wanted(opened.name)
+
+    def _scalar(self, sign: str, stack: list["_Open"]) -> Any:
+        if sign in "}]:,":
+            raise self._error()
+        if stack and not (stack[-1].is_kept and stack[-1].is_value_kept):
+            return None
+        return self._decoded(sign)
+
+    def _decoded(self, sign: str) -> Any:
+        try:
+            return json.loads(sign)
+        except ValueError as error:  # a number such as 1.2.3 or of too many digits
+            raise self._error() from error
+
+    def _separator(self, stack: list["_Open"]) -> None:
+        """Go on behind a comma, or leave the end of the container to the next step."""
+        before, line = self._at, self._line
+        sign = self._sign()
+        if sign == ",":
+            stack[-1].go_on()
+        elif sign in "}]":
+            self._at, self._line = before, line
+            stack[-1].is_full = True
+        else:
+            raise self._error()
+
+
+class _Open:
+    """An object or list that is being read."""
+
+    def __init__(self, sign: str, line: int, *, is_kept: bool) -> None:
+        self.is_object = sign == "{"
+        self.line = line
+        self.is_kept = is_kept
+        self.is_value_kept = True
+        self.container: Any = {} if self.is_object else []
+        self.expects_name = self.is_object
+        self.is_full = False
+        self.name = ""
+        self._is_behind_comma = False
+        self._is_begun = False
+
+    def may_end(self, sign: str) -> bool:
+        """Return whether this sign ends it here."""
+        is_own = (sign == "}") == self.is_object
+        return is_own and not self._is_behind_comma and (self.is_full or not self._is_begun)
+
+    def begin(self, name: str) -> None:
+        """Take the name of the next value."""
+        self.name = name
+        self.expects_name = False
+        self._is_begun = True
+
+    def add(self, found: Json) -> None:
+        """Add a value."""
+        self._is_behind_comma = False
+        self._is_begun = True
+        if not (self.is_kept and self.is_value_kept):
+            return
+        if self.is_object:
+            self.container[self.name] = found
+        else:
+            self.container.append(found)
+
+    def go_on(self) -> None:
+        """Expect another value behind a comma."""
+        self._is_behind_comma = True
+        self.expects_name = self.is_object
+
+
+def read_json(text: str, wanted: Wanted = lambda _: True) -> Json:
+    """Return the value of a JSON text; raise UnreadableContentError.
+
+    A member that is not wanted is checked, and left out.
+    """
+    return _Reader(text, wanted).value()
 
 
 def check_json(text: str) -> Iterator[Found]:
@@ -110,3 +300,77 @@ def _headers(given: Json | None) -> frozenset[str]:
     names: Mapping[str, Any] = given.value if isinstance(given.value, dict) else {}
     listed = (each.text_of("name") or each.text_of("key") for each in given.items)
     return frozenset(name.lower() for name in (*names, *listed) if name)
+
+
+def check_har(text: str) -> Iterator[Found]:
+    """Yield what changes for the requests of a HAR file; raise UnreadableContentError."""
+    log = read_json(text, wanted=lambda name: name not in _UNWANTED).get("log")
+    entries = log.get("entries") if log else None
+    if entries is None or not isinstance(entries.value, list):
+        raise UnreadableContentError("The content is not a HAR file: it has no log.entries")
+    own_hosts = {_host(_har_url(each)) for each in paced(entries.items) if _is_own(_har_url(each))}
+    rates = Rates()
+    for entry in paced(entries.items):
+        request = _har_request(entry, own_hosts)
+        if request is None:
+            continue
+        yield from judge(request)
+        yield from _graphql(request)
+        yield from rates.count(request, "", _time(entry))
+
+
+def _har_url(entry: Json) -> str:
+    request = entry.get("request")
+    return request.text_of("url") if request else ""
+
+
+def _is_own(url: str) -> bool:
+    return any(each in url for each in _OWN_PATHS)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""
+
+
+def _har_request(entry: Json, own_hosts: set[str]) -> Request | None:
+    found = entry.get("request")
+    url = found.get("url") if found else None
+    if found is None or url is None or not url.text:
+        return None
+    sent = found.get("postData")
+    return Request(
+        method=found.text_of("method").upper() or "GET",
+        url=url.text,
+        line=url.line,
+        body=sent.text_of("text") if sent else "",
+        form=_form(sent),
+        headers=frozenset(each["name"].lower() for each in _pairs(found.get("headers"))),
+        is_own_host=_host(url.text) in own_hosts,
+    )
+
+
+def _form(sent: Json | None) -> dict[str, str]:
+    if sent is None:
+        return {}
+    return {each["name"]: each["value"] for each in _pairs(sent.get("params"))}
+
+
+def _pairs(listed: Json | None) -> Iterator[dict[str, str]]:
+    for each in listed.items if listed else ():
+        yield {"name": each.text_of("name"), "value": each.text_of("value")}
+
+
+def _graphql(request: Request) -> Iterator[Found]:
+    if request.body and "/graphql" in request.url:
+        for found in check_graphql_request(request.body):
+            yield found._replace(line=request.line)
+
+
+def _time(entry: Json) -> datetime | None:
+    try:
+        return datetime.fromisoformat(entry.text_of("startedDateTime"))
+    except ValueError:
+        return None

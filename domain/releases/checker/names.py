@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from domain.releases.changes import Call, Change, Interface, Names, Where
-from domain.releases.checker.deadline import paced
-from domain.releases.checker.findings import Found
+from domain.releases.checker.findings import Found, paced
 from domain.releases.schedule import SCHEDULE
 
 #: A name of so many words is unlike others.

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from domain.releases.checker.findings import Found, UnreadableContentError
+from domain.releases.checker.findings import Found, UnreadableContentError, numbered_lines
 from domain.releases.checker.graphql import check_graphql_request
-from domain.releases.checker.lines import numbered_lines
 from domain.releases.checker.requests import Request, judge
 from domain.releases.checker.shell import check_shell
 

@@ -1,18 +1,237 @@
-"""Judges a request over HTTP, as traffic, a list or a command line has it."""
+"""Judges a request over HTTP, as traffic, a list or a command line has it.
+
+The entries of the schedule for a path are found in time that does not grow with the schedule.
+Legacy URLs of pages have no entry for each: they are told by their form.
+"""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, singledispatch
 from typing import Any, NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from domain.releases.changes import Change, Kind
+from domain.releases.changes import Call, Change, Kind
 from domain.releases.checker.findings import Found
-from domain.releases.checker.parameters import Known, holds
-from domain.releases.checker.routes import api_path, concerns_of, is_legacy_page, resolved
+from domain.releases.conditions import (
+    AboveOne,
+    Condition,
+    FilteredUnlikeSorted,
+    Given,
+    Longer,
+    Missing,
+    Shorter,
+)
 from domain.releases.matching import Concern
 from domain.releases.schedule import BY_ID, SCHEDULE
+
+API = "/api/v4"
+#: What stands in a path for a part that is known only when the program runs.
+UNKNOWN = "\x00"
+_API_VARIABLE = re.compile(
+    r"\$(?:env:)?\{?CI_API_V4_URL\}?|\{\{ ?(?:api_url|gitlab_api(?:_url)?) ?\}\}"
+)
+_BASE_VARIABLE = re.compile(
+    r"^\"?(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\})/(users|projects|groups|runners|jobs|user|application)\b"
+)
+#: Longer paths are no path of the schedule.
+_MOST_SEGMENTS = 40
+
+
+@dataclass
+class _Node:
+    """A segment of the paths of the schedule, with what may follow it."""
+
+    named: dict[str, "_Node"] = field(default_factory=dict)
+    variable: "_Node | None" = None
+    concerns: list[Concern] = field(default_factory=list)
+
+    def next_for(self, segment: str) -> Iterator["_Node"]:
+        """Yield the nodes that a segment leads to."""
+        if segment in self.named:
+            yield self.named[segment]
+        if self.variable is not None and segment:
+            yield self.variable
+
+
+@cache
+def _tree() -> _Node:
+    root = _Node()
+    for change in SCHEDULE:
+        for call in change.calls:
+            # Paths with an open end are those of pages (`domain/releases/checker/requests.py`).
+            if not call.path.endswith("*"):
+                _leaf(root, segments_of(call.path)).concerns.append(Concern(change, call))
+    return root
+
+
+def _leaf(node: _Node, segments: Sequence[str]) -> _Node:
+    for segment in segments:
+        if segment.startswith(":"):
+            node.variable = node.variable or _Node()
+            node = node.variable
+        else:
+            node = node.named.setdefault(segment, _Node())
+    return node
+
+
+def segments_of(path: str) -> list[str]:
+    """Return the segments of a path, without empty ones at its ends."""
+    return path.strip("/").split("/", _MOST_SEGMENTS)
+
+
+def concerns_of(path: str) -> list[Concern]:
+    """Return the entries for a path, whatever the method is; more precise ones first."""
+    nodes = [_tree()]
+    for segment in segments_of(path):
+        nodes = [following for node in nodes for following in node.next_for(segment)]
+        if not nodes:
+            return []
+    return [concern for node in nodes for concern in node.concerns]
+
+
+def resolved(url: str) -> str:
+    """Return a URL with /api/v4 in place of the variables that mean its address.
+
+    That is `$CI_API_V4_URL`, and any variable before a path that only the API has.
+    """
+    url = _API_VARIABLE.sub(API, url)
+    if API in url:
+        return url
+    return _BASE_VARIABLE.sub(rf"{API}/\1", url)
+
+
+def api_path(path: str) -> str | None:
+    """Return the part of a path from /api/v4 on, or None."""
+    at = path.find(f"{API}/")
+    return None if at < 0 else path[at:]
+
+
+def named_segments(call: Call) -> list[str]:
+    """Return the segments of a path of the API that are no variables."""
+    return [
+        each for each in segments_of(call.path.removeprefix(API)) if each and each[0] not in ":*"
+    ]
+
+
+#: Pages of a project, whose URLs have `/-/` before this word.
+_PAGES = (
+    "activity|alert_management|alerts|artifacts|badges|blame|blob|boards|branches|builds|"
+    "ci|clusters|commit|commits|compare|container_registry|cycle_analytics|deploy_keys|"
+    "deployments|edit|environments|error_tracking|feature_flags|find_file|forks|graphs|"
+    "hooks|import|incidents|issues|jobs|labels|logs|merge_requests|metrics|milestones|mirror|"
+    "network|packages|pages|pipeline_schedules|pipelines|project_members|protected_branches|"
+    "protected_tags|raw|refs|releases|repository|runners|security|serverless|services|settings|"
+    "snippets|starrers|tags|terraform|tracing|tree|triggers|usage_quotas|value_stream_analytics|"
+    "variables|web_ide|wikis"
+)
+#: First segments of what is no project.
+_OTHERS = (
+    r"-|\.well-known|admin|api|assets|dashboard|explore|files|groups|health_check|healthz|help|"
+    "import|invites|jwt|login|metrics|oauth|profile|projects|public|readyz|registry|s|search|"
+    "snippets|static|unsubscribes|uploads|user|users|v2"
+)
+_LEGACY = re.compile(
+    rf"/(?!(?:{_OTHERS})/)[\w.][\w.-]*+(?:/(?!-/|(?:{_PAGES})(?:/|$))[\w.][\w.-]*+){{1,20}}+"
+    rf"/(?:{_PAGES})(?:/.*)?",
+    re.DOTALL,
+)
+#: Longer ones are no URLs of pages.
+_LONGEST = 2_000
+
+
+def is_legacy_page(path: str) -> bool:
+    """Return whether a path is that of a page of a project without `/-/`."""
+    if len(path) > _LONGEST or ".git/" in path or path.endswith(".git"):
+        return False
+    # The addresses of receivers are an interface, and stay as they are.
+    return "/alerts/notify" not in path and _LEGACY.fullmatch(path) is not None
+
+
+#: How a value begins that is known only when a program runs.
+_VARIABLES = ("$", "{", "<", "%", "#{", UNKNOWN)
+#: More parameters than a request has.
+_MOST = 1_000
+
+
+@dataclass
+class Known:
+    """What is known of the parameters of a request."""
+
+    #: By name; None for a value that is known only when the program runs.
+    values: dict[str, str | None] = field(default_factory=dict)
+    #: Whether there may be others.
+    is_open: bool = False
+
+    def add_query(self, text: str) -> None:
+        """Add the parameters of a query or a form."""
+        try:
+            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST)
+        except ValueError:
+            self.is_open = True
+            return
+        for name, value in pairs:
+            self.add(name, value)
+
+    def add(self, name: str, value: str | None) -> None:
+        """Add a parameter; `name[]` is an item of the list `name`."""
+        if len(self.values) < _MOST:
+            is_known = value is not None and not value.startswith(_VARIABLES)
+            self.values[name.removesuffix("[]")] = value if is_known else None
+
+    def add_object(self, given: Mapping[str, Any]) -> None:
+        """Add the members of a JSON object."""
+        for name, value in given.items():
+            if value is not None:
+                self.add(name, value if isinstance(value, str) else str(value))
+
+
+@singledispatch
+def holds(condition: Condition, known: Known) -> bool:
+    """Return whether a condition surely holds."""
+    return not known.is_open and condition(_texts(known))
+
+
+def _texts(known: Known) -> dict[str, str]:
+    return {name: value for name, value in known.values.items() if value is not None}
+
+
+@holds.register
+def _(condition: Given, known: Known) -> bool:
+    return not known.values.keys().isdisjoint(condition.names)
+
+
+@holds.register
+def _(condition: Missing, known: Known) -> bool:
+    if known.is_open or known.values.get(condition.name, "") is None:
+        return False
+    return condition(_texts(known))
+
+
+@holds.register
+def _(condition: AboveOne, known: Known) -> bool:
+    """Return whether the number is above 1; one that changes while the program runs gets there."""
+    if condition.name not in known.values:
+        return False
+    return known.values[condition.name] is None or condition(_texts(known))
+
+
+@holds.register(Longer)
+@holds.register(Shorter)
+def _(condition: Condition, known: Known) -> bool:
+    return condition(_texts(known))
+
+
+@holds.register
+def _(condition: FilteredUnlikeSorted, known: Known) -> bool:
+    order = known.values.get(condition.sort, "")
+    is_filtered = not known.values.keys().isdisjoint(condition.filters)
+    if order is None or (known.is_open and is_filtered != (order == condition.by)):
+        # What is not known may be the filter, or the order, that is missing.
+        return False
+    return is_filtered != (order == condition.by)
+
 
 METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -126,7 +345,7 @@ def reason_of(concern: Concern, method: str, known: Known) -> Reason | None:
         # Nobody knows whether a caller reads the field of a response.
         sent = [] if method in _READING else sorted(known.values.keys() & {*call.attributes})
         return Reason(f"{where} with {', '.join(sent)}") if sent else None
-    # A limit of requests is found by their times (`domain/releases/checker/rates.py`).
+    # A limit of requests is found by their times (`domain/releases/checker/access_logs.py`).
     return None if concern.change.kind is Kind.LIMIT_APPLIED else Reason(where)
 
 

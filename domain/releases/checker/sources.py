@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from domain.releases.changes import Change
-from domain.releases.checker.bindings import Bindings
-from domain.releases.checker.calls import (
+from domain.releases.checker.bindings import (
     Arguments,
+    Bindings,
     Call,
     Program,
     is_segment,
@@ -19,9 +19,7 @@ from domain.releases.checker.calls import (
     literal,
 )
 from domain.releases.checker.clients import request_of
-from domain.releases.checker.command_lines import Word, is_registration_option, runner_registration
-from domain.releases.checker.deadline import paced
-from domain.releases.checker.findings import Found, UnreadableContentError
+from domain.releases.checker.findings import Found, UnreadableContentError, paced
 from domain.releases.checker.graphql import check_graphql
 from domain.releases.checker.names import (
     DISTINCT,
@@ -30,18 +28,20 @@ from domain.releases.checker.names import (
     snake,
     speaks_to_service,
 )
-from domain.releases.checker.parameters import Known
-from domain.releases.checker.requests import METHODS, reason_of
-from domain.releases.checker.routes import (
+from domain.releases.checker.requests import (
     API,
+    METHODS,
     UNKNOWN,
+    Known,
     api_path,
     concerns_of,
     is_legacy_page,
     named_segments,
+    reason_of,
     resolved,
     segments_of,
 )
+from domain.releases.checker.shell import Word, is_registration_option, runner_registration
 from domain.releases.checker.tokens import NAME, SIGN, TEXT, Comments, Token, tokens
 from domain.releases.matching import Concern
 from domain.releases.schedule import BY_ID

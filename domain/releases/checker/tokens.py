@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from domain.releases.checker.deadline import paced
+from domain.releases.checker.findings import paced
 
 NAME, TEXT, NUMBER, SIGN = "name", "text", "number", "sign"
 

@@ -8,8 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.keyring import Keyring
-from domain.registry.notifications import Change, RegistryEvent
-from domain.registry.recording import record_events
+from domain.registry.notifications import Change, RegistryEvent, record_events
 from domain.registry.repositories import all_tags, list_repositories
 from domain.registry.signing_keys import get_signer, list_keys, rotate
 from domain.upkeep.pruning import Retention, prune

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.errors import InvalidError
-from domain.registry.removal_rules import RemovalRule, parse_age, rule_of
+from domain.registry.removal import RemovalRule, parse_age, rule_of
 from domain.registry.repositories import TagView
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

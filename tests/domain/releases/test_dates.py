@@ -4,8 +4,12 @@ from datetime import date
 
 import pytest
 
-from domain.releases.dates import ReleaseDatesError, parse_release_dates, written_release_dates
-from domain.releases.version import Release
+from domain.releases.version import (
+    Release,
+    ReleaseDatesError,
+    parse_release_dates,
+    written_release_dates,
+)
 
 BOTH = {Release(16, 7): date(2023, 12, 21), Release(17, 0): date(2024, 5, 16)}
 

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from domain.registry.names import find_project
+from domain.registry.repositories import find_project
 from tests.http.api.test_projects_api import made, path_of, script_of
 from tests.support.accounts.people import (
     Person,

@@ -8,7 +8,7 @@ from domain.webhooks.incidents import INCIDENT_CHANGES_ARE_DUE, take_incident_ch
 from models import Incident
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
-from web.api.schemas.webhooks.webhook_messages import IncidentMessage, MessageIncident
+from web.api.schemas.webhook_messages import IncidentMessage, MessageIncident
 
 
 def open_incident(webhooks: Webhooks, iid: int, status: str = "triggered") -> None:

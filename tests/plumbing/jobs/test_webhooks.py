@@ -22,7 +22,7 @@ from models import Alert
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate
 from tests.support.service.receiver import Received, Receiver, running_receiver
-from web.api.schemas.webhooks.webhook_messages import AlertMessage, MessageAlert
+from web.api.schemas.webhook_messages import AlertMessage, MessageAlert
 from web.jobs.mail import queue_administrators_mail
 from web.jobs.retention import prune_database
 

@@ -9,7 +9,7 @@ from flask import Flask
 
 from domain.clock import system_clock
 from domain.releases.version import Release
-from web.releases.dates import date_of, installed_at
+from web.releases.listed import date_of, installed_at
 from web.settings.reader import Settings
 
 

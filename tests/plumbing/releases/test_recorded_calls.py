@@ -6,16 +6,16 @@ from http import HTTPStatus
 import pytest
 from sqlalchemy import delete, select
 
-from domain.api_usage.counting import (
+from domain.api_usage.storing import (
     ANONYMOUS,
     MOST_COUNTS,
     MOST_SHAPES,
+    MOST_SHAPES_A_DAY,
     CallCounter,
     Consumer,
     Count,
     Shape,
 )
-from domain.api_usage.storing import MOST_SHAPES_A_DAY
 from models import CallCount, CallShape, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, RecordedService
 from web.jobs.retention import prune_database

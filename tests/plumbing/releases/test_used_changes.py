@@ -9,9 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from domain.access.roles import Role
-from domain.api_usage.counting import ANONYMOUS, Consumer, Shape
-from domain.api_usage.matching import concerns_of
-from domain.api_usage.reading import NEAR_A_LIMIT
+from domain.api_usage.reading import NEAR_A_LIMIT, concerns_of
+from domain.api_usage.storing import ANONYMOUS, Consumer, Shape
 from domain.projects.members import OPERATOR, add_member
 from domain.releases.changes import Certainty
 from domain.releases.schedule import SCHEDULE

@@ -7,7 +7,7 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
 from web.logging import logging_configuration
-from web.server.server_log import ServerLog
+from web.server.gevent_worker import ServerLog
 from web.settings.reader import read_settings
 
 

@@ -16,7 +16,7 @@ from werkzeug.test import TestResponse
 from domain.access.roles import Role
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
-from domain.api_usage.counting import Consumer, Shape
+from domain.api_usage.storing import Consumer, Shape
 from domain.keyring import CredentialType, Keyring
 from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails

@@ -15,7 +15,7 @@ from web.api.description.described import FORM, JSON
 from web.api.description.responses import ERRORS, HEADERS, responses_of, shared_responses
 from web.api.description.views import DescribedView, described_views
 from web.api.idempotency import HEADER
-from web.api.schemas.webhooks.webhook_messages import MESSAGES
+from web.api.schemas.webhook_messages import MESSAGES
 
 _TEMPLATE = "#/components/schemas/{model}"
 #: A request is read by a schema, a response is written by it: they may differ.

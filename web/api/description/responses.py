@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from domain.types.base import GitLabQuery
 from web.api.description.described import JSON, TEXT, Answer
 from web.api.description.views import DescribedView, is_linked, is_numbered
-from web.api.ignored_parameters import HEADER as IGNORED
+from web.api.list_headers import IGNORED_PARAMETERS
 from web.api.schemas.errors import (
     Conflict,
     EventRefusal,
@@ -20,7 +20,7 @@ from web.api.schemas.errors import (
     Taken,
     TokenRefusal,
 )
-from web.api.schemas.registry.registry_protocol import RegistryErrors
+from web.api.schemas.registry import RegistryErrors
 from web.http.endpoints import ErrorFormat
 
 #: Returns the reference to the schema of a response.
@@ -64,7 +64,7 @@ HEADERS: Mapping[str, dict[str, Any]] = {
         "description": "The number of the page before, or empty.",
         "schema": {"type": "string"},
     },
-    IGNORED: {
+    IGNORED_PARAMETERS: {
         "description": "The parameters of the request that this list does not know and has "
         "ignored, percent-encoded, separated by commas.",
         "schema": {"type": "string"},
@@ -192,7 +192,7 @@ def _headers_of(view: DescribedView) -> dict[str, Any]:
     names: tuple[str, ...] = ("ETag",) if view.is_conditional else ()
     names += ("Idempotency-Replayed",) if view.is_repeatable else ()
     if view.query is not None and issubclass(view.query, GitLabQuery):
-        names += (IGNORED,)
+        names += (IGNORED_PARAMETERS,)
     if is_numbered(view.paging):
         names += _OF_NUMBERED
     elif is_linked(view.paging):

@@ -1,8 +1,21 @@
-"""The errors of all endpoints, as `web/http/errors.py` renders them."""
+"""The errors of all endpoints, as `web/http/errors.py` renders them, and the description itself."""
+
+from typing import Any, Literal
 
 from pydantic import Field
 
 from domain.types.base import Resource
+
+
+class OpenApiDocument(Resource):
+    """A document of OpenAPI 3.1."""
+
+    openapi: Literal["3.1.0"]
+    info: dict[str, Any]
+    servers: list[dict[str, Any]]
+    tags: list[dict[str, Any]]
+    paths: dict[str, Any]
+    components: dict[str, Any]
 
 
 class WrongField(Resource):

@@ -17,9 +17,8 @@ from domain.errors import InvalidError
 from domain.keyring import Keyring
 from domain.repositories import upkeep
 from web.build import running_build
-from web.commands.backups import postgres_dumps, sqlite_copies
-from web.commands.backups.contents import read_contents
-from web.commands.backups.manifest import Contents, Manifest, listed
+from web.commands.backups import postgres, sqlite
+from web.commands.backups.manifest import Contents, Manifest, listed, read_contents
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.instance_files import make_private_file
@@ -164,19 +163,19 @@ def _delete_older(directory: Path, *, keep: int) -> list[str]:
 def _copy_database(settings: Settings, directory: Path, pg_dump: str) -> tuple[str, Contents]:
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     if settings.uses_sqlite:
-        target = directory / sqlite_copies.FILE
+        target = directory / sqlite.FILE
         source = Path(str(make_url(settings.database_url).database))
-        sqlite_copies.copy_database(source, target)
-        with sqlite_copies.opened(target) as connection:
-            if faults := sqlite_copies.faults_of_pages(connection):
+        sqlite.copy_database(source, target)
+        with sqlite.opened(target) as connection:
+            if faults := sqlite.faults_of_pages(connection):
                 message = f"The database is damaged. {faults[0]}"
                 raise InvalidError(message)
             return target.name, read_contents(connection, keyring)
-    target = directory / postgres_dumps.FILE
+    target = directory / postgres.FILE
     make_private_file(target)
-    with postgres_dumps.snapshot(settings) as (connection, name):
+    with postgres.snapshot(settings) as (connection, name):
         contents = read_contents(connection, keyring)
-        postgres_dumps.dump(settings, target, snapshot_name=name, program=pg_dump)
+        postgres.dump(settings, target, snapshot_name=name, program=pg_dump)
     return target.name, contents
 
 

@@ -13,7 +13,7 @@ from domain.errors import ConflictError, InvalidError
 from domain.keyring import Keyring
 from domain.programs.hosts import list_present
 from domain.repositories import upkeep
-from web.commands.backups import postgres_targets, sqlite_targets
+from web.commands.backups import postgres, sqlite
 from web.commands.backups.backup import INSTANCE, REPOSITORIES, has_own_key
 from web.commands.backups.manifest import Manifest
 from web.commands.transaction import with_any_key
@@ -49,9 +49,9 @@ def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -
     db.engine.dispose()
     file = directory / manifest.database_file
     if settings.uses_sqlite:
-        aside = sqlite_targets.restore(settings, file, manifest.contents, keyring)
+        aside = sqlite.restore(settings, file, manifest.contents, keyring)
     else:
-        postgres_targets.restore(settings, file, manifest.contents, keyring, program=pg_restore)
+        postgres.restore(settings, file, manifest.contents, keyring, program=pg_restore)
         aside = None
     _restore_files(directory, manifest, settings)
     repositories = _restore_repositories(directory)
@@ -113,7 +113,7 @@ def _restores_key(manifest: Manifest, settings: Settings) -> bool:
 
 def _check_target(settings: Settings, *, may_replace: bool) -> None:
     """Raise ConflictError if something would be lost, or somebody works on the database."""
-    targets = sqlite_targets if settings.uses_sqlite else postgres_targets
+    targets = sqlite if settings.uses_sqlite else postgres
     if not targets.has_tables(settings):
         return
     if not may_replace:

@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import pytest
 
+from domain.releases.checker.access_logs import RATES
 from domain.releases.checker.checker import check
-from domain.releases.checker.rates import RATES
-from domain.releases.checker.routes import API
+from domain.releases.checker.requests import API
 from domain.releases.schedule import SCHEDULE
 from tests.domain.releases.checker.examples import BREAKS, Example
 from tests.domain.releases.checker.near_misses import MISSES

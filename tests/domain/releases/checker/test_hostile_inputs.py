@@ -128,7 +128,7 @@ def test_what_breaks_may_be_broken_itself(example: Any, at: int, part: str) -> N
 @_patient
 @given(value=st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists))
 def test_any_json_is_read_as_the_library_reads_it(value: Any) -> None:
-    from domain.releases.checker.json_events import read_json  # noqa: PLC0415 - used here alone
+    from domain.releases.checker.json_documents import read_json  # noqa: PLC0415 - used here alone
 
     text = json.dumps({"a": value}, allow_nan=False) if _is_finite(value) else "{}"
     assert _plain(read_json(text).value) == json.loads(text)

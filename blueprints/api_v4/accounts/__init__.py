@@ -1,1 +1,0 @@
-"""Users, their tokens, and where messages reach them."""

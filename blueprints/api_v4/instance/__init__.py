@@ -1,1 +1,0 @@
-"""The instance itself: health, settings, and the audit log."""

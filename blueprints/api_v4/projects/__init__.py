@@ -1,1 +1,0 @@
-"""Groups, projects, and their members."""

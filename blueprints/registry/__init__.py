@@ -1,1 +1,0 @@
-"""The container registry: its tokens, its notifications, and its page."""

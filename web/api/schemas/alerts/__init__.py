@@ -1,1 +1,0 @@
-"""Alerts, and the integrations that receive them."""

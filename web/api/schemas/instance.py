@@ -1,0 +1,155 @@
+"""The instance: its health, its release, and its settings, made from their table."""
+
+from collections.abc import Mapping
+from dataclasses import Field as Setting
+from dataclasses import fields
+from typing import Any, Literal
+
+from pydantic import Field, create_model
+
+from domain.types.base import Body, Resource
+from web.api.schemas.releases import ReleaseRehearsal
+from web.releases.rehearsal import Rehearsal
+from web.settings.fields import Source, about
+from web.settings.reader import Settings
+
+
+class Liveness(Resource):
+    """A running process; the other members are for signed requests of `gatebell doctor`."""
+
+    status: str
+    client: str = ""
+    forwarded_for: str = ""
+
+
+class Readiness(Resource):
+    """Whether requests can be served, or what is missing."""
+
+    status: str
+    database: str
+    clock: str = ""
+    git: str = ""
+
+
+class Version(Resource):
+    """The running release."""
+
+    version: str = Field(description="The running release of the interfaces.")
+    revision: Literal["gatebell"] = "gatebell"
+    gatebell_version: str = Field(description="The version of the program.")
+    gatebell_commit: str | None = Field(description="Null where it is not known.")
+
+
+class Metadata(Version):
+    """The running release in the longer form."""
+
+    enterprise: Literal[False] = False
+
+
+#: How the page for people who sign in looks, and what all pages say: by names of the API.
+_APPEARANCE = {
+    "title": "appearance_title",
+    "description": "appearance_description",
+    "header_message": "header_message",
+    "footer_message": "footer_message",
+}
+#: GitLab's names, by our own.
+_GITLAB = {
+    "password_min_length": "minimum_password_length",
+    "personal_access_token_lifetime_days": "max_personal_access_token_lifetime",
+}
+_LIVE = {each.name: each for each in fields(Settings) if about(each).source is Source.LIVE}
+_SETTINGS = {_GITLAB.get(name, name): name for name in _LIVE if name not in _APPEARANCE.values()}
+
+
+def _type_of(setting: Setting[Any]) -> Any:
+    choices = about(setting).changeable_to.choices
+    return Literal[choices] if choices else setting.type
+
+
+def _meaning(setting: Setting[Any]) -> str:
+    known = about(setting)
+    return f"{known.doc} Allowed: {known.changeable_to.allowed}."
+
+
+def _resource(
+    name: str, of: Mapping[str, str], *, removed: Mapping[str, str] | None = None
+) -> type[Resource]:
+    made: dict[str, Any] = {
+        each: (_type_of(_LIVE[setting]), Field(description=_meaning(_LIVE[setting])))
+        for each, setting in of.items()
+    }
+    former: dict[str, Any] = {
+        each: (_type_of(_LIVE[setting]) | None, Field(default=None, deprecated=True))
+        for each, setting in (removed or {}).items()
+    }
+    made |= former
+    return create_model(name, __base__=Resource, __doc__="The values in force.", **made)
+
+
+def _body(name: str, of: Mapping[str, str]) -> type[Body]:
+    made: dict[str, Any] = {
+        each: (
+            _type_of(_LIVE[setting]) | None,
+            Field(default=None, description=_meaning(_LIVE[setting])),
+        )
+        for each, setting in of.items()
+    }
+    return create_model(
+        name, __base__=Body, __doc__="New values; omitted settings are kept.", **made
+    )
+
+
+#: Settings that a release removes, by the settings that hold their values.
+_REMOVED = {
+    "user_email_lookup_limit": "search_rate_limit",
+    "sign_in_text": "appearance_description",
+    "help_text": "appearance_description",
+}
+
+
+def _changed_release(of: type[Resource]) -> type[Resource]:
+    rehearsal: Any = (
+        ReleaseRehearsal,
+        Field(description="What the change of the running release breaks."),
+    )
+    made: dict[str, Any] = {"rehearsal": rehearsal}
+    return create_model(
+        "InstanceSettingsOfRelease", __base__=of, __doc__="The values in a new release.", **made
+    )
+
+
+InstanceSettings = _resource("InstanceSettings", _SETTINGS, removed=_REMOVED)
+InstanceSettingsOfRelease = _changed_release(InstanceSettings)
+InstanceSettingsBody = _body("InstanceSettingsBody", {**_REMOVED, **_SETTINGS})
+Appearance = _resource("Appearance", _APPEARANCE)
+AppearanceBody = _body("AppearanceBody", _APPEARANCE)
+#: Names of the API by those of settings.
+API_NAMES = {name: each for each, name in {**_SETTINGS, **_APPEARANCE}.items()}
+
+
+def present_settings(values: Settings, rehearsal: Rehearsal | None = None) -> Resource:
+    """Present the settings, after a change of the running release with what that breaks."""
+    own: dict[str, Any] = {
+        each: getattr(values, name) for each, name in {**_SETTINGS, **_REMOVED}.items()
+    }
+    if rehearsal is None:
+        return InstanceSettings(**own)
+    own["rehearsal"] = ReleaseRehearsal.of(rehearsal)
+    return InstanceSettingsOfRelease(**own)
+
+
+def present_appearance(values: Settings) -> Resource:
+    """Present the appearance."""
+    return Appearance(**{each: getattr(values, name) for each, name in _APPEARANCE.items()})
+
+
+def changed_settings(body: Body) -> Mapping[str, str]:
+    """Return what a body sets as texts, by the names of settings."""
+    own = {**_REMOVED, **_SETTINGS, **_APPEARANCE}
+    given = body.model_dump(exclude_none=True)
+    return {own[name]: _written(value) for name, value in given.items()}
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,1 +1,0 @@
-"""Applications, and what the endpoints of OAuth take and return."""

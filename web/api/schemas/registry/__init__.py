@@ -1,1 +1,0 @@
-"""The container registry."""

@@ -1,0 +1,295 @@
+"""The release schedule: its changes, checks of texts, whose calls it concerns, and rehearsals."""
+
+import datetime as dt
+from itertools import groupby
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field
+
+from domain.api_usage.consumers import ConsumerKind
+from domain.api_usage.reading import Use
+from domain.releases.changes import Certainty, Interface, Kind
+from domain.releases.checker.checker import NEWEST
+from domain.releases.checker.findings import Finding, Report
+from domain.releases.listing import ChangeFilter, State
+from domain.releases.version import Release, parse_release
+from domain.types.base import (
+    Body,
+    OffsetQuery,
+    PageSize,
+    Query,
+    RequiredText,
+    Resource,
+    Text,
+    Time,
+    columns_of,
+    one_of,
+)
+from web.releases.listed import ListedChange, page_of
+from web.releases.rehearsal import Rehearsal
+
+#: All of them are on one page.
+_LARGEST_PAGE = 100
+
+
+def release_text(text: str) -> str:
+    """Return the text of a release; raise ValueError for any other."""
+    try:
+        parse_release(text)
+    except ValueError as error:
+        message = "must be a release such as 18.0"
+        raise ValueError(message) from error
+    return text
+
+
+class ReleaseFilterQuery(Query):
+    """Which changes a list or a feed has."""
+
+    release: Annotated[Text, AfterValidator(release_text)] | None = Field(
+        default=None, description="The release that they take effect in, such as 18.0."
+    )
+    interface: Interface | None = None
+    state: State | None = Field(
+        default=None,
+        description="In the running release: in force, announced, or of an interface that this "
+        "service does not have.",
+    )
+
+    @property
+    def wanted(self) -> ChangeFilter:
+        """The filter."""
+        release: Release | None = parse_release(self.release) if self.release else None
+        return ChangeFilter(release=release, interface=self.interface, state=self.state)
+
+
+class ReleaseChangeQuery(OffsetQuery, ReleaseFilterQuery):
+    """Which changes a list has, by page."""
+
+    per_page: PageSize = _LARGEST_PAGE
+
+
+class ReleaseChange(Resource):
+    """A change of an interface in a release."""
+
+    id: str
+    release: str = Field(description="The release that it takes effect in.")
+    date: dt.date | None = Field(description="The day of the release, where it was entered.")
+    interface: Interface
+    kind: Kind
+    state: State
+    title: str
+    matches: tuple[str, ...] = Field(description="What it concerns.")
+    after: str = Field(description="What happens from the release on.")
+    replacement: str = Field(description="What to use instead.")
+    hosted: bool = Field(description="Whether this service has the interface.")
+    announced: str | None = Field(description="The release of the announcement, where stated.")
+    end_of_support: str | None = Field(description="The release of the end of support.")
+    url: str = Field(description="The page of the change.")
+
+    @classmethod
+    def of(cls, listed: ListedChange) -> "ReleaseChange":
+        """Present a change."""
+        shown = {
+            **columns_of(listed.change, cls),
+            **columns_of(listed, cls),
+            "date": listed.day,
+            "matches": tuple(map(str, listed.change.matches)),
+        }
+        return cls.model_validate(shown)
+
+
+class ReleaseCheckBody(Body):
+    """A text to check. As multipart/form-data, `file` is its content and has its name."""
+
+    name: str = Field(
+        default="",
+        description="The name of the file, whose ending says what it is. Leave it out for a part "
+        "of a file.",
+    )
+    content: RequiredText = Field(
+        description="A HAR file, an access log, a list of requests, a GraphQL document, a CI file, "
+        "or the source of a program."
+    )
+    release: Annotated[Text, AfterValidator(release_text)] = Field(
+        default=str(NEWEST), description="What breaks in this release or before it."
+    )
+
+    @property
+    def target(self) -> Release:
+        """The release."""
+        return parse_release(self.release)
+
+
+class ReleaseFinding(Resource):
+    """Something that breaks."""
+
+    change: str = Field(description="The id of the change.")
+    title: str
+    release: str = Field(description="The release that it takes effect in.")
+    interface: Interface
+    line: int = Field(description="From 1.")
+    certainty: Certainty = Field(
+        description="`sure`, or `possible` if only a name or a part of the call was found, or only "
+        "some of such requests fail or mean something else."
+    )
+    reason: str = Field(description="What was found, without values of the content.")
+    replacement: str = Field(description="What to use instead.")
+    url: str = Field(description="The page of the change.")
+
+    @classmethod
+    def of(cls, found: Finding) -> Self:
+        """Present a finding."""
+        shown = {**columns_of(found.change, cls), **columns_of(found, cls)}
+        shown |= {"change": found.change.id, "url": page_of(found.change)}
+        return cls.model_validate(shown)
+
+
+class ReleaseCheck(Resource):
+    """The findings in a text."""
+
+    kind: str = Field(description="The detected type of the text.")
+    release: str
+    findings: list[ReleaseFinding]
+    is_cut: bool = Field(description="Whether there are more findings than these.")
+
+    @classmethod
+    def of(cls, report: Report, release: Release) -> Self:
+        """Present a report."""
+        return cls(
+            kind=report.kind,
+            release=str(release),
+            findings=[ReleaseFinding.of(each) for each in report.findings],
+            is_cut=report.is_cut,
+        )
+
+
+class UsageQuery(OffsetQuery):
+    """Whose calls a list is about."""
+
+    #: `all` is for administrators: the calls of the whole instance.
+    scope: Literal["mine", "all"] = "mine"
+
+
+class ConsumerResource(Resource):
+    """A consumer of the API."""
+
+    kind: Annotated[str, one_of(*ConsumerKind)]
+    #: Of the application, the token, or the user; null for requests without a token.
+    id: int | None
+    name: str
+    #: A user name, or the path of a project or group; empty for an application of the instance.
+    owner: str
+
+
+class UsageResource(Resource):
+    """The calls of a consumer that a change concerns."""
+
+    change: str
+    release: str
+    title: str
+    replacement: str
+    #: `sure`, or `possible` where it depends on what the caller does with the response.
+    certainty: Annotated[str, one_of("sure", "possible")]
+    consumer: ConsumerResource
+    calls: int
+    operations: list[str]
+    first_called_at: Time
+    last_called_at: Time
+    #: Null for applications, which others use as well; administrators see it.
+    last_address: str | None
+
+    @classmethod
+    def of(cls, use: Use) -> "UsageResource":
+        """Present the use of a change."""
+        return cls(
+            change=use.change.id,
+            release=use.change.release,
+            title=use.change.title,
+            replacement=use.change.replacement,
+            consumer=ConsumerResource.model_validate(use.consumer),
+            **calls_of(use),
+        )
+
+
+def calls_of(use: Use) -> dict[str, Any]:
+    """Return how calls are affected, and when they were made, as fields."""
+    return {
+        "certainty": use.certainty,
+        "calls": use.calls,
+        "operations": list(use.operations),
+        "first_called_at": use.first_at,
+        "last_called_at": use.last_at,
+        "last_address": use.last_address,
+    }
+
+
+#: So many uses a response has at most.
+_MOST_USES = 100
+
+
+class RehearsedConsumer(Resource):
+    """A consumer, and how its calls are affected."""
+
+    kind: Annotated[str, one_of(*ConsumerKind)]
+    #: Of the application, the token, or the user; null for requests without a token.
+    id: int | None
+    name: str
+    owner: str
+    certainty: Annotated[str, one_of("sure", "possible")]
+    calls: int
+    operations: list[str]
+    first_called_at: Time
+    last_called_at: Time
+    last_address: str | None
+
+    @classmethod
+    def of(cls, use: Use) -> "RehearsedConsumer":
+        """Present a consumer."""
+        return cls(**columns_of(use.consumer, cls), **calls_of(use))
+
+
+class RehearsedChange(Resource):
+    """A change of the release schedule, and whose calls use it."""
+
+    change: str
+    release: str
+    title: str
+    replacement: str
+    consumers: list[RehearsedConsumer]
+
+
+class ReleaseRehearsal(Resource):
+    """How a change of the running release affects the counted calls."""
+
+    running: str = Field(description="The release before.")
+    release: str
+    breaks: int = Field(
+        description="The number of uses that are certain to have a different result."
+    )
+    tokens_given_expiry: int = Field(
+        description="Access tokens that never expired, and now have an expiry date."
+    )
+    changes: list[RehearsedChange] = Field(
+        description="With at most 100 consumers; GET /releases/usage?scope=all lists them all."
+    )
+
+    @classmethod
+    def of(cls, found: Rehearsal, *, most: int | None = _MOST_USES) -> "ReleaseRehearsal":
+        """Present a rehearsal, with so many uses at most; None for all."""
+        by_change = sorted(found.uses[:most], key=lambda use: use.change.id)
+        return cls(
+            running=str(found.running),
+            release=str(found.release),
+            breaks=len(found.breaking),
+            tokens_given_expiry=found.endless_tokens,
+            changes=[
+                RehearsedChange(
+                    change=change.id,
+                    release=change.release,
+                    title=change.title,
+                    replacement=change.replacement,
+                    consumers=[RehearsedConsumer.of(use) for use in uses],
+                )
+                for change, uses in groupby(by_change, lambda use: use.change)
+            ],
+        )

@@ -1,1 +1,0 @@
-"""The release schedule, checks against it, and rehearsals."""

@@ -1,1 +1,0 @@
-"""Webhooks, and the messages that they send."""

@@ -1,0 +1,153 @@
+"""Dumps and restores a Postgres database, by the operator's own pg_dump and pg_restore."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import Connection, text
+from sqlalchemy.engine import make_url
+
+from domain.errors import InvalidError
+from domain.keyring import Keyring
+from web.commands.backups.manifest import Contents, faults_of_contents, forget_hosts, table_names
+from web.database.engine import open_engine, psycopg_url
+from web.logging import without_secrets
+from web.settings.reader import Settings
+
+FILE = "gatebell.dump"
+#: Everything of ours in the schema, in an order in which it can be dropped.
+_OURS = """
+SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
+  SELECT 1 AS place, 'TABLE' AS kind, quote_ident(tablename) AS name
+    FROM pg_tables WHERE schemaname = 'public'
+  UNION ALL SELECT 2, 'SEQUENCE', quote_ident(sequencename)
+    FROM pg_sequences WHERE schemaname = 'public'
+  UNION ALL SELECT 3, 'FUNCTION',
+    quote_ident(p.proname) || '(' || pg_get_function_identity_arguments(p.oid) || ')'
+    FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace AND p.prokind = 'f'
+      AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+) found ORDER BY place, name
+"""
+
+
+@contextmanager
+def snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
+    """Open a transaction that sees one moment, and give the name under which others see it."""
+    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
+    try:
+        with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+            name = connection.scalar(text("SELECT pg_export_snapshot()"))
+            yield connection, str(name)
+    finally:
+        engine.dispose()
+
+
+def dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) -> None:
+    """Write the database of one moment; raise InvalidError with what pg_dump says."""
+    options = (
+        f"--snapshot={snapshot_name}",
+        "--format=custom",
+        "--schema=public",
+        f"--file={target}",
+    )
+    _run(program, options, settings)
+
+
+def version_of(program: str) -> int | None:
+    """Return the major version of a program of Postgres; None if it cannot be run."""
+    command = [program, "--version"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"\d+", done.stdout)
+    return int(found[0]) if found else None
+
+
+def check_archive(file: Path, settings: Settings, *, program: str) -> None:
+    """Read the list of what is in a dump; raise InvalidError if pg_restore cannot."""
+    _run(program, ("--list", str(file)), settings, connects=False)
+
+
+def drop_everything(settings: Settings) -> None:
+    """Drop what is in the schema `public`, in one transaction."""
+    with psycopg.connect(psycopg_url(settings)) as connection:
+        for (statement,) in connection.execute(_OURS).fetchall():
+            connection.execute(sql.SQL(statement))
+
+
+def restore_dump(settings: Settings, file: Path, *, program: str) -> None:
+    """Restore a dump, wholly or not at all; raise InvalidError with what pg_restore says.
+
+    Everything belongs to the role that restores it.
+    """
+    options = ("--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges")
+    # The schema is there in every database, and is not ours to make.
+    _run(program, (*options, "--schema=public", str(file)), settings)
+
+
+def _run(
+    program: str, options: Sequence[str], settings: Settings, *, connects: bool = True
+) -> None:
+    """Run a program of Postgres; the password is not among its arguments, which all can see."""
+    url = make_url(psycopg_url(settings))
+    environment = dict(os.environ)  # noqa: TID251 - of the program, with PATH and its own variables
+    if url.password:
+        environment["PGPASSWORD"] = str(url.password)
+    public = url.set(password=None).render_as_string(hide_password=False)
+    where = (f"--dbname={public}",) if connects else ()
+    try:
+        done = subprocess.run(  # noqa: S603 - a program that the operator names
+            [program, *where, *options],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        message = f"{program} cannot be run: {error.strerror}. Debian has it in postgresql-client."
+        raise InvalidError(message) from error
+    if done.returncode:
+        said = without_secrets(" ".join(done.stderr.split()))[:1_000]
+        message = f"{Path(program).name} failed: {said}"
+        raise InvalidError(message)
+
+
+def has_tables(settings: Settings) -> bool:
+    """Return whether there is something in the database."""
+    engine = open_engine(settings)
+    try:
+        with engine.connect() as connection:
+            return bool(table_names(connection))
+    finally:
+        engine.dispose()
+
+
+def restore(
+    settings: Settings, file: Path, expected: Contents, keyring: Keyring, *, program: str
+) -> None:
+    """Restore a dump in the place of what is there; raise InvalidError if it is not as backed up.
+
+    What is there is dropped once the dump could be read.
+    """
+    check_archive(file, settings, program=program)
+    drop_everything(settings)
+    restore_dump(settings, file, program=program)
+    engine = open_engine(replace(settings, database_statement_timeout_ms=0))
+    with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+        faults = list(faults_of_contents(connection, expected, keyring))
+        connection.rollback()
+    with engine.begin() as connection:
+        forget_hosts(connection)
+    engine.dispose()
+    if faults:
+        message = f"What was restored differs from the backup. {' '.join(faults[:5])}"
+        raise InvalidError(message)

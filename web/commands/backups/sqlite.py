@@ -1,0 +1,114 @@
+"""Copies a SQLite database while others write to it, and puts a copy in its place."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.engine import make_url
+from sqlalchemy.pool import NullPool
+
+from domain.clock import system_clock
+from domain.errors import InvalidError
+from domain.keyring import Keyring
+from web.commands.backups.manifest import Contents, faults_of_contents, forget_hosts
+from web.instance_files import make_private_file
+from web.settings.reader import Settings
+
+FILE = "gatebell.db"
+_PATIENCE_SECONDS = 60.0
+#: The files that SQLite keeps beside a database.
+COMPANIONS = ("-wal", "-shm", "-journal")
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy a database with SQLite's backup API, in one step and so of one moment.
+
+    The source may be written to meanwhile. The copy is one file.
+    """
+    make_private_file(target)
+    with (
+        closing(sqlite3.connect(source, timeout=_PATIENCE_SECONDS)) as original,
+        closing(sqlite3.connect(target, timeout=_PATIENCE_SECONDS)) as copy,
+    ):
+        # In steps, each write of the service would make it begin again.
+        original.backup(copy, pages=-1)
+        copy.execute("PRAGMA journal_mode = DELETE")
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[Connection]:
+    """Open a copy that nobody else uses, to read it."""
+    engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
+    with engine.connect() as connection:
+        yield connection
+        connection.rollback()
+    engine.dispose()
+
+
+@contextmanager
+def changing(file: Path) -> Iterator[Connection]:
+    """Open a copy that nobody else uses, to change it."""
+    engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
+
+
+def faults_of_pages(connection: Connection) -> list[str]:
+    """Check every page and every reference between rows; return what is wrong."""
+    said = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+    lost = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(1)
+    faults = [] if said == ["ok"] else [f"SQLite finds: {each}" for each in said[:20]]
+    return [
+        *faults,
+        *(f"A row of {row[0]} refers to one of {row[2]} that is not there." for row in lost),
+    ]
+
+
+def has_tables(settings: Settings) -> bool:
+    """Return whether there is a database with something in it."""
+    file = _file(settings)
+    if not file.exists():
+        return False
+    with closing(sqlite3.connect(file)) as connection:
+        return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+
+
+def restore(settings: Settings, source: Path, expected: Contents, keyring: Keyring) -> Path | None:
+    """Put a copy in the place of the database; return where the former one is kept, if any.
+
+    Raises InvalidError, and leaves the present one alone, if the copy is not what was backed up.
+    """
+    place = _file(settings)
+    copy = place.with_name(f"{place.name}.restoring")
+    copy.unlink(missing_ok=True)
+    copy_database(source, copy)
+    with opened(copy) as connection:
+        faults = [*faults_of_pages(connection), *faults_of_contents(connection, expected, keyring)]
+    if faults:
+        copy.unlink()
+        message = f"Nothing was restored: the copy differs. {' '.join(faults[:5])}"
+        raise InvalidError(message)
+    with changing(copy) as connection:
+        forget_hosts(connection)
+    former = _put_aside(place)
+    copy.rename(place)
+    return former
+
+
+def _put_aside(place: Path) -> Path | None:
+    """Move the present database and what SQLite keeps beside it to another name."""
+    if not place.exists():
+        return None
+    former = place.with_name(f"{place.name}.before-restore-{system_clock():%Y%m%dT%H%M%SZ}")
+    for suffix in ("", *COMPANIONS):
+        each = Path(f"{place}{suffix}")
+        if each.exists():
+            each.replace(f"{former}{suffix}")
+    return former
+
+
+def _file(settings: Settings) -> Path:
+    return Path(str(make_url(settings.database_url).database))

@@ -1,0 +1,268 @@
+"""The context of templates, and their filters for times, sizes, links and untrusted texts."""
+
+import hashlib
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from flask import Flask, g, has_request_context, request, url_for
+from flask_login import current_user
+
+from domain.alerts.reading.times import written_time
+from domain.durations import duration_text
+from domain.incidents.sentences import sentence_of
+from domain.on_call.rotation_syntax import written_cadence, written_restriction
+from domain.projects.access import COUNT_LIMIT
+from domain.repositories.access import may_read
+from domain.text_links import is_web_url, link_parts
+from domain.time_zones import offset_of, zone
+from web.http.public_urls import current_path, page_url
+from web.pages.links import size_choice
+from web.services import now, settings
+
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
+#: Seconds from which a unit is used; the largest that fits is taken.
+_UNITS = (
+    (1, "second"),
+    (_MINUTE, "minute"),
+    (_HOUR, "hour"),
+    (_DAY, "day"),
+    (30 * _DAY, "month"),
+    (365 * _DAY, "year"),
+)
+#: Below it, seconds are not counted.
+_JUST_NOW = 10
+#: What is ahead by less has happened, by a clock that is a little faster than this one.
+_BARELY_AHEAD = 1
+_KIBI = 1024
+#: LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE reverse the order of characters.
+_WITHOUT_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
+_SEVERITIES = frozenset({"critical", "high", "medium", "low", "info"})
+_STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignored": "Ignore"}
+_SIGNED_IN = (
+    ("Home", "home.index", ("home.index",)),
+    ("Alerts", "all_alerts.index", ("all_alerts.", "alert_batches.")),
+    (
+        "Projects",
+        "home.groups_and_projects",
+        (
+            *("home.groups", "groups.", "group_settings.", "projects.", "project_settings."),
+            *("resource_tokens.", "alerts.", "on_call"),
+            *("incidents.", "incident_"),
+            *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
+            *("deliveries.", "test_alerts.", "heartbeats.", "webhooks.", "webhook_deliveries."),
+            *("escalation_policies.", "alert_routes.", "channels."),
+            *("silences.", "maintenance_windows."),
+        ),
+    ),
+    (
+        "Applications",
+        "applications.index",
+        ("applications.", "authorized_applications."),
+    ),
+)
+_ADMINISTRATOR = ("Administration", "admin.overview.index", ("admin.", "audit."))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NavLink:
+    """A link of the main navigation."""
+
+    label: str
+    href: str
+    current: bool
+
+
+def give_pages_their_context(app: Flask) -> None:
+    """Register filters, tests, globals and the context processor of templates."""
+    init_app(app)
+    app.context_processor(_context)
+
+
+def _context() -> dict[str, Any]:
+    current = settings()
+    return {
+        "nav": _nav(),
+        "now": now(),
+        "instance_name": current.instance_name,
+        "header_message": current.header_message,
+        "footer_message": current.footer_message,
+        "project": g.get("project"),
+        "current_path": current_path,
+    }
+
+
+def _nav() -> tuple[NavLink, ...]:
+    if not current_user.is_authenticated:
+        return ()
+    here = request.endpoint or ""
+    more = (_ADMINISTRATOR,) if current_user.is_admin else ()
+    return tuple(
+        NavLink(label=label, href=url_for(endpoint), current=here.startswith(prefixes))
+        for label, endpoint, prefixes in (*_SIGNED_IN, *more)
+    )
+
+
+def pluralize(number: int, word: str, plural: str | None = None) -> str:
+    """Return a number with a noun: `1 alert`, `1,204 alerts`."""
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+def capped(number: int) -> str:
+    """Return a count that may be capped: `1,204`, `10,000+`."""
+    return f"{number:,}" if number <= COUNT_LIMIT else f"{COUNT_LIMIT:,}+"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in its largest unit, rounded down: `3 minutes`."""
+    length, word = next((unit for unit in reversed(_UNITS) if seconds >= unit[0]), (1, "second"))
+    return pluralize(int(seconds // length), word)
+
+
+def relative_time(moment: datetime, now: datetime) -> str:
+    """Return `3 minutes ago`, `in 2 days`, `just now` or `in a moment`; both times are aware."""
+    seconds = (now - moment).total_seconds()
+    if abs(seconds) < _JUST_NOW:
+        return "in a moment" if seconds < -_BARELY_AHEAD else "just now"
+    return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
+
+
+def exact_time(moment: datetime) -> str:
+    """Return a time in the viewer's zone, to the second: `2026-11-23 14:05:03 +01:00`."""
+    local = moment.astimezone(zone(_viewer_zone()))
+    return f"{local.isoformat(' ', 'seconds')[:19]} {offset_of(local)}"
+
+
+def _viewer_zone() -> str:
+    if not has_request_context() or g.get("is_database_away"):
+        return "UTC"
+    if "viewer_zone" not in g:
+        g.viewer_zone = current_user.user.time_zone if current_user.is_authenticated else "UTC"
+    return str(g.viewer_zone)
+
+
+def in_zone(moment: datetime, time_zone: str) -> str:
+    """Return a time by the wall clock of a place, to the minute: `Mon 2026-11-23 09:00`."""
+    local = moment.astimezone(zone(time_zone))
+    return f"{local:%a} {local.isoformat(' ', 'minutes')[:16]}"
+
+
+def written_day(day: date) -> str:
+    """Return a day: `2024-05-16`."""
+    return day.isoformat()
+
+
+def machine_time(moment: datetime) -> str:
+    """Return a time for the datetime attribute (RFC 3339, in UTC)."""
+    return written_time(moment)
+
+
+def file_size(size: int) -> str:
+    """Return a size in bytes for people: `340 bytes`, `1.2 KiB`, `1.0 MiB`, `5.0 GiB`."""
+    if size < _KIBI:
+        return pluralize(size, "byte")
+    if size < _KIBI * _KIBI:
+        return f"{size / _KIBI:.1f} KiB"
+    if size < _KIBI**3:
+        return f"{size / _KIBI**2:.1f} MiB"
+    return f"{size / _KIBI**3:.1f} GiB"
+
+
+def milliseconds(duration: int | None) -> str:
+    """Return a duration given in microseconds: `3.4 ms`; None for old rows without one."""
+    return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
+
+
+def run_duration(took: timedelta | int) -> str:
+    """Return how long something ran, or so many milliseconds: `340 ms`, `12.3 s`, `1h30m`."""
+    length = took if isinstance(took, timedelta) else timedelta(milliseconds=took)
+    if length < timedelta(seconds=1):
+        return f"{length // timedelta(milliseconds=1)} ms"
+    if length < timedelta(minutes=1):
+        return f"{length.total_seconds():.1f} s"
+    return duration_text(length)
+
+
+def severity_icon(severity: str) -> str:
+    """Return the name of the icon of a severity."""
+    return f"severity-{severity}" if severity in _SEVERITIES else "severity-unknown"
+
+
+def status_action(status: str, current: str) -> str:
+    """Return the label of the button that changes an alert's status."""
+    back = "Unacknowledge" if current == "acknowledged" else "Reopen"
+    return _STATUS_ACTIONS.get(status, back)
+
+
+def visible(text: str | None, instead: str = "(blank)") -> str:
+    """Return a name or a title, or the fallback if it would be invisible.
+
+    A name of spaces and zero-width characters would be an invisible link; overrides of the writing
+    direction, which can disguise a text, are removed.
+    """
+    if text and any(unicodedata.category(character)[0] not in "CZ" for character in text):
+        return text.translate(_WITHOUT_OVERRIDES)
+    return instead
+
+
+def readable(text: str) -> str:
+    """Return a text without overrides of the writing direction."""
+    return text.translate(_WITHOUT_OVERRIDES)
+
+
+def initial(text: str) -> str:
+    """Return the first letter or digit of a name in upper case."""
+    return next((character.upper() for character in text if character.isalnum()), "?")
+
+
+def init_app(app: Flask) -> None:
+    """Register filters, tests and globals for templates."""
+    version_of = _asset_version(Path(app.static_folder or "static"))
+
+    def asset(filename: str) -> str:
+        # The URL changes with the content, so that browsers may cache it for a year.
+        return url_for("static", filename=filename, v=version_of(filename))
+
+    filters: dict[str, Callable[..., Any]] = {
+        "pluralize": pluralize,
+        "capped": capped,
+        "link_parts": link_parts,
+        "duration": duration,
+        "duration_text": duration_text,
+        "run_duration": run_duration,
+        "relative_time": relative_time,
+        "exact_time": exact_time,
+        "in_zone": in_zone,
+        "cadence": written_cadence,
+        "restriction": written_restriction,
+        "written_day": written_day,
+        "machine_time": machine_time,
+        "file_size": file_size,
+        "milliseconds": milliseconds,
+        "severity_icon": severity_icon,
+        "status_action": status_action,
+        "visible": visible,
+        "readable": readable,
+        "initial": initial,
+        "sentence": sentence_of,
+    }
+    app.jinja_env.filters.update(filters)
+    app.jinja_env.tests["web_link"] = is_web_url
+    app.jinja_env.tests["with_files"] = may_read
+    app.jinja_env.globals["asset"] = asset
+    app.jinja_env.globals["page_url"] = page_url
+    app.jinja_env.globals["size_choice"] = size_choice
+
+
+def _asset_version(folder: Path) -> Callable[[str], str]:
+    @cache
+    def version_of(filename: str) -> str:
+        return hashlib.sha256((folder / filename).read_bytes()).hexdigest()[:12]
+
+    return version_of

@@ -1,0 +1,184 @@
+"""What the views of the container registry share: credentials, tokens, secrets, configuration."""
+
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from flask import g, request
+
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.errors import ForbiddenError
+from domain.ip_addresses import client_prefix
+from domain.keyring import CredentialType
+from domain.oauth.presented_tokens.bearer import (
+    Bearer,
+    BearerRefusedError,
+    Refusal,
+    get_bearer,
+    record_use,
+)
+from domain.projects.views import Viewer
+from domain.registry.access import PULLING, RegistryCredentialsError, Requester
+from domain.registry.notifications import NotificationSecretError
+from domain.registry.signing_keys import TokenSigner, get_signer, has_signer, list_keys
+from domain.registry.tokens import RegistryConfiguration, RegistryToken, sign_token
+from web.access.marks import get_current_user
+from web.extensions import db
+from web.http.transactions import begin_to_write
+from web.services import now, registry_policy, services, settings, sign_in_limits
+
+_USE = (
+    "Use a personal, project or group access token with read_registry or write_registry as the "
+    "password."
+)
+NO_CREDENTIALS = f"Sign in to the container registry. {_USE}"
+_UNKNOWN = f"The access token is invalid. {_USE}"
+_OAUTH = f"OAuth access tokens cannot sign in to the container registry. {_USE}"
+_BOUND = f"This access token is bound to a key, which the container registry cannot check. {_USE}"
+_SCOPE = (
+    "The access token has none of the scopes read_registry, write_registry and api. Create one "
+    "that has."
+)
+ANONYMOUS = Requester(viewer=Viewer(user_id=None))
+_DERIVED_FROM = "the container registry of this installation"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryUser:
+    """The user of a token request; without a name if anonymous."""
+
+    name: str
+    requester: Requester = field(default=ANONYMOUS)
+
+
+class UnknownTokenError(RegistryCredentialsError):
+    """The password is no valid access token; the attempt counts."""
+
+
+def basic_password() -> str | None:
+    """Return the password of Basic authentication, or None without an Authorization header.
+
+    Raises RegistryCredentialsError for any other scheme and for a header that cannot be read.
+    """
+    if "Authorization" not in request.headers:
+        return None
+    given = request.authorization
+    if given is None or given.type != "basic" or not given.password:
+        raise RegistryCredentialsError(NO_CREDENTIALS)
+    return str(given.password)
+
+
+def user_with(token: str | None) -> RegistryUser:
+    """Return the user of an access token, anonymous without one.
+
+    Raises RegistryCredentialsError for a token that the registry does not take, and ForbiddenError
+    for one without a scope of the registry.
+    """
+    if token is None:
+        return RegistryUser(name="")
+    found = _bearer_of(token)
+    if found.access_token_id is not None:
+        raise RegistryCredentialsError(_OAUTH)
+    if found.key_thumbprint is not None:
+        raise RegistryCredentialsError(_BOUND)
+    if not PULLING & set(found.scopes):
+        raise ForbiddenError(_SCOPE)
+    record_use(found, address=request.remote_addr, connection=services().connections, now=now())
+    g.bearer = found
+    viewer = Viewer(user_id=found.user_id, is_admin=found.is_admin)
+    return RegistryUser(
+        name=found.username,
+        requester=Requester(viewer=viewer, token_scopes=frozenset(found.scopes)),
+    )
+
+
+def _bearer_of(token: str) -> Bearer:
+    own = services()
+    try:
+        return get_bearer(token, connection=own.connections, keyring=own.keyring, now=now())
+    except BearerRefusedError as error:
+        known = error.refusal in {Refusal.EXPIRED, Refusal.REVOKED}
+        raise UnknownTokenError(f"{error} {_USE}" if known else _UNKNOWN) from error
+
+
+def count_failure() -> None:
+    """Count a wrong token of this IP address; raise TooManyAttemptsError above the limit.
+
+    A right token is accepted all the same: nobody guesses 256 random bits, and a script with a
+    token that has expired must not lock its neighbours out.
+    """
+    begin_to_write()
+    limits = sign_in_limits()
+    limit = AttemptLimit(
+        subject=f"registry address {client_prefix(request.remote_addr or '')}",
+        attempts=limits.per_address,
+        window=limits.window,
+    )
+    claim_attempt(limit, session=db.session(), keyring=services().keyring, now=now())
+
+
+def _notification_secrets() -> tuple[str, ...]:
+    """Return the accepted secrets; the first one is for the registry's configuration.
+
+    They are those of REGISTRY_NOTIFICATION_SECRETS, else one made from each secret key.
+    """
+    return settings().registry_notification_secrets or services().keyring.derived_credentials(
+        _DERIVED_FROM, CredentialType.REGISTRY_NOTIFICATIONS
+    )
+
+
+def check_notification_secret() -> None:
+    """Raise NotificationSecretError unless the Authorization header has one of the secrets.
+
+    With `Bearer` before it or without: the registry sends whatever its configuration says.
+    """
+    header = request.headers.get("Authorization", "").strip()
+    scheme, _, rest = header.partition(" ")
+    given = (rest.strip() if scheme.lower() == "bearer" else header).encode(errors="replace")
+    # All are compared, so that the time does not tell which of them it was.
+    matching = [hmac.compare_digest(given, each.encode()) for each in _notification_secrets()]
+    if not any(matching):
+        message = (
+            "The Authorization header needs the secret of the registry's configuration, which "
+            "administrators find under Container registry."
+        )
+        raise NotificationSecretError(message)
+
+
+def whole_configuration() -> RegistryConfiguration:
+    """Return the configuration with the secret, for administrators."""
+    return RegistryConfiguration(
+        base_url=settings().base_url, notification_secret=_notification_secrets()[0]
+    )
+
+
+def shown_configuration() -> RegistryConfiguration:
+    """Return the configuration for a page of a project.
+
+    The secret is the instance's: with it somebody could invent images of other projects.
+    """
+    if get_current_user().is_admin:
+        return whole_configuration()
+    return RegistryConfiguration(base_url=settings().base_url)
+
+
+def issue_token(access: Iterable[Mapping[str, object]], *, subject: str) -> RegistryToken:
+    """Return a token for the registry with this access."""
+    policy = registry_policy().tokens
+    return sign_token(access, subject=subject, signer=_signer(), policy=policy, now=now())
+
+
+def _signer() -> TokenSigner:
+    """Return the key that signs; the first request makes it."""
+    session, keyring, moment = db.session(), services().keyring, now()
+    if not has_signer(session=session, keyring=keyring, now=moment):
+        session.rollback()  # it only reads; the next one may write
+        begin_to_write()
+    return get_signer(session=session, keyring=keyring, now=moment)
+
+
+def certificate_bundle() -> str:
+    """Return the certificates of the key that signs, of one that waits and of former ones."""
+    _signer()
+    keys = list_keys(session=db.session(), keyring=services().keyring, now=now())
+    return "".join(key.certificate for key in keys)

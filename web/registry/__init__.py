@@ -1,1 +1,0 @@
-"""What the views of the container registry share."""

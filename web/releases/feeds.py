@@ -1,0 +1,139 @@
+"""The release schedule as an Atom feed (RFC 4287) and a calendar (RFC 5545, RFC 7986).
+
+icalendar is loaded with the first calendar: it takes 5 MiB of each process.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from flask import Response, current_app, request
+
+from domain.clock import written
+from domain.releases.changes import Change
+from domain.releases.listing import by_release
+from domain.releases.version import Release
+from web.releases.listed import (
+    PAGES,
+    ListedChange,
+    announced_at,
+    date_of,
+    dates_entered_at,
+    installed_at,
+    page_of,
+)
+from web.services import settings
+
+#: What everybody may read, anybody may cache: for so long, and after that by its ETag.
+_CACHE_SECONDS = 300
+_ETAG_BYTES = 16
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entry:
+    """An entry of the feed."""
+
+    change: Change
+    url: str
+    published: str
+    updated: str
+    #: The release, with its day where that is known.
+    release: str
+
+
+def atom_feed(changes: Sequence[ListedChange], *, url: str) -> bytes:
+    """Return the feed of changes, those of the last release first; `url` is its own."""
+    entered_at = dates_entered_at()
+    entries = [_entry(each, entered_at) for each in reversed(changes)]
+    current = settings()
+    # Without the context of pages, which asks for the user of a session.
+    template = current_app.jinja_env.get_template("help/releases.xml")
+    text = template.render(
+        url=url,
+        page_url=f"{current.base_url}{PAGES}",
+        name=current.instance_name,
+        updated=max((each.updated for each in entries), default=written(installed_at())),
+        entries=entries,
+    )
+    return text.encode()
+
+
+def _entry(listed: ListedChange, entered_at: datetime | None) -> _Entry:
+    change, announced = listed.change, announced_at(listed.change)
+    updated = max(announced, entered_at) if listed.day and entered_at else announced
+    return _Entry(
+        change=change,
+        url=listed.url,
+        published=written(announced),
+        updated=written(updated),
+        release=f"{change.release} ({listed.day})" if listed.day else change.release,
+    )
+
+
+if TYPE_CHECKING:
+    from icalendar import Event
+
+
+def calendar(changes: Sequence[ListedChange], *, url: str) -> bytes:
+    """Return a day for each release with a date, with its changes; `url` is the calendar's own."""
+    from icalendar import Calendar  # noqa: PLC0415 - see above
+
+    made = Calendar.new(
+        prodid="-//Gatebell//Release schedule//EN",
+        name=f"Releases of {settings().instance_name}",
+        uid=url,
+        url=f"{settings().base_url}{PAGES}",
+    )
+    # Their types have to be said (RFC 7986 sections 5.7 and 5.8).
+    made.add("REFRESH-INTERVAL", _DAY, parameters={"VALUE": "DURATION"})
+    made.add("SOURCE", url, parameters={"VALUE": "URI"})
+    for release, members in by_release([each.change for each in changes]):
+        event = _event(release, members)
+        if event is not None:
+            made.add_component(event)
+    content: bytes = made.to_ical()
+    return content
+
+
+def _event(release: Release, changes: Sequence[Change]) -> "Event | None":
+    from icalendar import Event  # noqa: PLC0415 - see above
+    from icalendar.enums import TRANSP  # noqa: PLC0415 - see above
+
+    day = date_of(release)
+    if day is None:
+        return None
+    base_url = settings().base_url
+    count = f"{len(changes)} {'change' if len(changes) == 1 else 'changes'}"
+    event: Event = Event.new(
+        uid=f"release-{release}@{urlsplit(base_url).hostname}",
+        summary=f"Release {release}: {count} of interfaces",
+        description="\n\n".join(
+            f"{each.title}. {each.replacement}\n{page_of(each)}" for each in changes
+        ),
+        start=day,
+        end=day + _DAY,
+        stamp=dates_entered_at() or installed_at(),
+        url=f"{base_url}{PAGES}?release={release}",
+        transparency=TRANSP.TRANSPARENT,
+    )
+    return event
+
+
+def let_everybody_cache(response: Response) -> Response:
+    """Let shared caches keep a response that is the same for everybody."""
+    response.cache_control.public = True
+    response.cache_control.max_age = _CACHE_SECONDS
+    return response
+
+
+def cached_document(content: bytes, content_type: str) -> Response:
+    """Return a document with an ETag, or 304 to a client that has it (RFC 9110 section 13)."""
+    response = Response(content, content_type=content_type)
+    response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
+    let_everybody_cache(response)
+    response.make_conditional(request.environ)
+    return response
