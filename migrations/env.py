@@ -1,15 +1,25 @@
 """Runs migrations on the connection of `web/database/schema.py` or `migrations/new.py`."""
 
-from typing import Any
+from typing import Any, Literal
 
 from alembic import context
+from alembic.autogenerate.api import AutogenContext
 
 from models import Base
+from models.base import UTCDateTime
 
 
 def _is_ours(_what: Any, _name: Any, kind: str, is_reflected: Any, compared_to: Any) -> bool:
     """Leave out the tables that a migration wrote by itself, as those of the search."""
     return not (kind == "table" and is_reflected and compared_to is None)
+
+
+def _written(kind: str, what: Any, found: AutogenContext) -> str | Literal[False]:
+    """Return how a new migration writes what only we have; False for all else."""
+    if kind != "type" or not isinstance(what, UTCDateTime):
+        return False
+    found.imports.add("\nfrom models.base import UTCDateTime")
+    return "UTCDateTime()"
 
 
 context.configure(
@@ -20,6 +30,7 @@ context.configure(
     transaction_per_migration=True,
     transactional_ddl=True,
     include_object=_is_ours,
+    render_item=_written,
 )
 with context.begin_transaction():
     context.run_migrations()

@@ -52,6 +52,30 @@ def test_a_new_column_becomes_the_next_migration(checkout: Path) -> None:
     assert text.count("op.") == 2, text
 
 
+def test_a_table_that_is_not_imported_is_pointed_out(checkout: Path) -> None:
+    table = (
+        "from models.base import Base, BigId\n"
+        "from datetime import datetime\n"
+        "from sqlalchemy.orm import Mapped, mapped_column\n\n\n"
+        "class Bell(Base):\n"
+        '    __tablename__ = "bells"\n\n'
+        "    id: Mapped[int] = mapped_column(BigId, primary_key=True)\n"
+        "    cast_at: Mapped[datetime]\n"
+    )
+    (checkout / "models" / "bells.py").write_text(table)
+    done = run(checkout, "keep", "bells")
+    assert "everything that models/__init__.py imports" in done.stderr
+    (made,) = (checkout / "migrations" / "versions").glob("*_keep_bells.py")
+    made.unlink()
+    models = checkout / "models" / "__init__.py"
+    models.write_text(f"{models.read_text()}\nfrom models.bells import Bell  # noqa\n")
+    done = run(checkout, "keep", "bells")
+    assert (done.returncode, "It is empty" in done.stderr) == (0, False), done.stderr
+    text = made.read_text()
+    assert "from models.base import UTCDateTime" in text
+    assert "sa.Column('cast_at', UTCDateTime(), nullable=False)" in text
+
+
 def test_it_asks_for_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["migrations.new"])
     with pytest.raises(SystemExit, match='make migration NAME="'):
