@@ -26,7 +26,10 @@ def test_every_address_is_for_those_whom_the_list_names(app: Flask) -> None:
     ]
     # Counted and not as sets: an address belongs to one view only.
     there, listed = Counter(served), Counter(listed_addresses())
-    assert (there - listed, listed - there) == (Counter(), Counter())
+    missing = [str(each) for each in sorted((there - listed).elements())]
+    assert not missing, "\n".join(["Add to tests/support/wire/addresses.txt:", *missing])
+    gone = [str(each) for each in sorted((listed - there).elements())]
+    assert not gone, "\n".join(["Remove from tests/support/wire/addresses.txt:", *gone])
 
 
 def unmarked() -> str:

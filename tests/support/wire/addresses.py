@@ -14,6 +14,10 @@ class Address(NamedTuple):
     rule: str
     mark: str
 
+    def __str__(self) -> str:
+        """Return it as the list has it, below the words of its mark."""
+        return f"{self.mark}\n{_INDENT}{self.method:6} {self.rule}"
+
 
 def listed_addresses() -> list[Address]:
     """Return what the list says, in its order."""
