@@ -60,7 +60,7 @@ class Actor:
 OPERATOR = Actor(means=Means.COMMAND, is_admin=True)
 
 
-class Settings(Protocol):
+class WorkSettings(Protocol):
     """The settings that actions read; `web/settings/table.py` explains them."""
 
     @property
@@ -114,7 +114,7 @@ class Work:
     actor: Actor
     session: Session
     now: datetime
-    settings: Settings
+    settings: WorkSettings
     policy: Policies
 
     def record(
