@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +26,8 @@ def body_of(name: str) -> dict[str, Any]:
 
 
 def parse(name: str) -> ParsedBody:
-    return format_named(expected(name)["type"]).parse(body_of(name), now=NOW, reading=READING)
+    body = (PAYLOADS / name).read_bytes()
+    return format_named(expected(name)["type"]).read(body, now=NOW, reading=READING)
 
 
 def written(alert: IncomingAlert, names: Iterable[str]) -> dict[str, object]:
@@ -54,7 +56,7 @@ def test_a_real_body_becomes_these_alerts(name: str) -> None:
 
 def test_every_body_has_its_alerts_written_down() -> None:
     assert {path.name for path in PAYLOADS.glob("*.expected.json")} == {
-        name.replace(".json", ".expected.json") for name in NAMES
+        f"{Path(name).stem}.expected.json" for name in NAMES
     }
 
 
