@@ -13,7 +13,7 @@ from domain.alerts.listing.watched_projects import projects_of_member
 from domain.database.list_queries import words
 from domain.database.paging import ListPart
 from domain.escalations.explanation import unanswered_among
-from domain.incidents.assigned import open_incidents_of
+from domain.incidents.listing import open_incidents_of
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring
 from domain.on_call.shifts import duties_of
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups

@@ -13,9 +13,13 @@ from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.list_queries import one_of, words
-from domain.incidents.fields import LONGEST_DESCRIPTION, LONGEST_TITLE
 from domain.incidents.listing import NEWEST, SORT_ORDERS, TABS, IncidentFilter
-from domain.incidents.types import LONGEST_RULE_NAME, IncidentRule
+from domain.incidents.types import (
+    LONGEST_DESCRIPTION,
+    LONGEST_RULE_NAME,
+    LONGEST_TITLE,
+    IncidentRule,
+)
 from forms.alerts import ConditionsForm
 from forms.base import Form, without_edges
 

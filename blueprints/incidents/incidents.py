@@ -15,11 +15,10 @@ from domain.database.paging import Slice, parse_id
 from domain.database.paging import read_cursor as read_id
 from domain.errors import ConflictError
 from domain.incidents import actions
-from domain.incidents.fields import STATUSES
 from domain.incidents.listing import SORT_ORDERS, TABS, IncidentSlice
 from domain.incidents.note_actions import sees_internal, show_timeline
 from domain.incidents.rule_actions import find_rule_name
-from domain.incidents.types import Incident, NewIncident
+from domain.incidents.types import STATUSES, Incident, NewIncident
 from domain.projects.views import ProjectView
 from domain.types.reading import read_body
 from forms.incidents import PARAMETERS, IncidentForm, IncidentQuery, read_query

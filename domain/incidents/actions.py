@@ -16,9 +16,7 @@ from domain.database import paging
 from domain.database.paging import Page, Slice, fetch_page
 from domain.errors import InvalidError, NotFoundError
 from domain.incidents import listing
-from domain.incidents.assignees import set_assignees, usernames_of
-from domain.incidents.editing import edit_incident
-from domain.incidents.fields import OPEN_STATUSES
+from domain.incidents.changes import change_status, edit_incident, set_assignees, usernames_of
 from domain.incidents.links import (
     LinkedAlert,
     check_free,
@@ -29,12 +27,21 @@ from domain.incidents.links import (
     release_fingerprints,
     stop_following,
 )
-from domain.incidents.listing import SORT_ORDERS, TABS, IncidentFilter, IncidentSlice
+from domain.incidents.listing import (
+    SORT_ORDERS,
+    TABS,
+    IncidentFilter,
+    IncidentSlice,
+    get_incident_id,
+    get_row,
+    incidents_of,
+    locked_incident,
+)
 from domain.incidents.opening import Composer, open_incident
-from domain.incidents.rows import get_incident_id, get_row, incidents_of, locked_incident
-from domain.incidents.status import change_status
-from domain.incidents.timeline import EntryKind, NewEntry, add_entries, alerts_in
+from domain.incidents.timeline import NewEntry, add_entries, alerts_in
 from domain.incidents.types import (
+    OPEN_STATUSES,
+    EntryKind,
     Incident,
     IncidentAlertsBody,
     IncidentAlertsQuery,

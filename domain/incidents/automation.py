@@ -11,34 +11,85 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.following.changes import Change, ChangeKind
 from domain.alerts.formats.base import Reading
+from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
 from domain.alerts.matching.conditions import meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.audit.events import Event, EventKind, EventSource, store_event
-from domain.incidents.editing import severity_entry
-from domain.incidents.fields import HIGHEST_URGENCY, MOST_NAMED_ALERTS, OPEN_STATUSES
+from domain.database.upsert import insert_into
+from domain.incidents.changes import close_recovered, severity_entry
 from domain.incidents.links import LinkedAlert, hold, holders_of, link, open_incidents_of
+from domain.incidents.listing import lock_incidents
 from domain.incidents.opening import Composer, open_by_rules
 from domain.incidents.planning import (
     STORM_SIZE,
     STORM_TIME,
+    ActiveRule,
     FiringAlert,
     Joining,
     Opening,
     RuleState,
+    active_rules,
     plan,
 )
-from domain.incidents.rows import lock_incidents
-from domain.incidents.rules import ActiveRule, active_rules
-from domain.incidents.status import close_recovered
-from domain.incidents.timeline import EntryKind, NewEntry, add_entries, alerts_in
-from domain.incidents.waiting import wait, wait_no_more, waiting_alerts, waiting_projects
+from domain.incidents.timeline import NewEntry, add_entries, alerts_in
+from domain.incidents.types import HIGHEST_URGENCY, MOST_NAMED_ALERTS, OPEN_STATUSES, EntryKind
 from domain.silences.muting import silenced
-from models import Alert, Incident, Project
+from models import Alert, Incident, IncidentWaiting, Project
+
+
+def wait(project_id: int, alert_ids: Collection[int], *, session: Session) -> None:
+    """Let alerts wait; those that wait already go on to."""
+    if alert_ids:
+        rows = [{"project_id": project_id, "alert_id": each} for each in sorted(alert_ids)]
+        statement = insert_into(IncidentWaiting, session=session).on_conflict_do_nothing()
+        session.execute(statement, rows)
+
+
+def wait_no_more(alert_ids: Collection[int], *, session: Session) -> None:
+    """Forget alerts that waited: they opened an incident, are over, or meet no rule any more."""
+    if alert_ids:
+        session.execute(
+            delete(IncidentWaiting)
+            .where(IncidentWaiting.alert_id.in_(alert_ids))
+            .execution_options(synchronize_session=False)
+        )
+
+
+def waiting_projects(*, session: Session) -> Sequence[tuple[int, str]]:
+    """Return the ids and paths of projects with alerts that wait, in the order of the ids.
+
+    Those of archived projects wait until the project is back.
+    """
+    rows = session.execute(
+        select(Project.id, Project.path)
+        .where(
+            Project.id.in_(select(IncidentWaiting.project_id)),
+            Project.deleted_at.is_(None),
+            Project.archived_at.is_(None),
+        )
+        .order_by(Project.id)
+    )
+    return [(row.id, row.path) for row in rows]
+
+
+def waiting_alerts(
+    project_id: int, *, after: int, limit: int, session: Session
+) -> Sequence[tuple[int, bool]]:
+    """Return the ids of alerts that wait, from one on, and whether each is open."""
+    rows = session.execute(
+        select(Alert.id, Alert.status)
+        .join(IncidentWaiting, IncidentWaiting.alert_id == Alert.id)
+        .where(IncidentWaiting.project_id == project_id, IncidentWaiting.alert_id > after)
+        .order_by(IncidentWaiting.alert_id)
+        .limit(limit)
+    )
+    return [(row.id, row.status in OPEN_ALERTS) for row in rows]
+
 
 #: Those that may open an incident; acknowledging an alert does nothing to its incident.
 _FIRING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED, ChangeKind.RAISED})

@@ -10,7 +10,7 @@ from domain.alerts.following.followers import Follower, follow, unfollow
 from domain.alerts.handling.status import lock_alerts_of
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError
-from domain.incidents.fields import MOST_AT_ONCE, OPEN_STATUSES
+from domain.incidents.types import MOST_AT_ONCE, OPEN_STATUSES
 from models import (
     Alert,
     Incident,

@@ -1,11 +1,14 @@
-"""Lists of incidents. The cost of a page does not grow with the number of incidents.
+"""Reads incidents, one or in lists, and locks them for a change.
 
-As for alerts, a page with several statuses is merged from the first rows of each, since every index
-has the status before the sort keys.
+The cost of a page does not grow with the number of incidents. As for alerts, a page with several
+statuses is merged from the first rows of each, since every index has the status before the sort
+keys.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, exists, func, literal, select, union_all
@@ -22,9 +25,22 @@ from domain.alerts.listing.sort_orders import (
 )
 from domain.alerts.reading.incoming import Severity
 from domain.database.paging import Page
-from domain.incidents.fields import HIGHEST_URGENCY, OPEN_STATUSES, STATUSES, urgency_of
+from domain.database.upsert import insert_into
+from domain.errors import NotFoundError
+from domain.incidents.types import (
+    HIGHEST_URGENCY,
+    MOST_NAMED_ALERTS,
+    OPEN_STATUSES,
+    STATUSES,
+    Incident,
+    IncidentPerson,
+    IncidentStatus,
+    severity_of,
+    urgency_of,
+)
 from domain.projects.access import COUNT_LIMIT
-from models import Alert, Incident, IncidentAlert, IncidentAssignee, User
+from models import Alert, IncidentAlert, IncidentAssignee, IncidentCounter, Project, User
+from models import Incident as IncidentRow
 from models.folding import fold
 
 #: The tabs of the list, with the statuses that each shows.
@@ -37,7 +53,7 @@ TABS: dict[str, tuple[str, ...]] = {
 }
 #: The assignee of incidents without one; no user can have this name.
 NOBODY = "-"
-_ID = SortKey("id", Incident.id.expression)
+_ID = SortKey("id", IncidentRow.id.expression)
 SORT_ORDERS = {
     order.name: order
     for order in (
@@ -46,7 +62,7 @@ SORT_ORDERS = {
         SortOrder(
             "severity",
             "Severity",
-            (SortKey("urgency", Incident.urgency.expression, largest=HIGHEST_URGENCY), _ID),
+            (SortKey("urgency", IncidentRow.urgency.expression, largest=HIGHEST_URGENCY), _ID),
         ),
     )
 }
@@ -54,7 +70,7 @@ NEWEST = SORT_ORDERS["created"]
 #: The most incidents of an assignee or alert that are listed by their ids.
 _MOST_NAMED = 2_000
 _INDEX = SearchIndex(
-    model=Incident, table="incident_search", key="incident_id", function="incidents_with"
+    model=IncidentRow, table="incident_search", key="incident_id", function="incidents_with"
 )
 
 
@@ -124,7 +140,7 @@ def _named(wanted: IncidentFilter, *, session: Session) -> tuple[int, ...] | Non
 
 def list_incidents(
     wanted: IncidentFilter, part: IncidentSlice, *, session: Session
-) -> Page[Incident]:
+) -> Page[IncidentRow]:
     """Return a page of the incidents."""
     wanted = looked_up(wanted, session=session)
     together = union_all(
@@ -134,8 +150,8 @@ def list_incidents(
     first = _cut(columns, select(*columns), part).subquery()
     columns = list(first.c)
     rows = session.execute(
-        select(Incident, *columns)
-        .join(first, first.c.key_id == Incident.id)
+        select(IncidentRow, *columns)
+        .join(first, first.c.key_id == IncidentRow.id)
         .order_by(*sorted_by(columns, order=part.order, backwards=part.is_backwards))
     ).all()
     positions = [part.order.values_of(row) for row in rows]
@@ -144,8 +160,8 @@ def list_incidents(
 
 
 def _page(
-    found: Sequence[Incident], positions: Sequence[Values], part: IncidentSlice
-) -> Page[Incident]:
+    found: Sequence[IncidentRow], positions: Sequence[Values], part: IncidentSlice
+) -> Page[IncidentRow]:
     is_more, shown = len(positions) > part.size, positions[: part.size]
     items = tuple(found)
     if part.is_backwards:
@@ -170,7 +186,7 @@ def _branches(wanted: IncidentFilter, part: IncidentSlice) -> Iterator[Select[*t
         yield found
         return
     for status in wanted.statuses:
-        yield found.where(Incident.status == status)
+        yield found.where(IncidentRow.status == status)
 
 
 def _cut(
@@ -193,10 +209,10 @@ def _conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
         wanted.matches is not None and not wanted.matches.are_many
     )
     # Without statistics the planner would scan all incidents of the project instead of these.
-    project = Incident.project_id + 0 if is_listed else Incident.project_id
+    project = IncidentRow.project_id + 0 if is_listed else IncidentRow.project_id
     yield project == wanted.project_id
     if wanted.severity is not None:
-        yield Incident.urgency == urgency_of(wanted.severity)
+        yield IncidentRow.urgency == urgency_of(wanted.severity)
     yield from _named_conditions(wanted)
     if wanted.matches is not None:
         yield wanted.matches.condition
@@ -205,13 +221,13 @@ def _conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
 def _named_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions on assignee and alert."""
     if wanted.ids is not None:
-        yield Incident.id.in_(wanted.ids)
+        yield IncidentRow.id.in_(wanted.ids)
     if wanted.assignee == NOBODY:
-        yield ~exists().where(IncidentAssignee.incident_id == Incident.id)
+        yield ~exists().where(IncidentAssignee.incident_id == IncidentRow.id)
     elif wanted.assignee is not None and (wanted.ids is None or wanted.alert is not None):
-        yield Incident.id.in_(_of_assignee(wanted.assignee))
+        yield IncidentRow.id.in_(_of_assignee(wanted.assignee))
     if wanted.alert is not None and wanted.ids is None:
-        yield Incident.id.in_(_of_alert(wanted.project_id, wanted.alert))
+        yield IncidentRow.id.in_(_of_alert(wanted.project_id, wanted.alert))
 
 
 def _of_assignee(username: str) -> Select[int]:
@@ -241,12 +257,12 @@ def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, in
         return {}
     conditions = list(_conditions(wanted))
     # Without an order Postgres may scan the table.
-    order = [Incident.id.desc()] if wanted.ids is None else []
+    order = [IncidentRow.id.desc()] if wanted.ids is None else []
     counts = [
         select(literal(status).label("status"), func.count().label("incidents")).select_from(
             select(literal(1))
-            .select_from(Incident)
-            .where(*conditions, Incident.status == status)
+            .select_from(IncidentRow)
+            .where(*conditions, IncidentRow.status == status)
             .order_by(*order)
             .limit(COUNT_LIMIT + 1)
             .subquery()
@@ -256,15 +272,181 @@ def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, in
     return dict(session.execute(union_all(*counts)).all())
 
 
-def incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[Incident]:
+def incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[IncidentRow]:
     """Return the newest incidents that have an alert, at most ten."""
     return session.scalars(
-        select(Incident)
+        select(IncidentRow)
         .where(
-            Incident.id.in_(
+            IncidentRow.id.in_(
                 select(IncidentAlert.incident_id).where(IncidentAlert.alert_id == alert_id)
             )
         )
-        .order_by(Incident.id.desc())
+        .order_by(IncidentRow.id.desc())
         .limit(10)
     ).all()
+
+
+def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
+    """Lock the incidents of a project until the transaction ends, and return their counter.
+
+    Every change of an incident takes this lock before any lock on alerts, so two cannot deadlock.
+    """
+    insert = insert_into(IncidentCounter, session=session)
+    row = {"project_id": project_id, "last_iid": 0}
+    session.execute(insert.values(row).on_conflict_do_nothing())
+    return session.scalars(
+        select(IncidentCounter)
+        .where(IncidentCounter.project_id == project_id)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    ).one()
+
+
+def locked_incident(project_id: int, iid: int, *, session: Session) -> IncidentRow:
+    """Lock the incidents of a project and return one of them, or raise NotFoundError."""
+    lock_incidents(project_id, session=session)
+    return get_row(project_id, iid, session=session)
+
+
+def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
+    """Return the id of the row of an incident, or raise NotFoundError."""
+    found = session.scalar(
+        select(IncidentRow.id).where(IncidentRow.project_id == project_id, IncidentRow.iid == iid)
+    )
+    if found is None:
+        raise _not_found(iid)
+    return found
+
+
+def get_row(project_id: int, iid: int, *, session: Session) -> IncidentRow:
+    """Return the row of an incident, or raise NotFoundError."""
+    found = session.scalars(
+        select(IncidentRow)
+        .where(IncidentRow.project_id == project_id, IncidentRow.iid == iid)
+        .execution_options(populate_existing=True)
+    ).one_or_none()
+    if found is None:
+        raise _not_found(iid)
+    return found
+
+
+def _not_found(iid: int) -> NotFoundError:
+    return NotFoundError(f"Incident {iid} not found in this project.")
+
+
+def incidents_of(rows: Sequence[IncidentRow], *, url: str, session: Session) -> list[Incident]:
+    """Return incidents as all faces see them, with a few queries for all of them.
+
+    The URL is that of the list, without a slash at its end.
+    """
+    session.flush()
+    assignees = _assignees_of([row.id for row in rows], session=session)
+    alerts = _alerts_of(rows, session=session)
+    return [
+        Incident(
+            id=row.id,
+            iid=row.iid,
+            project_id=row.project_id,
+            title=row.title,
+            description=row.description,
+            severity=severity_of(row.urgency),
+            status=IncidentStatus(row.status),
+            assignees=tuple(assignees.get(row.id, ())),
+            alerts=tuple(alerts.get(row.id, ())),
+            alerts_count=row.alerts,
+            close_when_resolved=row.closes_when_resolved,
+            rule_id=row.rule_id,
+            author=IncidentPerson(id=row.author_id, username=row.author_name)
+            if row.author_name
+            else None,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            acknowledged_at=row.acknowledged_at,
+            resolved_at=row.resolved_at,
+            web_url=f"{url}/{row.iid}",
+        )
+        for row in rows
+    ]
+
+
+def _assignees_of(ids: Iterable[int], *, session: Session) -> Mapping[int, list[IncidentPerson]]:
+    found: dict[int, list[IncidentPerson]] = defaultdict(list)
+    rows = session.execute(
+        select(IncidentAssignee.incident_id, User.id, User.username)
+        .join(User, User.id == IncidentAssignee.user_id)
+        .where(IncidentAssignee.incident_id.in_(ids))
+        .order_by(User.username_key, User.id)
+    )
+    for incident_id, user_id, username in rows:
+        found[incident_id].append(IncidentPerson(id=user_id, username=username))
+    return found
+
+
+def _alerts_of(rows: Sequence[IncidentRow], *, session: Session) -> Mapping[int, list[int]]:
+    """Return the numbers of linked alerts; those of an incident of thousands are asked apart."""
+    found: dict[int, list[int]] = defaultdict(list)
+    small = [row.id for row in rows if 0 < row.alerts <= MOST_NAMED_ALERTS]
+    statements = [_numbers().where(IncidentAlert.incident_id.in_(small))] if small else []
+    statements += [
+        _numbers().where(IncidentAlert.incident_id == row.id).limit(MOST_NAMED_ALERTS)
+        for row in rows
+        if row.alerts > MOST_NAMED_ALERTS
+    ]
+    for statement in statements:
+        for incident_id, iid in session.execute(statement):
+            found[incident_id].append(iid)
+    return found
+
+
+def _numbers() -> Select[int, int]:
+    return (
+        select(IncidentAlert.incident_id, Alert.iid)
+        .join(Alert, Alert.id == IncidentAlert.alert_id)
+        .order_by(IncidentAlert.alert_id)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssignedIncident:
+    """An open incident that a user looks after."""
+
+    iid: int
+    title: str
+    status: str
+    project_path: str
+    created_at: datetime
+
+
+def open_incidents_of(
+    user_id: int, projects: Select[int], *, most: int, session: Session
+) -> tuple[AssignedIncident, ...]:
+    """Return the newest open incidents assigned to a user in the selected projects."""
+    rows = session.execute(
+        select(
+            IncidentRow.iid,
+            IncidentRow.title,
+            IncidentRow.status,
+            IncidentRow.created_at,
+            Project.path,
+        )
+        .join(IncidentAssignee, IncidentAssignee.incident_id == IncidentRow.id)
+        .join(Project, Project.id == IncidentRow.project_id)
+        .where(
+            IncidentAssignee.user_id == user_id,
+            IncidentRow.status != "resolved",
+            # `+ 0` disables the project's index: the assignments of one user are fewer.
+            (IncidentRow.project_id + 0).in_(projects),
+        )
+        .order_by(IncidentAssignee.incident_id.desc())
+        .limit(most)
+    )
+    return tuple(
+        AssignedIncident(
+            iid=row.iid,
+            title=row.title,
+            status=row.status,
+            project_path=row.path,
+            created_at=row.created_at,
+        )
+        for row in rows
+    )

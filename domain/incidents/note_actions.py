@@ -12,23 +12,23 @@ from domain.access.roles import Role
 from domain.audit.events import Actor, EventKind
 from domain.database.paging import Page, Slice, read_cursor
 from domain.errors import ForbiddenError, NotFoundError
-from domain.incidents.fields import checked_note
-from domain.incidents.rows import get_incident_id, get_row
-from domain.incidents.sentences import sentence_of
+from domain.incidents.listing import get_incident_id, get_row
 from domain.incidents.timeline import (
-    EntryKind,
     NewEntry,
     TimelineEntry,
     add_entry,
     entry_of,
     list_entries,
+    sentence_of,
 )
 from domain.incidents.types import (
+    EntryKind,
     IncidentNote,
     IncidentNoteChange,
     IncidentNoteQuery,
     IncidentPerson,
     NewIncidentNote,
+    checked_note,
 )
 from domain.projects.views import ProjectView
 from domain.types.base import Found

@@ -15,7 +15,7 @@ from domain.audit.events import EventKind
 from domain.database.paging import ListPart, fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.incidents.links import stop_following
-from domain.incidents.rows import lock_incidents
+from domain.incidents.listing import lock_incidents
 from domain.incidents.types import (
     LONGEST_RULE_NAME,
     IncidentRule,

@@ -1,9 +1,8 @@
 """The timeline of an incident: comments of users, and what became of the incident."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import insert, select
@@ -11,41 +10,11 @@ from sqlalchemy.orm import Session
 
 from domain.audit.events import Actor
 from domain.database.paging import Page, Slice
-from domain.incidents.fields import Person
+from domain.incidents.types import EntryFilter, EntryKind, IncidentPerson
 from models import IncidentNote
 
 #: An entry names so many alerts, and counts the others.
 MOST_NAMED = 20
-
-
-class EntryKind(StrEnum):
-    """The kind of an entry."""
-
-    #: A comment that a user wrote.
-    NOTE = "note"
-    OPENED = "opened"
-    #: New alerts with a fingerprint that the incident holds, or of a rule that opens too many.
-    JOINED = "joined"
-    #: Alerts that a user linked or unlinked.
-    LINKED = "linked"
-    UNLINKED = "unlinked"
-    STATUS = "status"
-    SEVERITY = "severity"
-    #: The text is the user name.
-    ASSIGNED = "assigned"
-    UNASSIGNED = "unassigned"
-    TITLE = "title"
-    DESCRIPTION = "description"
-    #: Whether it is closed when its alerts are resolved.
-    CLOSING = "closing"
-
-
-class EntryFilter(StrEnum):
-    """Which entries a list has; the values are those of GitLab's API."""
-
-    ALL = "all_notes"
-    COMMENTS = "only_comments"
-    ACTIVITY = "only_activity"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +36,7 @@ class TimelineEntry:
     incident_id: int
     kind: EntryKind
     #: None for what rules and commands did.
-    user: Person | None
+    user: IncidentPerson | None
     text: str
     details: Mapping[str, Any]
     is_internal: bool
@@ -154,10 +123,72 @@ def entry_of(row: IncidentNote) -> TimelineEntry:
         id=row.id,
         incident_id=row.incident_id,
         kind=EntryKind(row.kind),
-        user=Person(row.user_id, row.user_name) if row.user_name else None,
+        user=IncidentPerson(id=row.user_id, username=row.user_name) if row.user_name else None,
         text=row.text,
         details=row.details,
         is_internal=row.is_internal,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+
+
+_Details = Mapping[str, Any]
+
+
+def _alerts(details: _Details) -> str:
+    numbers = ", ".join(f"#{iid}" for iid in details.get("alerts", ()))
+    left_out = details.get("count", 0) - len(details.get("alerts", ()))
+    noun = "alert" if details.get("count") == 1 else "alerts"
+    return f"{noun} {numbers}" + (f" and {left_out:,} more" if left_out > 0 else "")
+
+
+def _opened(details: _Details) -> str:
+    by = f" by the rule “{details['rule']}”" if details.get("rule") else ""
+    source = f" from {_alerts(details)}" if details.get("count") else ""
+    return f"opened{by}{source}"
+
+
+def _joined(details: _Details) -> str:
+    if details.get("rule"):
+        return f"added {_alerts(details)}: the rule “{details['rule']}” opened many incidents"
+    return f"added {_alerts(details)}, received again"
+
+
+def _status(details: _Details) -> str:
+    new, old = details["new"], details["old"]
+    verb = {"acknowledged": "acknowledged it", "resolved": "closed it"}.get(new, "reopened it")
+    if new == "triggered" and old == "acknowledged":
+        verb = "withdrew the acknowledgement"
+    if details.get("because"):
+        return f"closed it: {details['because']}"
+    count = details.get("count", 0)
+    what = f" and its {count:,} {'alert' if count == 1 else 'alerts'}" if count else ""
+    return verb.replace(" it", f" it{what}")
+
+
+_SENTENCES: Mapping[EntryKind, Callable[[_Details], str]] = {
+    EntryKind.OPENED: _opened,
+    EntryKind.JOINED: _joined,
+    EntryKind.LINKED: lambda details: f"linked {_alerts(details)}",
+    EntryKind.UNLINKED: lambda details: f"unlinked {_alerts(details)}",
+    EntryKind.STATUS: _status,
+    EntryKind.SEVERITY: lambda details: (
+        f"changed the severity from {details['old']} to {details['new']}"
+    ),
+    EntryKind.TITLE: lambda details: (
+        f"changed the title from “{details['old']}” to “{details['new']}”"
+    ),
+    EntryKind.DESCRIPTION: lambda _details: "changed the description",
+    EntryKind.CLOSING: lambda details: (
+        "turned closing with its alerts " + ("on" if details["new"] else "off")
+    ),
+}
+
+
+def sentence_of(entry: TimelineEntry) -> str:
+    """Return what happened, such as `closed it and its 2 alerts`; a comment is its text."""
+    if entry.kind is EntryKind.NOTE:
+        return entry.text
+    if entry.kind in {EntryKind.ASSIGNED, EntryKind.UNASSIGNED}:
+        return f"{entry.kind.value} @{entry.text}"
+    return _SENTENCES[entry.kind](entry.details)

@@ -18,7 +18,7 @@ from domain.accounts.users import UserView, empty_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
 from domain.errors import ConflictError
-from domain.incidents.timeline import EntryKind
+from domain.incidents.types import EntryKind
 from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from domain.projects.members import groups_owned_alone
 from models import (

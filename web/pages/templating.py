@@ -14,7 +14,7 @@ from flask_login import current_user
 
 from domain.alerts.reading.times import written_time
 from domain.durations import duration_text
-from domain.incidents.sentences import sentence_of
+from domain.incidents.timeline import sentence_of
 from domain.on_call.rotation_syntax import written_cadence, written_restriction
 from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read

@@ -22,7 +22,7 @@ from domain.alerts.listing.watched_projects import projects_of_member
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor
 from domain.clock import system_clock
-from domain.incidents.assigned import open_incidents_of
+from domain.incidents.listing import open_incidents_of
 from domain.projects.views import Viewer
 from models import User
 from tests.support.database.sql_statements import postgres_statements

@@ -1,0 +1,256 @@
+"""Changes of an incident: its words and severity, its assignees, its status with its alerts."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, delete, exists, insert, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import UserView
+from domain.alerts.handling.assignments import get_candidate, username_of
+from domain.alerts.handling.status import StatusChange, change_all
+from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
+from domain.audit.events import Actor
+from domain.errors import InvalidError
+from domain.incidents.links import hold_again, release_fingerprints, stop_following
+from domain.incidents.timeline import NewEntry, add_entries
+from domain.incidents.types import (
+    OPEN_STATUSES,
+    EntryKind,
+    IncidentChange,
+    IncidentStatus,
+    checked_description,
+    checked_title,
+    severity_of,
+    urgency_of,
+)
+from domain.mail.assignment_notices import NewAssignment, note_assignments
+from domain.projects.views import ProjectView
+from models import Alert, Incident, IncidentAlert, IncidentAssignee, User
+
+_RESOLVED = IncidentStatus.RESOLVED.value
+#: The alerts that follow an incident into a status, by their own present one.
+_FOLLOWING: dict[str, Sequence[str]] = {
+    IncidentStatus.TRIGGERED.value: (),
+    IncidentStatus.ACKNOWLEDGED.value: ("triggered",),
+    _RESOLVED: OPEN_ALERTS,
+}
+
+
+def change_status(
+    incident: Incident, status: str, *, by: Actor | None, session: Session, now: datetime
+) -> None:
+    """Give a locked incident another status, and to its alerts that follow it there.
+
+    Acknowledging it acknowledges its triggered alerts, and closing it resolves those that are open;
+    ignored ones stay so. A reopened incident leaves its alerts as they are.
+    """
+    if incident.status == status:
+        return
+    old = incident.status
+    _set(incident, status, now=now)
+    changed = 0
+    if _FOLLOWING[status]:
+        changed = change_all(
+            incident.project_id,
+            select(IncidentAlert.alert_id).where(IncidentAlert.incident_id == incident.id),
+            StatusChange(status=status, by=by, via=_via(incident, by)),
+            among=_FOLLOWING[status],
+            session=session,
+            now=now,
+        )
+    _move_fingerprints(incident, old, session=session)
+    details = {"old": old, "new": status, "count": changed}
+    entry = NewEntry(incident_id=incident.id, kind=EntryKind.STATUS, details=details)
+    add_entries([entry], by=by, session=session, now=now)
+
+
+def _via(incident: Incident, by: Actor | None) -> str:
+    """Return how the status came to the alerts, for their activity."""
+    return f"with incident #{incident.iid}" + ("" if by else ", on the command line")
+
+
+def _set(incident: Incident, status: str, *, now: datetime) -> None:
+    incident.status = status
+    incident.updated_at = now
+    incident.resolved_at = now if status == _RESOLVED else None
+    if status == IncidentStatus.ACKNOWLEDGED.value:
+        incident.acknowledged_at = now
+    elif status == IncidentStatus.TRIGGERED.value:
+        incident.acknowledged_at = None
+
+
+def _move_fingerprints(incident: Incident, old: str, *, session: Session) -> None:
+    session.flush()
+    if incident.status == _RESOLVED:
+        release_fingerprints([incident.id], session=session)
+        stop_following(incident.project_id, session=session)
+    elif old == _RESOLVED:
+        hold_again(incident, session=session)
+
+
+def close_recovered(
+    project_id: int, alert_ids: Sequence[int], *, session: Session, now: datetime
+) -> Sequence[Incident]:
+    """Close those incidents of alerts that are to be closed when all of their alerts are resolved.
+
+    Ignored alerts do not keep one open. The caller has locked the incidents of the project.
+    """
+    rows = session.scalars(
+        select(Incident)
+        .where(
+            Incident.project_id == project_id,
+            Incident.id.in_(
+                select(IncidentAlert.incident_id).where(IncidentAlert.alert_id.in_(alert_ids))
+            ),
+            Incident.status.in_(OPEN_STATUSES),
+            Incident.closes_when_resolved.is_(True),
+            ~_has_alert(OPEN_ALERTS),
+            _has_alert(("resolved",)),
+        )
+        .order_by(Incident.id)
+        .execution_options(populate_existing=True)
+    ).all()
+    if not rows:
+        return rows
+    entries = []
+    for row in rows:
+        details = {"old": row.status, "new": _RESOLVED, "because": "its alerts are resolved"}
+        entries.append(NewEntry(incident_id=row.id, kind=EntryKind.STATUS, details=details))
+        _set(row, _RESOLVED, now=now)
+    add_entries(entries, by=None, session=session, now=now)
+    release_fingerprints([row.id for row in rows], session=session)
+    session.flush()
+    stop_following(project_id, session=session)
+    return rows
+
+
+def _has_alert(statuses: Sequence[str]) -> ColumnElement[bool]:
+    return (
+        exists()
+        .where(
+            IncidentAlert.incident_id == Incident.id,
+            Alert.id == IncidentAlert.alert_id,
+            Alert.status.in_(statuses),
+        )
+        .correlate(Incident)
+    )
+
+
+def edit_incident(
+    incident: Incident,
+    change: IncidentChange,
+    *,
+    by: Actor | None,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Change the words and the severity of a locked incident, and write that in its timeline."""
+    entries = list(_changes(incident, change))
+    add_entries(entries, by=by, session=session, now=now)
+    if entries:
+        incident.updated_at = now
+
+
+def _changes(incident: Incident, change: IncidentChange) -> Iterator[NewEntry]:
+    title = incident.title if change.title is None else checked_title(change.title)
+    if title != incident.title:
+        details = {"old": incident.title, "new": title}
+        incident.title = title
+        yield NewEntry(incident_id=incident.id, kind=EntryKind.TITLE, details=details)
+    description = (
+        incident.description
+        if change.description is None
+        else checked_description(change.description)
+    )
+    if description != incident.description:
+        incident.description = description
+        yield NewEntry(incident_id=incident.id, kind=EntryKind.DESCRIPTION)
+    if change.severity is not None and urgency_of(change.severity) != incident.urgency:
+        yield severity_entry(incident, urgency_of(change.severity))
+    closes = change.close_when_resolved
+    if closes is not None and closes != incident.closes_when_resolved:
+        incident.closes_when_resolved = closes
+        yield NewEntry(incident_id=incident.id, kind=EntryKind.CLOSING, details={"new": closes})
+
+
+def severity_entry(incident: Incident, urgency: int) -> NewEntry:
+    """Change the severity, and return the entry that says so."""
+    old, incident.urgency = incident.urgency, urgency
+    details = {"old": severity_of(old).value, "new": severity_of(urgency).value}
+    return NewEntry(incident_id=incident.id, kind=EntryKind.SEVERITY, details=details)
+
+
+MOST_ASSIGNEES = 20
+
+
+def usernames_of(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
+    """Return the names of users to assign; 0 is nobody. Raise InvalidError for an unknown id."""
+    return tuple(username_of(user_id, session=session) for user_id in user_ids if user_id)
+
+
+def set_assignees(
+    project: ProjectView,
+    incident: Incident,
+    usernames: Sequence[str],
+    *,
+    by: Actor | None,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Assign an incident to these users and nobody else; raise InvalidError.
+
+    Who is assigned stays so, even after they lost their role.
+    """
+    wanted = list(dict.fromkeys(usernames))
+    if len(wanted) > MOST_ASSIGNEES:
+        message = f"An incident can have at most {MOST_ASSIGNEES} assignees."
+        raise InvalidError(message, field="assignees")
+    present = _assigned(incident.id, session=session)
+    new = [
+        _candidate(project, name, by=by, session=session, now=now)
+        for name in wanted
+        if name not in present
+    ]
+    gone = {name: user_id for name, user_id in present.items() if name not in wanted}
+    session.execute(
+        delete(IncidentAssignee).where(
+            IncidentAssignee.incident_id == incident.id,
+            IncidentAssignee.user_id.in_(gone.values()),
+        )
+    )
+    if new:
+        rows = [{"incident_id": incident.id, "user_id": user.id} for user in new]
+        session.execute(insert(IncidentAssignee), rows)
+    changes = [(EntryKind.UNASSIGNED, name) for name in gone]
+    changes += [(EntryKind.ASSIGNED, user.username) for user in new]
+    entries = [NewEntry(incident_id=incident.id, kind=kind, text=name) for kind, name in changes]
+    add_entries(entries, by=by, session=session, now=now)
+    note_assignments(
+        [NewAssignment(user_id=user.id, incident_id=incident.id) for user in new],
+        by_id=by.id if by else None,
+        by_name=by.name if by else "",
+        session=session,
+        now=now,
+    )
+    if entries:
+        incident.updated_at = now
+
+
+def _assigned(incident_id: int, *, session: Session) -> dict[str, int]:
+    rows = session.execute(
+        select(User.username, User.id)
+        .join(IncidentAssignee, IncidentAssignee.user_id == User.id)
+        .where(IncidentAssignee.incident_id == incident_id)
+    )
+    return dict(rows.all())
+
+
+def _candidate(
+    project: ProjectView, username: str, *, by: Actor | None, session: Session, now: datetime
+) -> UserView:
+    try:
+        return get_candidate(project, username, by=by, session=session, today=now.date())
+    except InvalidError as error:
+        message = "Incidents can be assigned to members of the project, Developer or higher."
+        raise InvalidError(message, field="assignees") from error
