@@ -25,8 +25,7 @@ from domain.projects.overview import (
     sees_any_project,
 )
 from domain.projects.views import Viewer
-from domain.silences.in_force import in_force
-from domain.silences.muting import muted_rows
+from domain.silences.muting import in_force, muted_rows
 from web.access.marks import get_current_user, open_to_anyone, signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

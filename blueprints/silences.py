@@ -10,7 +10,7 @@ from domain.database.list_queries import row_id
 from domain.errors import InvalidError, QueryError
 from domain.projects.views import ProjectView
 from domain.silences import actions
-from domain.silences.preview import LOOKED_BACK, matchers_for
+from domain.silences.actions import LOOKED_BACK, matchers_for
 from domain.silences.types import FlapSettingsChange, PreviewQuery, SilencePreview, SilenceState
 from forms.silences import FlapSettingsForm, SilenceExtensionForm, SilenceForm
 from web.access.marks import get_current_user, permitted

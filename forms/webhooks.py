@@ -6,8 +6,7 @@ from wtforms import RadioField, SelectMultipleField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.grace_period import GracePeriod
-from domain.webhooks.events import ALL, WebhookEvent
-from domain.webhooks.types import Webhook
+from domain.webhooks.types import ALL, Webhook, WebhookEvent
 from forms.alerts import ConditionsForm
 from forms.base import Form, SomeBody, without_edges
 

@@ -24,8 +24,7 @@ from domain.projects.overview import groups_to_create_in, search_projects, with_
 from domain.projects.paths import MovedError
 from domain.projects.types import NewProject, ProjectChange
 from domain.projects.views import GroupView, ProjectView
-from domain.silences.in_force import in_force
-from domain.silences.muting import muted_rows
+from domain.silences.muting import in_force, muted_rows
 from forms.projects import ProjectForm, ProjectSettingsForm
 from web.access.marks import open_to_anyone, permitted, signed_in, viewer
 from web.extensions import db

@@ -8,7 +8,7 @@ from domain.database.paging import LARGEST_ID
 from domain.errors import ConflictError
 from domain.projects.views import ProjectView
 from domain.webhooks import actions, log
-from domain.webhooks.delivery_states import DeliveryState, read_state
+from domain.webhooks.types import DeliveryState, read_state
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint

@@ -3,8 +3,7 @@
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
-from domain.audit_streams.messages import message_of_test
-from domain.audit_streams.streams import AUDIT_STREAMS
+from domain.audit_streams.streams import AUDIT_STREAMS, message_of_test
 from domain.audit_streams.types import (
     AuditStream,
     AuditStreamBody,

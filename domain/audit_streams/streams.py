@@ -11,28 +11,61 @@ queue, visibly, and later ones go before it. It gets its turn again when the des
 and when an administrator says so.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
+import orjson
 from sqlalchemy import ColumnElement, delete, func, select, true, update
 from sqlalchemy.orm import Session
 
-from domain.audit.log import view_of
-from domain.audit_streams.messages import message_of
+from domain.access.actor import Actor
+from domain.accounts.users import ACTIVE, HUMAN
+from domain.audit.events import EventKind
+from domain.audit.log import in_words, view_of
 from domain.audit_streams.types import AuditStream
+from domain.clock import date_and_time, written
+from domain.mail.outbox import NewMessage, queue_messages
 from domain.outgoing import claims
 from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
 from domain.outgoing.destinations import (
+    FAILING_AFTER,
     Between,
     DestinationDetails,
     DestinationKind,
+    DestinationState,
     Queue,
     Refusal,
 )
-from domain.outgoing.signing import Message
+from domain.outgoing.signing import Message, new_message_id
 from models import AuditEvent, AuditStreamEntry, User
 from models import AuditStream as AuditStreamRow
+
+
+def message_of(message_id: str, shown: Mapping[str, object]) -> Message:
+    """Return the message for an event, given as the API shows it."""
+    body = {"type": shown["event_name"], "timestamp": shown["created_at"], "data": shown}
+    return Message(id=f"evt_{message_id}", body=orjson.dumps(body))
+
+
+def message_of_test(actor: Actor, *, now: datetime) -> Message:
+    """Return a message that only shows that a destination is reached."""
+    kind, message_id = EventKind.AUDIT_STREAM_TESTED.value, new_message_id()
+    shown = {
+        "id": message_id,
+        "author_id": -1 if actor.id is None else actor.id,
+        "entity_id": None,
+        "entity_type": "Instance",
+        "event_name": kind,
+        "details": {
+            "author_name": actor.name,
+            "custom_message": in_words(kind),
+        },
+        "created_at": written(now),
+    }
+    return message_of(message_id, shown)
+
 
 #: Each one costs a row for every event.
 MOST_STREAMS = 20
@@ -212,3 +245,79 @@ def remove_orphans(*, session: Session, between: Between) -> int:
     """Remove the events of destinations that were removed; return how many there were."""
     orphans = AUDIT_STREAMS.orphans()
     return AUDIT_STREAMS.remove_entries(orphans, session=session, between=between)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamNoticeSettings:
+    """The settings that the messages name."""
+
+    instance_name: str
+    base_url: str
+    keep_days: int
+
+
+def queue_stream_notices(sign: StreamNoticeSettings, *, session: Session, now: datetime) -> int:
+    """Store the messages that are due and not stored yet, and return their number.
+
+    One when a destination has failed for a day, and one for each day on which events were given up.
+    """
+    notices = [
+        each
+        for stream in AUDIT_STREAMS.list_all(session=session, now=now)
+        for each in _notices(stream, sign, now)
+    ]
+    administrators = session.scalars(
+        select(User).where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
+    ).all()
+    messages = [_message(notice, to, sign) for notice in notices for to in administrators]
+    return queue_messages(messages, session=session, now=now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Notice:
+    key: str
+    subject: str
+    lines: Sequence[str]
+    stream: AuditStream
+
+
+def _notices(stream: AuditStream, sign: StreamNoticeSettings, now: datetime) -> Iterator[_Notice]:
+    if stream.state is DestinationState.FAILING and stream.failing_since is not None:
+        since = date_and_time(stream.failing_since)
+        yield _Notice(
+            key=f"audit stream {stream.id} failing since {stream.failing_since.isoformat()}",
+            subject="Audit events cannot be delivered",
+            lines=(
+                f"No audit event could be delivered to {stream.shown_url}",
+                f"since {since}. Last error: {stream.last_error}.",
+                f"{stream.backlog} events are waiting. They are sent when the destination accepts",
+                f"them again, and given up {sign.keep_days} days after they happened.",
+            ),
+            stream=stream,
+        )
+    dropped_at = stream.last_dropped_at
+    if dropped_at is not None and now - dropped_at < FAILING_AFTER:
+        yield _Notice(
+            key=f"audit stream {stream.id} dropped on {dropped_at.date().isoformat()}",
+            subject="Audit events were given up",
+            lines=(
+                f"Events for {stream.shown_url} waited too long and will not be sent:",
+                f"{stream.dropped} so far. Stored events remain in the audit log.",
+            ),
+            stream=stream,
+        )
+
+
+def _message(notice: _Notice, to: User, sign: StreamNoticeSettings) -> NewMessage:
+    lines = "\n".join(notice.lines)
+    return NewMessage(
+        key=f"{notice.key}, to {to.id}",
+        recipient=to.email,
+        subject=notice.subject,
+        text=(
+            f"Hello {to.name},\n\n{lines}\n\n"
+            f"See {sign.base_url}/admin/audit_streams/{notice.stream.id}\n\n"
+            f"-- \n{sign.instance_name}, {sign.base_url}\n"
+            "You receive this message because you are an administrator.\n"
+        ),
+    )

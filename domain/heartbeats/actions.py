@@ -13,10 +13,8 @@ from domain.database.paging import Page, Slice, fetch_page, fetch_part
 from domain.database.statements import SessionConnection
 from domain.errors import InvalidError, NotFoundError
 from domain.grace_period import GracePeriod
-from domain.heartbeats.reports import fingerprint_of
-from domain.heartbeats.schedules import Schedule
-from domain.heartbeats.settling import facts_of, schedule_of, settle
-from domain.heartbeats.states import HeartbeatState, milliseconds, next_due, shown_state
+from domain.heartbeats.settling import facts_of, fingerprint_of, schedule_of, settle
+from domain.heartbeats.states import HeartbeatState, Schedule, milliseconds, next_due, shown_state
 from domain.heartbeats.types import (
     Address,
     Heartbeat,

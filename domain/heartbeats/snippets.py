@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from domain.heartbeats.schedules import Schedule
+from domain.heartbeats.states import Schedule
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from domain.alerts.reading.incoming import Severity
-from domain.heartbeats.schedules import LONGEST_CRON, Schedule
-from domain.heartbeats.states import HeartbeatState, PingKind
+from domain.heartbeats.states import LONGEST_CRON, HeartbeatState, PingKind, Schedule
 from domain.types.base import (
     Body,
     Duration,

@@ -15,7 +15,6 @@ from domain.audit.events import EventKind
 from domain.database.paging import ListPart, Page, Slice, fetch_page, fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.maintenance_windows.recurrence import Frequency, Recurrence, parse_rule
-from domain.maintenance_windows.times import WindowTimes, wall_time_of
 from domain.maintenance_windows.types import (
     LONGEST_NAME,
     MaintenanceWindow,
@@ -24,7 +23,7 @@ from domain.maintenance_windows.types import (
     WindowOccurrence,
     WindowQuery,
 )
-from domain.maintenance_windows.windows import times_of
+from domain.maintenance_windows.windows import WindowTimes, times_of, wall_time_of
 from domain.projects.views import ProjectView
 from domain.time_zones import check_zone
 from domain.types.base import Found

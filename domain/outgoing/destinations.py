@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from functools import partial
 from sys import maxsize
 from typing import Any, ClassVar, Generic, TypeVar
@@ -20,13 +21,39 @@ from domain.due import NOW, Moment
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import Keyring
 from domain.outgoing import claims
-from domain.outgoing.claims import CLAIM_LIFETIME, Attempt, Claim, Delivery, Failure
-from domain.outgoing.retries import pause_after
-from domain.outgoing.signing import Message, new_secret
-from domain.outgoing.signing_secrets import previous_ends_at, replace_secret, secrets_of
-from domain.outgoing.states import state_of
+from domain.outgoing.claims import CLAIM_LIFETIME, Attempt, Claim, Delivery, Failure, pause_after
+from domain.outgoing.signing import (
+    Message,
+    new_secret,
+    previous_ends_at,
+    replace_secret,
+    secrets_of,
+)
 from domain.outgoing_urls import parse_outgoing_url
 from models.destination import Destination
+
+#: A destination that has taken nothing for so long is failing: people are told.
+FAILING_AFTER = timedelta(days=1)
+
+
+class DestinationState(StrEnum):
+    """The state of a destination; the value is shown."""
+
+    ACTIVE = "active"
+    RETRYING = "retrying"
+    FAILING = "failing"
+    PAUSED = "paused"
+
+
+def state_of(row: Destination, *, now: datetime) -> DestinationState:
+    """Return the state of a destination."""
+    if row.paused_at is not None:
+        return DestinationState.PAUSED
+    if row.failing_since is None:
+        return DestinationState.ACTIVE
+    is_failing = now - row.failing_since >= FAILING_AFTER
+    return DestinationState.FAILING if is_failing else DestinationState.RETRYING
+
 
 #: Threads that destinations which failed last time do not get.
 _RESERVED = 16

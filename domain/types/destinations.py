@@ -7,8 +7,8 @@ from pydantic import Field
 
 from domain.grace_period import GracePeriod
 from domain.outgoing.claims import Attempt
-from domain.outgoing.signing_secrets import USUAL_OVERLAP
-from domain.outgoing.states import DestinationState
+from domain.outgoing.destinations import DestinationState
+from domain.outgoing.signing import USUAL_OVERLAP
 from domain.outgoing_urls import parse_outgoing_url
 from domain.types.base import Body, GivenTime, OffsetQuery, Resource, Time
 

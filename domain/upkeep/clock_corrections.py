@@ -41,8 +41,7 @@ from domain.notifications.recipients import (
     quiet_hours_of,
     wake_recipient,
 )
-from domain.outgoing.claims import CLAIM_LIFETIME
-from domain.outgoing.retries import LONGEST_PAUSE
+from domain.outgoing.claims import CLAIM_LIFETIME, LONGEST_PAUSE
 from domain.programs.job_turns import CLOCK_CORRECTION, last_turn, record_turn
 from domain.registry import removal
 from models import (

@@ -12,10 +12,10 @@ from domain.types.base import Found
 from domain.types.destinations import DestinationQuery, SecretRotationBody
 from domain.webhooks import log
 from domain.webhooks.endpoints import WEBHOOKS
-from domain.webhooks.events import TESTED
 from domain.webhooks.log import DeliveryFilter
-from domain.webhooks.payloads import body_of, projects_of
+from domain.webhooks.queueing import body_of, projects_of
 from domain.webhooks.types import (
+    TESTED,
     NewWebhook,
     Webhook,
     WebhookBody,

@@ -23,9 +23,14 @@ from domain.outgoing.destinations import (
 )
 from domain.outgoing.signing import Message
 from domain.outgoing_urls import parse_outgoing_url
-from domain.webhooks.delivery_states import DeliveryState
-from domain.webhooks.events import read_events, takes_alerts
-from domain.webhooks.types import EndpointDetails, PauseReason, Webhook
+from domain.webhooks.types import (
+    DeliveryState,
+    EndpointDetails,
+    PauseReason,
+    Webhook,
+    read_events,
+    takes_alerts,
+)
 from models import Project, WebhookDelivery, WebhookEndpoint
 
 #: Of a project; each one costs a row for every event.

@@ -11,11 +11,9 @@ from domain.database.paging import Page, Slice, fetch_page
 from domain.errors import ConflictError, NotFoundError
 from domain.outgoing.claims import Attempt
 from domain.outgoing.signing import Message, unsigned_headers
-from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.endpoints import note_attempt
-from domain.webhooks.events import TESTED
 from domain.webhooks.queueing import new_delivery
-from domain.webhooks.types import WebhookDelivery, WebhookDeliveryDetail
+from domain.webhooks.types import TESTED, DeliveryState, WebhookDelivery, WebhookDeliveryDetail
 from models import WebhookDelivery as DeliveryRow
 from models import WebhookEndpoint
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.outgoing.states import DestinationState
+from domain.outgoing.destinations import DestinationState
 from domain.projects.bots import Maintainer, maintainers_of
 from domain.webhooks.endpoints import troubled_endpoints
 from domain.webhooks.types import PauseReason, Webhook

@@ -7,8 +7,8 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.outgoing.destinations import Between
-from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.endpoints import GIVE_UP_AFTER, WEBHOOKS
+from domain.webhooks.types import DeliveryState
 from models import WebhookDelivery, WebhookEndpoint
 
 #: Of an endpoint: the oldest of more that wait are given up, and the oldest of more are removed.

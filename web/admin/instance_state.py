@@ -12,7 +12,7 @@ from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.audit_streams.types import AuditStream
 from domain.mail.queue_state import queue_state
 from domain.oauth.personal_tokens.former_tokens import FormerToken, list_former_tokens
-from domain.outgoing.states import DestinationState
+from domain.outgoing.destinations import DestinationState
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
 from domain.self_monitor.checks import MonitorState

@@ -19,17 +19,16 @@ from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.clock import Clock, system_clock
 from domain.keyring import Keyring, UndecipherableError
 from domain.outgoing.claims import Attempt, Claim, Delivery
-from domain.outgoing.destinations import DestinationKind, RetryPolicy
-from domain.outgoing.states import FAILING_AFTER
+from domain.outgoing.destinations import FAILING_AFTER, DestinationKind, RetryPolicy
 from domain.randomness import random_share
 from domain.webhooks.endpoints import WEBHOOKS
-from domain.webhooks.incidents import (
+from domain.webhooks.queueing import (
     INCIDENT_CHANGES_ARE_DUE,
     postpone_incident_change,
+    queue_alert_changes,
     queue_incident_changes,
     take_incident_changes,
 )
-from domain.webhooks.queueing import queue_alert_changes
 from web.jobs.current_settings import current_settings
 from web.jobs.scheduler import Job
 from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient, attempt

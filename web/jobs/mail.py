@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notices
-from domain.audit_streams.notices import StreamNoticeSettings, queue_stream_notices
+from domain.audit_streams.streams import StreamNoticeSettings, queue_stream_notices
 from domain.clock import Clock, system_clock
 from domain.escalations.gaps import GapNoticeSettings, queue_gap_notices
 from domain.mail.outbox import (

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.errors import InvalidError
-from domain.heartbeats.schedules import Schedule
+from domain.heartbeats.states import Schedule
 
 MINUTE = timedelta(minutes=1)
 

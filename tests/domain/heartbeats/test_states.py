@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.heartbeats.schedules import Schedule
 from domain.heartbeats.states import (
     AlertAction,
     Decision,
@@ -15,6 +14,7 @@ from domain.heartbeats.states import (
     HeartbeatState,
     PingKind,
     Problem,
+    Schedule,
     decide,
 )
 from domain.programs.reachability import Marks, Unreachable, ended_by

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidError
-from domain.maintenance_windows.recurrence import Frequency, Recurrence, parse_rule
-from domain.maintenance_windows.recurrence_words import in_words
+from domain.maintenance_windows.recurrence import Frequency, Recurrence, in_words, parse_rule
 
 DAY = timedelta(days=1)
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")

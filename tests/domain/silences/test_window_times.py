@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.errors import InvalidError
 from domain.maintenance_windows.recurrence import parse_rule
-from domain.maintenance_windows.times import WindowTimes
+from domain.maintenance_windows.windows import WindowTimes
 
 HOUR = timedelta(hours=1)
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from domain.heartbeats.schedules import Schedule
 from domain.heartbeats.snippets import ping_snippets
+from domain.heartbeats.states import Schedule
 from models import HeartbeatPing
 from tests.support.accounts.people import database_of
 from tests.support.alerts.heartbeats import Job, heartbeat

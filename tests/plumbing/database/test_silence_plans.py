@@ -11,9 +11,14 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.matching.labels import labels_of
 from domain.alerts.matching.parser import parse_matchers
 from domain.database.paging import Slice
-from domain.silences.actions import count_by_state, list_silences, preview_silence, show_page
+from domain.silences.actions import (
+    MOST_ALERTS,
+    count_by_state,
+    list_silences,
+    preview_silence,
+    show_page,
+)
 from domain.silences.muting import muted
-from domain.silences.preview import MOST_ALERTS
 from domain.silences.types import PreviewQuery, SilenceQuery, SilenceState
 from models import Alert
 from tests.support.accounts.people import now

@@ -19,8 +19,7 @@ from domain.audit_streams.streams import (
 )
 from domain.errors import ConflictError, InvalidError
 from domain.outgoing.claims import Attempt
-from domain.outgoing.destinations import DestinationDetails, RetryPolicy
-from domain.outgoing.states import DestinationState
+from domain.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.settings.reader import Settings

@@ -7,7 +7,7 @@ import pytest
 
 from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.audit_streams.types import AuditStream
-from domain.outgoing.states import DestinationState
+from domain.outgoing.destinations import DestinationState
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver
 from web.settings.reader import Settings

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from domain.due import moments
-from domain.webhooks.incidents import INCIDENT_CHANGES_ARE_DUE, take_incident_changes
+from domain.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, take_incident_changes
 from models import Incident
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver

@@ -7,10 +7,9 @@ from sqlalchemy import delete, func, select, update
 from domain.keyring import Keyring
 from domain.upkeep.rekeying import reencrypt
 from domain.webhooks import upkeep
-from domain.webhooks.delivery_states import DeliveryState
 from domain.webhooks.endpoints import WEBHOOKS
 from domain.webhooks.log import send_again
-from domain.webhooks.types import Webhook
+from domain.webhooks.types import DeliveryState, Webhook
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver

@@ -11,13 +11,13 @@ from sqlalchemy import delete
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from domain.errors import ConflictError
-from domain.outgoing.states import DestinationState
-from domain.webhooks.delivery_states import DeliveryState
+from domain.outgoing.destinations import DestinationState
 from domain.webhooks.endpoints import (
     MOST_ENDPOINTS,
     WEBHOOKS,
 )
 from domain.webhooks.log import get_delivery, send_again
+from domain.webhooks.types import DeliveryState
 from models import Alert
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate

@@ -17,12 +17,12 @@ from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
 from domain.outgoing.destinations import (
     DestinationDetails,
     DestinationKind,
+    DestinationState,
     NewSecret,
     Queue,
     Refusal,
 )
 from domain.outgoing.signing import Message
-from domain.outgoing.states import DestinationState
 from domain.types.destinations import Destination as DestinationShown
 from models.base import Base, BigId
 from models.destination import Destination
