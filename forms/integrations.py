@@ -27,8 +27,7 @@ from wtforms.widgets import HiddenInput
 from domain.accounts.names import LONGEST_NAME
 from domain.alerts.formats.registry import FORMATS, INTEGRATION_TYPES
 from domain.alerts.integrations.integrations import LONGEST_URL
-from domain.alerts.integrations.rule_choices import ConditionChoice, RuleChoices
-from domain.alerts.integrations.samples import Chosen
+from domain.alerts.integrations.samples import Chosen, ConditionChoice, RuleChoices
 from domain.alerts.integrations.types import LONGEST_SILENCE, SHORTEST_SILENCE
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField

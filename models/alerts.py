@@ -408,7 +408,7 @@ class AlertFollower(Base):
     project_id: Mapped[int] = mapped_column(
         ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     )
-    #: A `domain.alerts.following.followers.Follower`.
+    #: A `domain.alerts.following.Follower`.
     follower: Mapped[str] = mapped_column(String(16), primary_key=True)
 
 
@@ -425,7 +425,7 @@ class AlertChange(Base):
     follower: Mapped[str] = mapped_column(String(16))
     project_id: Mapped[int] = mapped_column(BigId)
     alert_id: Mapped[int] = mapped_column(BigId)
-    #: A `domain.alerts.following.changes.ChangeKind`.
+    #: A `domain.alerts.following.ChangeKind`.
     kind: Mapped[str] = mapped_column(String(16))
     #: That of the alert, 0 for critical: more urgent changes are handled first. A change that
     #: makes an alert more urgent gives its severity to the earlier ones, which it waits for.

@@ -4,7 +4,7 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.directory import count_accounts
-from domain.alerts.deliveries.recent import recent_deliveries
+from domain.alerts.deliveries import recent_deliveries
 from domain.oauth.clients.directory import count_applications
 from domain.projects.overview import count_namespaces
 from web.access.marks import administrator

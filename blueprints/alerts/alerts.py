@@ -7,10 +7,9 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import ProjectAlertList, wants_part
 from domain.alerts.environments import names_of, reference_to
-from domain.alerts.handling.activity import list_activity
+from domain.alerts.handling.activity import former_alerts, list_activity
 from domain.alerts.handling.alert_detail import get_alert, get_payload
 from domain.alerts.handling.assignments import candidates
-from domain.alerts.handling.former_alerts import former_alerts
 from domain.alerts.handling.occurrences import list_occurrences, read_position
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries

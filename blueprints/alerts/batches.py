@@ -8,8 +8,7 @@ from werkzeug.datastructures import MultiDict
 
 from blueprints.alerts.bulk_changes import after_batch
 from domain.alerts.handling.batch_actions import undo_batch
-from domain.alerts.handling.batch_rows import BatchView
-from domain.alerts.handling.batches import get_batch
+from domain.alerts.handling.batches import BatchView, get_batch
 from forms.alerts import read_query, read_query_across
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db

@@ -7,8 +7,12 @@ from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
 from blueprints.alerts.list_pages import AlertList
-from domain.alerts.handling.batch_rows import BatchOrder, BatchView
-from domain.alerts.handling.batches import change_all_matching, change_selected
+from domain.alerts.handling.batches import (
+    BatchOrder,
+    BatchView,
+    change_all_matching,
+    change_selected,
+)
 from domain.alerts.handling.status import StatusChange, StatusChangeResult
 from domain.audit.events import Actor
 from domain.database.paging import parse_id

@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from domain.alerts.deliveries.log import get_body
+from domain.alerts.deliveries import get_body
 from domain.alerts.integrations import actions, delivery_actions, mapping_actions
 from domain.alerts.integrations.integrations import get_receiver
 from domain.database.paging import LARGEST_ID

@@ -5,13 +5,12 @@ from collections.abc import Iterable
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.deliveries import log as domain
-from domain.alerts.deliveries.log import DeliverySelection
-from domain.alerts.deliveries.warnings import warnings_of
+from domain.alerts import deliveries as domain
+from domain.alerts.deliveries import DeliverySelection, warnings_of
 from domain.alerts.handling.occurrences import MOST_TOUCHED, only_alerts, touched_alerts
 from domain.alerts.integrations import delivery_actions as actions
-from domain.alerts.integrations.delivery_types import ReplayBody, ReplayResult
 from domain.alerts.integrations.integrations import get_receiver
+from domain.alerts.integrations.trials import ReplayBody, ReplayResult
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.severity import proposed_severity, unknown_words
 from domain.projects.views import ProjectView

@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations import actions
 from domain.alerts.integrations import integrations as domain
-from domain.alerts.integrations import recognition as domain_recognition
+from domain.alerts.integrations import mapping_preview as domain_recognition
 from domain.alerts.integrations.mapping_actions import create_recognized
 from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
 from domain.errors import InvalidError

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.deliveries.log import get_delivery
+from domain.alerts.deliveries import get_delivery
 from domain.alerts.integrations import actions, mapping_actions, samples
 from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations.mapping_actions import get_mappable

@@ -4,8 +4,8 @@ from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.integrations.delivery_actions import send_test
-from domain.alerts.integrations.delivery_types import TestAlertBody, TestAlertResult
 from domain.alerts.integrations.integrations import get_receiver
+from domain.alerts.integrations.trials import TestAlertBody, TestAlertResult
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.parse_warnings import parse_warnings_on
 from domain.errors import DomainError

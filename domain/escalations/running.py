@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.changes import Change, ChangeKind
+from domain.alerts.following import Change, ChangeKind
 from domain.alerts.handling.activity import add_entries
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.clock import CLOCK_TOLERANCE

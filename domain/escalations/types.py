@@ -7,8 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.alerts.matching.conditions import Conditions, conditions_from
-from domain.alerts.matching.types import ConditionsBody, ConditionsResource
+from domain.alerts.matching.conditions import (
+    Conditions,
+    ConditionsBody,
+    ConditionsResource,
+    conditions_from,
+)
 from domain.escalations.steps import (
     MOST_REPEATS,
     MOST_STEPS,

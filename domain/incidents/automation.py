@@ -14,7 +14,7 @@ from itertools import groupby
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.changes import Change, ChangeKind
+from domain.alerts.following import Change, ChangeKind
 from domain.alerts.formats.base import Reading
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
 from domain.alerts.matching.conditions import meets

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.followers import Follower, follow, unfollow
+from domain.alerts.following import Follower, follow, unfollow
 from domain.alerts.handling.status import lock_alerts_of
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError

@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.alerts.following.followers import Follower, follow
+from domain.alerts.following import Follower, follow
 from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from domain.alerts.matching.types import ConditionsBody, ConditionsResource
+from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.list_queries import LONGEST_SEARCH

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.alerts.matching.types import ConditionsBody, ConditionsResource
+from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
 from domain.maintenance_windows.recurrence import in_words, parse_rule
 from domain.types.base import Duration, OffsetQuery, Option, Resource, Text, Time, partial
 

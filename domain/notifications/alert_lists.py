@@ -10,9 +10,8 @@ from sqlalchemy import Select, distinct, exists, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.handling.activity import NoteKind
-from domain.alerts.handling.alert_facts import AlertFacts, first_fields, read_facts
-from domain.alerts.handling.former_alerts import FormerAlerts, former_alerts
+from domain.alerts.handling.activity import FormerAlerts, NoteKind, former_alerts
+from domain.alerts.handling.alert_detail import AlertFacts, first_fields, read_facts
 from domain.alerts.listing.filters import SEVERITIES
 from domain.notifications.paging import PageKind
 from domain.notifications.policy import PageReason, PagingPolicy

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.former_alerts import FormerAlerts
+from domain.alerts.handling.activity import FormerAlerts
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.acknowledging import AcknowledgementLink, seal_link
 from domain.notifications.alert_lists import (

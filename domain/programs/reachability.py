@@ -3,7 +3,7 @@
 Each web server marks every few seconds that it receives requests and reaches the database. A time
 without any mark is one in which neither pings nor reports could arrive, so nobody may be blamed
 for their absence: not jobs (`domain/heartbeats/states.py`) and not senders
-(`domain/alerts/handling/silent_alerts.py`). Of several hosts, one that receives is enough.
+(`domain/alerts/handling/retention.py`). Of several hosts, one that receives is enough.
 """
 
 from collections.abc import Sequence

@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import Field, WithJsonSchema
 
 from domain.alerts.listing.filters import STATUSES
+from domain.alerts.matching.conditions import GIVEN_MATCHERS, Matchers
 from domain.alerts.matching.matchers import as_text
 from domain.alerts.matching.parser import LONGEST_TEXT
-from domain.alerts.matching.types import GIVEN_MATCHERS, Matchers
 from domain.alerts.reading.incoming import Severity
 from domain.types.base import (
     Body,

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.alerts.following import changes
+from domain.alerts import following
 from domain.clock import CLOCK_TOLERANCE, date_and_time
 from domain.due import NOW, Moment, in_milliseconds, later, moments
 from domain.heartbeats.states import milliseconds
@@ -140,7 +140,7 @@ GATES = (
     _gate(Contact.next_try_at, CONTACT_PAUSE, Contact.last_failed_at),
     _gate(Contact.claimed_until, CONTACT_CLAIM),
     _gate(Mail.next_try_at, mail.LONGEST_PAUSE, Mail.created_at),
-    _gate(AlertChange.next_try_at, changes.LONGEST_PAUSE, AlertChange.created_at),
+    _gate(AlertChange.next_try_at, following.LONGEST_PAUSE, AlertChange.created_at),
     _gate(WebhookIncidentChange.next_try_at, _MINUTE, WebhookIncidentChange.created_at),
     _gate(
         WebhookDelivery.next_try_at,

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, literal_column, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.followers import Follower, follow, unfollow
+from domain.alerts.following import Follower, follow, unfollow
 from domain.alerts.matching.conditions import conditions_from
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.due import Moment

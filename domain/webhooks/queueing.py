@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import ColumnElement, delete, exists, insert, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.following.changes import Change
+from domain.alerts.following import Change
 from domain.alerts.formats.base import Reading
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.queries import ROWS, row_of

@@ -7,8 +7,13 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from domain.alerts.matching.conditions import Conditions, conditions_from
-from domain.alerts.matching.types import LABELS, ConditionsBody, ConditionsResource
+from domain.alerts.matching.conditions import (
+    LABELS,
+    Conditions,
+    ConditionsBody,
+    ConditionsResource,
+    conditions_from,
+)
 from domain.alerts.reading.payload_fields import pretty
 from domain.errors import InvalidError, QueryError
 from domain.outgoing.destinations import DestinationDetails

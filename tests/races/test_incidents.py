@@ -8,8 +8,7 @@ import pytest
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.changes import Change, Turns, finish, take_changes
-from domain.alerts.following.followers import Follower
+from domain.alerts.following import Change, Follower, Turns, finish, take_changes
 from tests.support.alerts.incidents import AT, IncidentProject
 from web.database.engine import open_engine
 from web.jobs.alert_changes import follow_for_incidents

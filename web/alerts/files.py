@@ -2,15 +2,15 @@
 
 from flask import Response, stream_with_context
 
-from domain.alerts.listing import export
+from domain.alerts.listing import queries
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.sort_orders import SortOrder
 from web.extensions import db
 from web.services import now
 
 _KINDS = {
-    "json": (export.as_json, "application/json"),
-    "csv": (export.as_csv, "text/csv; charset=utf-8; header=present"),
+    "json": (queries.as_json, "application/json"),
+    "csv": (queries.as_csv, "text/csv; charset=utf-8; header=present"),
 }
 
 

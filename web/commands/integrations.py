@@ -6,9 +6,9 @@ from typing import Any, BinaryIO
 import click
 
 from domain.alerts.integrations import actions, delivery_actions
-from domain.alerts.integrations.delivery_types import ReplayBody
 from domain.alerts.integrations.mapping_actions import shown_recognition
-from domain.alerts.integrations.recognition import recognize
+from domain.alerts.integrations.mapping_preview import recognize
+from domain.alerts.integrations.trials import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
 from domain.database.paging import LARGEST_ID
 from domain.durations import parse_duration

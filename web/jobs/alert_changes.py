@@ -13,17 +13,16 @@ from urllib.parse import quote
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.changes import (
+from domain.alerts.following import (
     Change,
+    Follower,
     Turns,
     changes_are_due,
     finish,
     postpone,
     take_changes,
 )
-from domain.alerts.following.followers import Follower
-from domain.alerts.handling.batch_rows import BATCHES_ARE_DUE
-from domain.alerts.handling.batches import advance, give_up
+from domain.alerts.handling.batches import BATCHES_ARE_DUE, advance, give_up
 from domain.clock import Clock, system_clock
 from domain.database.failures import is_of_database
 from domain.incidents.automation import IncidentContext, follow_alerts, open_for_waiting

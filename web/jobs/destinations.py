@@ -14,7 +14,7 @@ from sqlalchemy import or_
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.changes import Change
+from domain.alerts.following import Change
 from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.clock import Clock, system_clock
 from domain.keyring import Keyring, UndecipherableError

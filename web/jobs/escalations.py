@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import or_
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.changes import Change
+from domain.alerts.following import Change
 from domain.database.failures import is_of_database
 from domain.escalations import running
 from domain.escalations.alerts import Surroundings

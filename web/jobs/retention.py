@@ -11,9 +11,8 @@ from time import sleep
 
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.batch_rows import prune_batches
-from domain.alerts.handling.removal import remove_resolved
-from domain.alerts.handling.silent_alerts import resolve_silent
+from domain.alerts.handling.batches import prune_batches
+from domain.alerts.handling.retention import remove_resolved, resolve_silent
 from domain.alerts.listing.charts import add_up
 from domain.audit.seals import audit_key, prune_events, seal_events
 from domain.audit.verification import head_of

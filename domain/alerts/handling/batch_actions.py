@@ -3,8 +3,7 @@
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.alerts.handling.assignments import assign
-from domain.alerts.handling.batch_rows import BatchOrder, BatchView
-from domain.alerts.handling.batches import change_selected, get_batch, undo
+from domain.alerts.handling.batches import BatchOrder, BatchView, change_selected, get_batch, undo
 from domain.alerts.handling.status import (
     StatusChange,
     StatusChangeResult,

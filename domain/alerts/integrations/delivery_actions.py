@@ -3,19 +3,25 @@
 What users send themselves is stored through the kept connections, as the receivers do.
 """
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
+
+from sqlalchemy import bindparam, select, text, update
+from sqlalchemy.orm import Session
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.alerts.deliveries import log
-from domain.alerts.deliveries.log import DeliveryFilter
-from domain.alerts.deliveries.types import Delivery
+from domain.alerts import deliveries
+from domain.alerts.deliveries import Delivery, DeliveryFilter
 from domain.alerts.formats.base import Reading
+from domain.alerts.formats.registry import format_named
 from domain.alerts.handling.occurrences import touched_alerts
 from domain.alerts.integrations import trials
-from domain.alerts.integrations.delivery_types import (
+from domain.alerts.integrations.integrations import get_receiver
+from domain.alerts.integrations.trials import (
     SELECTIONS,
     DeliveredAlert,
     DeliveryDetail,
@@ -25,27 +31,151 @@ from domain.alerts.integrations.delivery_types import (
     TestAlertBody,
     TestAlertResult,
 )
-from domain.alerts.integrations.integrations import get_receiver
-from domain.alerts.integrations.replays import (
-    Period,
-    Refused,
-    find_refused,
-    get_refused,
-    replay,
-    stand_for,
-    store_second_refusal,
-)
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.listing.types import alert_url
+from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
 from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery, Receiving
+from domain.alerts.storing.intake import receive_within
+from domain.alerts.storing.intake_result import IntakeResult
 from domain.clock import start_stopwatch
 from domain.database.locks import release_locks
 from domain.database.paging import Slice, read_cursor
+from domain.database.statements import KeptConnection
 from domain.errors import ConflictError, DomainError
 from domain.projects.views import ProjectView
 from domain.types.base import Found
+from models import Delivery as DeliveryRow
+
+#: So many are looked at in one request.
+MOST_REPLAYED = 200
+#: Senders send again what was answered with these.
+_RETRIED_BY_SENDERS = 500
+#: As literals: with a parameter Postgres would not use the index of refused deliveries.
+_IS_REFUSED = text("deliveries.status_code >= 300")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Period:
+    """Which deliveries to replay: those that arrived from one time until another."""
+
+    since: datetime
+    until: datetime
+    #: Only those that are newer than this one, to go on after the last.
+    after: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A refused delivery that can be replayed."""
+
+    id: int
+    received_at: datetime
+    body: bytes
+
+
+def find_refused(
+    integration_id: int, period: Period, *, session: Session
+) -> tuple[tuple[int, ...], bool]:
+    """Return the ids of refused deliveries with a body, the oldest first, and if there are more.
+
+    What was replayed already is left out, and what the sender sends again by itself.
+    """
+    statement = (
+        select(DeliveryRow.id)
+        .where(
+            DeliveryRow.integration_id == integration_id,
+            _IS_REFUSED,
+            DeliveryRow.id > period.after,
+            DeliveryRow.status_code < _RETRIED_BY_SENDERS,
+            DeliveryRow.replayed_as.is_(None),
+            DeliveryRow.body.is_not(None),
+            DeliveryRow.received_at >= period.since,
+            DeliveryRow.received_at <= period.until,
+        )
+        .order_by(DeliveryRow.id)
+        .limit(MOST_REPLAYED + 1)
+    )
+    ids: Sequence[int] = session.scalars(statement).all()
+    return tuple(ids[:MOST_REPLAYED]), len(ids) > MOST_REPLAYED
+
+
+def get_refused(delivery_id: int, *, session: Session) -> Refused | None:
+    """Return a refused delivery with its body, or None if it is gone or was replayed."""
+    row = session.execute(
+        select(DeliveryRow.id, DeliveryRow.received_at, DeliveryRow.body).where(
+            DeliveryRow.id == delivery_id, _IS_REFUSED, DeliveryRow.replayed_as.is_(None)
+        )
+    ).first()
+    if row is None or row.body is None:
+        return None
+    return Refused(id=row.id, received_at=row.received_at, body=row.body)
+
+
+_MARK = (
+    update(DeliveryRow)
+    .where(DeliveryRow.id == bindparam("refused"), DeliveryRow.replayed_as.is_(None))
+    .values(replayed_as=bindparam("stored_as"))
+    .returning(DeliveryRow.id)
+)
+
+
+def replay(
+    refused: Refused, delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
+) -> IntakeResult:
+    """Store the body of a refused delivery as `delivery`; raise the errors of a receiver.
+
+    Times that the sender left out are those of the first arrival. Raise ConflictError if somebody
+    else has replayed it meanwhile.
+    """
+    parsed = format_named(delivery.format).read(
+        delivery.body,
+        now=refused.received_at,
+        reading=reading,
+        mapping=delivery.mapping,
+    )
+    said = f"Replayed: first received as delivery {refused.id}, and refused."
+    noted = replace(parsed, parse_warnings=(said, *parsed.parse_warnings))
+    return connection.transact(lambda: _store(refused, noted, delivery, connection))
+
+
+def _store(
+    refused: Refused, parsed: ParsedBody, delivery: InboundDelivery, connection: KeptConnection
+) -> IntakeResult:
+    # What recovered since it arrived is over.
+    first = replace(delivery, first_received_at=refused.received_at)
+    result = receive_within(parsed, first, connection=connection)
+    _mark(refused.id, result.delivery_id, connection)
+    return result
+
+
+def store_second_refusal(
+    refused: Refused, store: Callable[[], int], *, connection: KeptConnection
+) -> int:
+    """Log that a delivery was refused again by `store`, and return the id of the new one.
+
+    From now on the new one stands for the body: else it would be replayed twice.
+    """
+
+    def work() -> int:
+        stored = store()
+        _mark(refused.id, stored, connection)
+        return stored
+
+    return connection.transact(work)
+
+
+def _mark(refused_id: int, stored_as: int, connection: KeptConnection) -> None:
+    if not connection.all(_MARK, {"refused": refused_id, "stored_as": stored_as}):
+        message = "Somebody else has replayed this delivery."
+        raise ConflictError(message)
+
+
+def stand_for(refused_id: int, accepted_id: int, *, connection: KeptConnection) -> None:
+    """Keep a refused copy of an accepted delivery from being replayed."""
+    _mark(refused_id, accepted_id, connection)
+
 
 #: The length of the column.
 _LONGEST_SENDER = 64
@@ -64,7 +194,7 @@ def list_deliveries(
         status_code=query.status,
     )
     part = Slice(size=query.size, before=read_cursor(query.cursor))
-    page = log.list_deliveries(wanted, part, session=work.session)
+    page = deliveries.list_deliveries(wanted, part, session=work.session)
     return Found.of_page(page, lambda delivery: delivery)
 
 
@@ -74,7 +204,7 @@ def show_delivery(
 ) -> DeliveryDetail:
     """Show a delivery with its body and its alerts."""
     integration = get_receiver(work, project, integration_id)
-    row = log.get_row(integration.id, delivery_id, session=work.session)
+    row = deliveries.get_row(integration.id, delivery_id, session=work.session)
     alerts = [
         DeliveredAlert(
             **{**vars(each), "action": each.action.value},
@@ -95,7 +225,7 @@ def resend(
     DisabledReceiverError if the integration is off.
     """
     integration = _get_active(work, project, integration_id)
-    body = log.get_body(integration.id, delivery_id, session=work.session)
+    body = deliveries.get_body(integration.id, delivery_id, session=work.session)
     earlier = get_refused(delivery_id, session=work.session)
     if earlier is not None:
         new_id = _replay_one(work, integration, earlier)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.accounts.names import LONGEST_NAME, as_segment
-from domain.alerts.deliveries.types import outcome_of
+from domain.alerts.deliveries import outcome_of
 from domain.alerts.formats.base import IntegrationType
 from domain.alerts.formats.registry import type_named
 from domain.alerts.integrations.types import IntegrationBody, IntegrationView

@@ -14,7 +14,13 @@ from domain.alerts.integrations.integrations import (
     get_integration_row,
     get_receiver,
 )
-from domain.alerts.integrations.mapping_preview import preview_on_deliveries, preview_on_sample
+from domain.alerts.integrations.mapping_preview import (
+    Recognition,
+    never_resolves,
+    preview_on_deliveries,
+    preview_on_sample,
+    recognize,
+)
 from domain.alerts.integrations.mapping_types import (
     AlertMapping,
     AlertMappingBody,
@@ -22,8 +28,6 @@ from domain.alerts.integrations.mapping_types import (
     AlertRecognition,
     RecognitionBody,
 )
-from domain.alerts.integrations.recognition import Recognition, recognize
-from domain.alerts.integrations.resolving import never_resolves
 from domain.alerts.integrations.samples import (
     MappingDraft,
     Sample,

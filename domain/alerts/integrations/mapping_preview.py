@@ -1,6 +1,6 @@
 """Previews a mapping before it is saved: on its sample, and on the latest deliveries."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -11,18 +11,72 @@ from sqlalchemy.orm import Session
 from domain.alerts.formats.base import Format, Reading
 from domain.alerts.formats.registry import format_named
 from domain.alerts.integrations.mapping_types import AlertReading, ComparedDelivery, ReadAlert
-from domain.alerts.integrations.resolving import never_resolves, resolves_seldom
-from domain.alerts.integrations.samples import MappingDraft
+from domain.alerts.integrations.samples import (
+    FIELD_LABELS,
+    MappingDraft,
+    Proposal,
+    Sample,
+    propose,
+    read_sample,
+)
 from domain.alerts.integrations.trials import explain
+from domain.alerts.reading.body import read_json
 from domain.alerts.reading.incoming import (
     InvalidEvent,
+    MissingAttributes,
     NoValidItem,
     ParsedBody,
     UnreadableBody,
 )
-from domain.alerts.reading.mapping import FieldMapping
+from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.parse_warnings import parse_warnings_of
+from domain.alerts.reading.paths import shown
+from domain.alerts.reading.text import pretty_json
+from domain.errors import InvalidError
 from models import Delivery
+
+_NOTHING = (
+    "Nothing resolves these alerts: the sample has no end time, and no rule says which value means "
+    "that an alert is over. They stay open until somebody resolves them."
+)
+_UNGROUPED = (
+    "A recovery finds no alert to resolve: no fingerprint is mapped, and grouping by the rest of "
+    "the payload is off. Choose a source field for the fingerprint."
+)
+
+
+def never_resolves(
+    mapping: FieldMapping, sample: Mapping[str, object], *, automatic_fingerprint: bool
+) -> str | None:
+    """Return why alerts read with a mapping never resolve, in a sentence; None if they can."""
+    has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
+    if not has_end and not mapping.rules.resolved_when:
+        return _NOTHING
+    has_identity = (
+        AlertField.FINGERPRINT in mapping.paths
+        or AlertField.FINGERPRINT in mapping.rules.joins
+        or AlertField.FINGERPRINT in sample
+    )
+    if not has_identity and not automatic_fingerprint:
+        return _UNGROUPED
+    return None
+
+
+def resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
+    """Return what a recovery has to repeat to find its alert, if that is a lot; else None."""
+    has_identity = (
+        AlertField.FINGERPRINT in mapping.paths
+        or AlertField.FINGERPRINT in mapping.rules.joins
+        or AlertField.FINGERPRINT in sample
+    )
+    if has_identity or not mapping.rules.resolved_when:
+        return None
+    rules = ", ".join(dict.fromkeys(shown(rule.path) for rule in mapping.rules.resolved_when))
+    return (
+        f"No fingerprint is mapped, so a recovery resolves an alert only if all of its values but "
+        f"{rules} and the times are the same. Choose what identifies the alert as the fingerprint."
+    )
+
 
 #: The number of deliveries that a preview reads, and their largest size in bytes.
 _MOST_DELIVERIES = 20
@@ -159,3 +213,65 @@ def _groups(fingerprints: Iterable[bytes | None]) -> list[int]:
         number = count if fingerprint is None else numbers.setdefault(fingerprint, count)
         found.append(number)
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recognition:
+    """What is proposed for a pasted payload, and how it would be read then."""
+
+    proposal: Proposal
+    sample: Sample
+    preview: SamplePreview
+
+    @property
+    def sources(self) -> tuple[tuple[str, str], ...]:
+        """The label of each mapped field and where it is read."""
+        return sources_of(self.proposal.mapping)
+
+
+def sources_of(mapping: FieldMapping) -> tuple[tuple[str, str], ...]:
+    """Return the label of each field that a mapping reads elsewhere, and the source."""
+    mapped = {*mapping.paths, *mapping.rules.joins}
+    return tuple(
+        (label, mapping.sources[field]) for field, label in FIELD_LABELS.items() if field in mapped
+    )
+
+
+def recognize(text: str, *, now: datetime, reading: Reading) -> Recognition:
+    """Recognize a payload; of an array the first object. Raise InvalidError naming the sample."""
+    sample = read_sample(_one_alert(text, reading), nesting_limit=reading.nesting_limit)
+    proposal = propose(sample.payload)
+    return Recognition(
+        proposal=proposal, sample=sample, preview=_preview(proposal, sample, now, reading)
+    )
+
+
+def _one_alert(text: str, reading: Reading) -> str:
+    """Return the text of the first object of an array, or the text itself."""
+    try:
+        value = read_json(
+            text.encode("utf-8", "surrogatepass"), nesting_limit=reading.nesting_limit
+        )
+    except UnreadableBody:
+        return text  # read_sample says why
+    first = value[0] if isinstance(value, list) and value else None
+    return pretty_json(first) if isinstance(first, dict) else text
+
+
+def _preview(proposal: Proposal, sample: Sample, now: datetime, reading: Reading) -> SamplePreview:
+    mapping, payload = proposal.mapping, sample.payload
+    try:
+        parsed = proposal.format.parse(payload, now=now, reading=reading, mapping=mapping)
+    except (InvalidEvent, MissingAttributes, NoValidItem) as error:
+        raise InvalidError(str(error), field="sample") from error
+    alert = next(iter(parsed.alerts), None)
+    is_mapped = proposal.format.has_mapping and parsed.event is None
+    flag = reading.automatic_fingerprint
+    return SamplePreview(
+        alert=explain(alert) if alert else None,
+        parse_warnings=tuple(parse_warnings_of(parsed)),
+        never_resolves=never_resolves(mapping, payload, automatic_fingerprint=flag)
+        if is_mapped
+        else None,
+        resolves_seldom=resolves_seldom(mapping, payload) if is_mapped else None,
+    )

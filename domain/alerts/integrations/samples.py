@@ -1,17 +1,13 @@
 """Samples of a sender's payload, and the mapping of their values to the fields of an alert."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from operator import attrgetter
 
-from domain.alerts.integrations.proposals import propose
-from domain.alerts.integrations.rule_choices import (
-    NO_CHOICES,
-    RuleChoices,
-    choices_of_rules,
-    read_rule_choices,
-)
-from domain.alerts.integrations.sample_tree import SampleNode, tree_of
+from domain.alerts.formats.base import Format, Tool
+from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import Severity, UnreadableBody
@@ -23,10 +19,305 @@ from domain.alerts.reading.mapping import (
     json_type_of,
     values_of,
 )
-from domain.alerts.reading.mapping_rules import NO_RULES, MappingRules
+from domain.alerts.reading.mapping_rules import (
+    MOST_CONDITIONS,
+    NO_RULES,
+    Condition,
+    Join,
+    MappingRules,
+    Operator,
+    as_word,
+    checked_condition,
+    checked_join,
+)
 from domain.alerts.reading.paths import Path, read_path, resolve, shown, written
-from domain.alerts.reading.text import canonical_json, excerpt
+from domain.alerts.reading.severity import GENERIC_WORDS, proposed_severity
+from domain.alerts.reading.text import canonical_json, excerpt, is_blank
 from domain.errors import InvalidError, InvalidParametersError, InvalidValue
+
+#: The most fields in a tree.
+MOST_BRANCHES = 500
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SampleNode:
+    """A field of a sample with the fields inside it."""
+
+    #: The key, or the position in an array as `[0]`.
+    name: str
+    #: string, number, boolean, null, array or object.
+    json_type: str
+    #: The beginning of the value as JSON; for arrays and objects their number of items.
+    gist: str
+    branches: tuple["SampleNode", ...]
+
+
+def tree_of(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
+    """Return the tree of a sample in its own order, with at most 500 fields."""
+    return _branches_of(payload, iter(range(MOST_BRANCHES)))
+
+
+def _branches_of(value: object, room: Iterator[int]) -> tuple[SampleNode, ...]:
+    found = []
+    for name, child in _children_of(value):
+        if next(room, None) is None:
+            break
+        found.append(
+            SampleNode(
+                name=name,
+                json_type=json_type_of(child),
+                gist=_gist(child),
+                branches=_branches_of(child, room),
+            )
+        )
+    return tuple(found)
+
+
+def _children_of(value: object) -> Iterator[tuple[str, object]]:
+    match value:
+        case dict():
+            yield from value.items()
+        case list():
+            yield from ((f"[{position}]", child) for position, child in enumerate(value))
+
+
+def _gist(value: object) -> str:
+    match value:
+        case dict() | list():
+            return "empty" if not value else f"{len(value)} in it"
+        case str():
+            return excerpt(value)
+    return excerpt(value)[1:-1]
+
+
+#: The fields that other values can be put behind.
+JOINED_FIELDS = (AlertField.TITLE, AlertField.FINGERPRINT)
+#: The number of values that the page offers for it.
+_OFFERED_JOINS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConditionChoice:
+    """A row of a table of rules, which is no rule while no field is chosen."""
+
+    #: A path as forms carry it.
+    path: str = ""
+    operator: str = Operator.IS.value
+    #: Separated by commas.
+    words: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleChoices:
+    """Everything that a form says about rules."""
+
+    joins: Mapping[AlertField, Sequence[str]] = dataclasses.field(default_factory=dict)
+    #: Between the parts of a title.
+    separator: str = ": "
+    resolved_when: Sequence[ConditionChoice] = ()
+    dropped_when: Sequence[ConditionChoice] = ()
+
+
+NO_CHOICES = RuleChoices()
+
+
+def choices_of_rules(rules: MappingRules) -> RuleChoices:
+    """Return what the form shows for rules, with an empty row for another one of each kind."""
+    title = rules.joins.get(AlertField.TITLE)
+    return RuleChoices(
+        joins={name: _offered(rules.joins.get(name)) for name in JOINED_FIELDS},
+        separator=title.separator if title else NO_CHOICES.separator,
+        resolved_when=_rows(rules.resolved_when),
+        dropped_when=_rows(rules.dropped_when),
+    )
+
+
+def _offered(join: Join | None) -> Sequence[str]:
+    chosen = [written(path) for path in join.paths] if join else []
+    return chosen + [""] * max(_OFFERED_JOINS - len(chosen), 1 if not chosen else 0)
+
+
+def _rows(conditions: Sequence[Condition]) -> Sequence[ConditionChoice]:
+    rows = [
+        ConditionChoice(
+            path=written(each.path), operator=each.operator.value, words=", ".join(each.words)
+        )
+        for each in conditions
+    ]
+    return [*rows, ConditionChoice()] if len(rows) < MOST_CONDITIONS else rows
+
+
+def read_rule_choices(chosen: RuleChoices, *, offered: frozenset[str]) -> MappingRules:
+    """Return the chosen rules; raise InvalidError for one whose path is not offered."""
+    joins = {
+        name.value: checked_join(paths, chosen.separator, field="mapping")
+        for name, texts in chosen.joins.items()
+        if (paths := tuple(_paths(texts, offered)))
+    }
+    return MappingRules(
+        resolved_when=tuple(_conditions(chosen.resolved_when, offered)),
+        dropped_when=tuple(_conditions(chosen.dropped_when, offered)),
+        joins=joins,
+    )
+
+
+def _paths(texts: Sequence[str], offered: frozenset[str]) -> Iterator[Path]:
+    for text in dict.fromkeys(texts):
+        if text:
+            yield _path(text, offered)
+
+
+def _path(text: str, offered: frozenset[str]) -> Path:
+    if text not in offered:
+        message = "Choose a field of the sample for each rule."
+        raise InvalidError(message, field="mapping")
+    return read_path(text)
+
+
+def _conditions(rows: Sequence[ConditionChoice], offered: frozenset[str]) -> Iterator[Condition]:
+    if len(rows) > MOST_CONDITIONS:
+        message = f"At most {MOST_CONDITIONS} rules of a kind are possible."
+        raise InvalidError(message, field="mapping")
+    for row in rows:
+        words = [word for part in row.words.split(",") if (word := part.strip())]
+        if not row.path and words:
+            message = f"Choose the field that is compared with “{row.words.strip()}”."
+            raise InvalidError(message, field="mapping")
+        if row.path:
+            path = _path(row.path, offered)
+            yield checked_condition(path, row.operator, words, field="mapping")
+
+
+#: Values deeper than this are seldom meant for people.
+_DEEPEST_GUESS = 3
+
+#: Names of keys that probably mean a field, the likeliest first. Of the same key the one that is
+#: less deep is taken.
+_NAMES: Mapping[AlertField, str] = {
+    AlertField.TITLE: "title alert_name alertname summary subject event_name name headline "
+    "rule_name check_name short_message message msg",
+    AlertField.DESCRIPTION: "description details long_description body message msg text reason "
+    "output full_message",
+    AlertField.START_TIME: "start_time started_at startsat fired_at triggered_at opened_at "
+    "created_at timestamp",
+    AlertField.END_TIME: "end_time ended_at endsat resolved_at recovered_at closed_at",
+    AlertField.SERVICE: "service service_name app application component job system",
+    AlertField.MONITORING_TOOL: "monitoring_tool tool",
+    AlertField.HOSTS: "hosts host hostname host_name fqdn instance node server machine device",
+    AlertField.SEVERITY: "severity prio priority level urgency criticality impact",
+    AlertField.FINGERPRINT: "fingerprint dedup_key dedupe_key alert_key incident_key alert_id "
+    "incident_id issue_id check_id monitor_id trigger_id",
+    AlertField.ENVIRONMENT: "platform_environment_name environment env stage",
+    AlertField.RUNBOOK: "runbook runbook_url playbook url link",
+}
+_STATES = (
+    *("status", "state", "alert_state", "event_type", "action"),
+    *("type", "current_state", "condition"),
+)
+#: What a state says that is over, and what one says that is not.
+_OVER = frozenset(
+    (
+        *("ok", "okay", "up", "resolved", "resolve", "recovered", "recovery", "success"),
+        *("closed", "close", "normal", "cleared", "healthy", "good", "passing"),
+    )
+)
+_FIRING = frozenset(
+    (
+        *("firing", "fire", "down", "problem", "failure", "failed", "fail", "error", "critical"),
+        *("warning", "warn", "alert", "alerting", "alarm", "triggered", "trigger", "open"),
+        *("opened", "active", "unhealthy", "bad", "failing", "degraded", "new"),
+    )
+)
+
+#: What is known by its format comes before what is known by a mapping.
+_TOOLS: Sequence[tuple[Format, Tool]] = tuple(
+    (each, tool) for each in sorted(FORMATS, key=attrgetter("has_mapping")) for tool in each.tools
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """What is proposed for a payload."""
+
+    #: The tool that probably sent it; None if it is not known.
+    tool: str | None
+    format: Format
+    mapping: FieldMapping
+    #: What to set in the tool.
+    hint: str = ""
+
+
+def propose(payload: Mapping[str, object]) -> Proposal:
+    """Return what is proposed for a payload."""
+    for body_format, tool in _TOOLS:
+        if tool.knows(payload):
+            return Proposal(
+                tool=tool.name, format=body_format, mapping=tool.mapping, hint=tool.hint
+            )
+    return Proposal(tool=None, format=FORMATS[0], mapping=guess(payload))
+
+
+def guess(payload: Mapping[str, object]) -> FieldMapping:
+    """Return a mapping by the names of a payload's keys; fields of the usual names need none."""
+    candidates = tuple(_candidates(payload))
+    paths: dict[AlertField, tuple[Path, ...]] = {}
+    taken: set[Path] = set()
+    for field, names in _NAMES.items():
+        found = _best(names.split(), candidates, taken)
+        if found is not None:
+            taken.add(found)
+            if found != (field.value,):
+                paths[field] = (found,)
+    rules = MappingRules(
+        severity_words=_words(payload, paths.get(AlertField.SEVERITY)),
+        resolved_when=tuple(_resolved_when(candidates, payload)),
+    )
+    return FieldMapping(paths, rules) if paths or rules != MappingRules() else UNMAPPED
+
+
+def _candidates(payload: Mapping[str, object]) -> Iterator[tuple[Path, str]]:
+    """Yield the paths that are not deep, each with its last key in words of small letters."""
+    for value in values_of(payload):
+        if len(value.path) <= _DEEPEST_GUESS and not isinstance(value.path[-1], int):
+            yield value.path, _plain(str(value.path[-1]))
+
+
+def _plain(key: str) -> str:
+    return key.lower().replace("-", "_").replace(" ", "_")
+
+
+def _best(
+    names: list[str], candidates: tuple[tuple[Path, str], ...], taken: set[Path]
+) -> Path | None:
+    for name in names:
+        found = [path for path, key in candidates if key == name and path not in taken]
+        if found:
+            return min(found, key=len)
+    return None
+
+
+def _words(payload: Mapping[str, object], paths: tuple[Path, ...] | None) -> dict[str, Severity]:
+    """Return the word of the sample's severity with what it probably means, unless it is known."""
+    value = resolve(payload, paths[0] if paths else (AlertField.SEVERITY.value,))
+    if is_blank(value) or isinstance(value, list | dict):
+        return {}
+    word = as_word(value)
+    return (
+        {} if isinstance(value, str) and word in GENERIC_WORDS else {word: proposed_severity(word)}
+    )
+
+
+def _resolved_when(
+    candidates: tuple[tuple[Path, str], ...], payload: Mapping[str, object]
+) -> Iterator[Condition]:
+    for name in _STATES:
+        for path, key in candidates:
+            word = as_word(resolve(payload, path))
+            if key == name and word in _OVER | _FIRING:
+                words = dict.fromkeys(([word] if word in _OVER else []) + ["resolved", "ok", "up"])
+                yield Condition(path, Operator.IS, tuple(words))
+                return
+
 
 #: In bytes of UTF-8. A sample shows one alert; receivers accept much larger bodies.
 LARGEST_SAMPLE = 64 * 1024

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from domain.alerts.deliveries.types import Outcome
+from domain.alerts.deliveries import Outcome
 from domain.alerts.formats.base import Format, IntegrationType
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping

@@ -7,8 +7,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.removal import remove_resolved
-from domain.alerts.handling.silent_alerts import resolve_silent
+from domain.alerts.handling.retention import remove_resolved, resolve_silent
 from models import Alert, AlertCounter, AlertNote, Group, Integration, Project
 from tests.support.accounts.people import now
 from web.database.engine import open_engine

@@ -8,8 +8,7 @@ from flask import Flask
 from sqlalchemy import event, select, text
 
 from domain.access.abilities import Ability
-from domain.alerts.handling.batch_rows import BatchOrder
-from domain.alerts.handling.batches import advance, change_all_matching, undo
+from domain.alerts.handling.batches import BatchOrder, advance, change_all_matching, undo
 from domain.alerts.listing.filters import NOBODY, OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import (
     AlertSlice,

@@ -9,8 +9,16 @@ from flask import Flask
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.changes import Change, ChangeKind, Turns, finish, take_changes
-from domain.alerts.following.followers import Follower, follow, unfollow
+from domain.alerts.following import (
+    Change,
+    ChangeKind,
+    Follower,
+    Turns,
+    finish,
+    follow,
+    take_changes,
+    unfollow,
+)
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.audit.events import Actor
 from models import AlertChange

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from domain.alerts.handling.silent_alerts import resolve_silent
+from domain.alerts.handling.retention import resolve_silent
 from domain.programs.reachability import Unreachable, mark
 from models import Alert, HeartbeatPing, Integration, UnreachableTime, WebServer
 from tests.plumbing.jobs.test_heartbeats import MISSED, NOON, Night

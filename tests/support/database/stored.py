@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sqlalchemy import Select, Update, func, select, update
 
-from domain.alerts.handling.silent_alerts import resolve_silent
+from domain.alerts.handling.retention import resolve_silent
 from domain.alerts.storing.lifecycle import Action
 from models import Alert, Delivery, Integration, Occurrence, Project
 from tests.support.accounts.people import database_of, now

@@ -10,7 +10,7 @@ from flask import Flask
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.following.followers import Follower
+from domain.alerts.following import Follower
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.audit.events import Actor

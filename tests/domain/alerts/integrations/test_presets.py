@@ -11,8 +11,8 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations.proposals import propose
-from domain.alerts.integrations.recognition import recognize
+from domain.alerts.integrations.mapping_preview import recognize
+from domain.alerts.integrations.samples import propose
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity
 from domain.alerts.reading.mapping import read_mapping
 from tests.support.alerts.senders import PAYLOADS

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.integrations.sample_tree import MOST_BRANCHES, SampleNode, tree_of
+from domain.alerts.integrations.samples import MOST_BRANCHES, SampleNode, tree_of
 from tests.domain.alerts.reading.strategies import json_values, texts
 from tests.support.wire.garbage import bounded
 

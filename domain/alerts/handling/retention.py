@@ -1,16 +1,16 @@
-"""Resolves open alerts that no report has repeated for as long as their integration waits."""
+"""What time does to alerts: silent ones are resolved, and resolved ones removed."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from sqlalchemy import case, select, update
+from sqlalchemy import case, delete, select, update
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import BY_ITSELF, NoteKind, add_entry
 from domain.alerts.handling.status import lock_alerts_of
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED
 from domain.programs.reachability import reachable_since
-from models import Alert, Integration
+from models import Alert, Integration, Project
 
 _SLICE = 500
 #: Senders repeat what could not be delivered for a moment.
@@ -76,3 +76,35 @@ def _resolve_some(
         entry.via = f"{BY_ITSELF} after {minutes:,} minutes without a report"
     session.flush()
     return len(ids)
+
+
+def remove_resolved(*, before: datetime, session: Session, between: Callable[[], None]) -> int:
+    """Remove the alerts that were resolved before a time, and return how many.
+
+    `between` is called after each slice; the caller commits there, so that locks are short.
+    """
+    total = 0
+    for project_id in session.scalars(select(Project.id)).all():
+        while ids := _resolved(project_id, before, session=session):
+            session.execute(
+                delete(Alert).where(Alert.id.in_(ids)).execution_options(synchronize_session=False)
+            )
+            between()
+            total += len(ids)
+    return total
+
+
+def _resolved(project_id: int, before: datetime, *, session: Session) -> list[int]:
+    # No alert ends before its start, so the index on status and start finds them.
+    statement = (
+        select(Alert.id)
+        .where(
+            Alert.project_id == project_id,
+            Alert.status == RESOLVED,
+            Alert.started_at < before,
+            Alert.ended_at < before,
+        )
+        .order_by(Alert.started_at, Alert.id)
+        .limit(_SLICE)
+    )
+    return list(session.scalars(statement))

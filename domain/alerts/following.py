@@ -28,10 +28,35 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.following.followers import Follower
 from domain.alerts.reading.incoming import Severity
+from domain.database.upsert import insert_into
 from domain.due import NOW, Moment
-from models import AlertChange
+from models import AlertChange, AlertFollower
+
+
+class Follower(StrEnum):
+    """A part of the service that acts when an alert changes."""
+
+    ESCALATIONS = "escalations"
+    INCIDENTS = "incidents"
+    WEBHOOKS = "webhooks"
+
+
+def follow(project_id: int, follower: Follower, *, session: Session) -> None:
+    """Tell a follower of the changes of a project's alerts from now on."""
+    insert = insert_into(AlertFollower, session=session)
+    row = {"project_id": project_id, "follower": follower.value}
+    session.execute(insert.values(row).on_conflict_do_nothing())
+
+
+def unfollow(project_id: int, follower: Follower, *, session: Session) -> None:
+    """Tell a follower no more; it still handles the changes that were made before."""
+    session.execute(
+        delete(AlertFollower).where(
+            AlertFollower.project_id == project_id, AlertFollower.follower == follower.value
+        )
+    )
+
 
 #: The pause after the first failure; each further one is twice as long, up to the longest.
 _FIRST_PAUSE = timedelta(seconds=2)

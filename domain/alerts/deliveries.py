@@ -1,0 +1,345 @@
+"""Summarizes what is wrong with the newest deliveries of an integration."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+from sqlalchemy import ColumnElement, Select, Text, cast, func, or_, select
+from sqlalchemy.orm import Session, defer
+
+from domain.alerts.formats.base import LOOKS_LIKE
+from domain.alerts.reading.payload_fields import pretty
+from domain.alerts.reading.severity import unknown_words
+from domain.database.paging import Page, Slice
+from domain.errors import NotFoundError, QueryError
+from domain.types.base import Resource, Time, one_of
+from models import Delivery as DeliveryRow
+from models import Integration, Project
+
+#: The lowest status code of a refusal.
+REFUSED_FROM = 300
+#: What became of a delivery.
+Outcome = Annotated[str, one_of("accepted", "refused")]
+
+
+def outcome_of(status_code: int) -> str:
+    """Return `accepted` or `refused` for the status code of a response to a sender."""
+    return "accepted" if status_code < REFUSED_FROM else "refused"
+
+
+class Delivery(Resource):
+    """A request of a sender, and its result."""
+
+    id: int
+    received_at: Time
+    outcome: Annotated[Outcome, BeforeValidator(outcome_of)] = Field(validation_alias="status_code")
+    status_code: int
+    reason: str | None = Field(description="Why it was refused.")
+    size: int = Field(description="In bytes as it was received.")
+    sender: str = Field(description="An IP address, or the user who sent a test alert.")
+    created: int = Field(
+        validation_alias="opened", description="The number of alerts that were opened."
+    )
+    grouped: int = Field(
+        validation_alias="joined",
+        description="The number of alerts that were grouped into open ones.",
+    )
+    resolved: int = Field(description="The number of alerts that were resolved.")
+    parse_warnings: tuple[str, ...]
+    truncated_alerts: int = Field(description="The number of alerts that the sender left out.")
+    replayed_as: int | None = Field(
+        description="The delivery as which a refused one was stored after all."
+    )
+    dropped: int = Field(description="The number of items that a rule of the mapping dropped.")
+    is_test: bool
+    duration: int | None = Field(description="In microseconds.")
+    skipped: int = Field(
+        description="The number of similar deliveries that were rejected and not stored."
+    )
+
+    @property
+    def changed(self) -> int:
+        """The number of alerts that it opened, joined or resolved."""
+        return self.created + self.grouped + self.resolved
+
+
+def _pretty(body: bytes | None) -> str | None:
+    return pretty(body) if body else None
+
+
+class StoredDelivery(Delivery):
+    """A delivery with its body."""
+
+    body: Annotated[str | None, BeforeValidator(_pretty)] = Field(
+        description="As indented JSON if it is that; null if it was not stored. Its bytes are at "
+        "`…/body`."
+    )
+
+
+#: The responses to deliveries over the rate limit: see `receivers.OverLimitError`.
+_OVER_LIMIT = (429, 503)
+_STATUS_CODE = re.compile(r"[0-9]{3}")
+#: The number of newest deliveries that are counted: the cost must not grow with the log.
+RECENT = 1_000
+
+
+class DeliverySelection(StrEnum):
+    """A selection of deliveries, by its value in the URL."""
+
+    ALL = "all"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    WARNINGS = "remarks"
+    TESTS = "tests"
+
+    @property
+    def label(self) -> str:
+        """The label of the selection."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    DeliverySelection.ALL: "All",
+    DeliverySelection.ACCEPTED: "Accepted",
+    DeliverySelection.REFUSED: "Rejected",
+    DeliverySelection.WARNINGS: "With warnings",
+    DeliverySelection.TESTS: "Tests",
+}
+
+_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
+    DeliverySelection.ACCEPTED: DeliveryRow.status_code < REFUSED_FROM,
+    DeliverySelection.REFUSED: DeliveryRow.status_code >= REFUSED_FROM,
+    DeliverySelection.WARNINGS: cast(DeliveryRow.parse_warnings, Text) != "[]",
+    DeliverySelection.TESTS: DeliveryRow.is_test.is_(True),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryFilter:
+    """A filter on the deliveries of an integration; without a status code it matches any."""
+
+    integration_id: int
+    show: DeliverySelection = DeliverySelection.ALL
+    status_code: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusals:
+    """The number of refused deliveries among the newest ones, by status code."""
+
+    by_status: Mapping[int, int]
+    #: The number of those refused by the rate limit.
+    shed: int
+    last_shed_at: datetime | None
+
+
+def read_selection(text: str | None) -> DeliverySelection:
+    """Return the selection of that name, or raise QueryError."""
+    try:
+        return DeliverySelection(text or DeliverySelection.ALL)
+    except ValueError as error:
+        raise QueryError(
+            f"show must be one of {', '.join(DeliverySelection)}.", field="show"
+        ) from error
+
+
+def read_status(text: str | None) -> int | None:
+    """Return a status code of three digits, None for no text, or raise QueryError."""
+    if not text:
+        return None
+    if not _STATUS_CODE.fullmatch(text):
+        raise QueryError("status must be a status code, of three digits.", field="status")
+    return int(text)
+
+
+def list_deliveries(wanted: DeliveryFilter, part: Slice, *, session: Session) -> Page[Delivery]:
+    """Return a page of an integration's deliveries, the newest first."""
+    statement = _filtered(wanted).order_by(DeliveryRow.id.desc()).limit(part.size + 1)
+    if part.before is not None:
+        statement = statement.where(DeliveryRow.id < part.before)
+    rows = session.scalars(statement).all()
+    items = tuple(map(Delivery.model_validate, rows[: part.size]))
+    return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
+
+
+def _filtered(wanted: DeliveryFilter) -> Select[Any]:
+    statement = (
+        select(DeliveryRow)
+        .options(defer(DeliveryRow.body))
+        .where(DeliveryRow.integration_id == wanted.integration_id)
+    )
+    if wanted.show in _CONDITIONS:
+        statement = statement.where(_CONDITIONS[wanted.show])
+    if wanted.status_code is not None:
+        statement = statement.where(DeliveryRow.status_code == wanted.status_code)
+    return statement
+
+
+def count_refusals(integration_id: int, *, session: Session) -> Refusals:
+    """Count the refusals among the newest deliveries, those that were only counted included."""
+    recent = (
+        select(DeliveryRow.status_code, DeliveryRow.skipped, DeliveryRow.received_at)
+        .where(DeliveryRow.integration_id == integration_id)
+        .order_by(DeliveryRow.id.desc())
+        .limit(RECENT)
+        .subquery()
+    )
+    rows = session.execute(
+        select(
+            recent.c.status_code,
+            func.sum(recent.c.skipped + 1),
+            func.max(recent.c.received_at, type_=recent.c.received_at.type),
+        )
+        .where(recent.c.status_code >= REFUSED_FROM)
+        .group_by(recent.c.status_code)
+        .order_by(recent.c.status_code)
+    ).all()
+    counts = Counter({status: int(count) for status, count, _ in rows})
+    shed_at = [moment for status, _, moment in rows if status in _OVER_LIMIT]
+    return Refusals(
+        by_status=dict(counts),
+        shed=sum(counts[status] for status in _OVER_LIMIT),
+        last_shed_at=max(shed_at, default=None),
+    )
+
+
+def get_delivery(integration_id: int, delivery_id: int, *, session: Session) -> StoredDelivery:
+    """Return a delivery with its body, or raise NotFoundError."""
+    return StoredDelivery.model_validate(get_row(integration_id, delivery_id, session=session))
+
+
+def get_body(integration_id: int, delivery_id: int, *, session: Session) -> bytes:
+    """Return the body as received; raise NotFoundError if delivery or body is not stored."""
+    body = get_row(integration_id, delivery_id, session=session).body
+    if body is None:
+        raise NotFoundError("The body of this delivery was not stored.")
+    return body
+
+
+def get_row(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryRow:
+    """Return the row of a delivery to the rooms above, or raise NotFoundError."""
+    delivery = session.scalar(
+        select(DeliveryRow).where(
+            DeliveryRow.id == delivery_id, DeliveryRow.integration_id == integration_id
+        )
+    )
+    if delivery is None:
+        raise NotFoundError("This delivery is no longer stored.")
+    return delivery
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecentDelivery:
+    """A delivery with its project and integration."""
+
+    id: int
+    received_at: datetime
+    status_code: int
+    reason: str | None
+    project_path: str
+    #: None if the integration was deleted.
+    integration_id: int | None
+    integration_name: str | None
+    #: IP address of the client, name of a user, or which part of the service reported it.
+    sender: str
+
+    @property
+    def outcome(self) -> str:
+        """`accepted` or `refused`."""
+        return outcome_of(self.status_code)
+
+
+def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, ...]:
+    """Return the most recent deliveries, the newest first."""
+    rows = session.execute(
+        select(
+            DeliveryRow.id,
+            DeliveryRow.received_at,
+            DeliveryRow.status_code,
+            DeliveryRow.reason,
+            DeliveryRow.integration_id,
+            DeliveryRow.sender,
+            Integration.name.label("integration_name"),
+            Project.path.label("project_path"),
+        )
+        .join(Project, Project.id == DeliveryRow.project_id)
+        .outerjoin(Integration, Integration.id == DeliveryRow.integration_id)
+        .where(Project.deleted_at.is_(None))
+        .order_by(DeliveryRow.id.desc())
+        .limit(limit)
+    )
+    return tuple(RecentDelivery(**row) for row in rows.mappings())
+
+
+#: The warnings of so many deliveries are read for words.
+_READ_WHOLE = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The number of times that a problem occurred, and the last one."""
+
+    count: int
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryWarnings:
+    """The problems of the newest deliveries, without test alerts."""
+
+    #: Alerts that senders left out of their webhooks (truncatedAlerts).
+    left_out: Finding
+    #: Deliveries in the format of another type of integration.
+    misread: Finding
+    #: The severity words of the latest deliveries that were not known, each once.
+    unknown_words: tuple[str, ...]
+
+
+def _is_misread() -> ColumnElement[bool]:
+    return or_(
+        DeliveryRow.reason.contains(LOOKS_LIKE, autoescape=True),
+        cast(DeliveryRow.parse_warnings, Text).contains(LOOKS_LIKE, autoescape=True),
+    )
+
+
+def warnings_of(integration_id: int, *, session: Session) -> DeliveryWarnings:
+    """Return the problems of the newest deliveries; the cost does not grow with the log."""
+    recent = (
+        select(
+            DeliveryRow.received_at,
+            DeliveryRow.truncated_alerts.label("left_out"),
+            _is_misread().label("is_misread"),
+            (DeliveryRow.skipped + 1).label("times"),
+        )
+        .where(DeliveryRow.integration_id == integration_id, DeliveryRow.is_test.is_(False))
+        .order_by(DeliveryRow.id.desc())
+        .limit(RECENT)
+        .subquery()
+    )
+    last = func.max(recent.c.received_at, type_=recent.c.received_at.type)
+    truncated = select(func.sum(recent.c.left_out), last).where(recent.c.left_out > 0)
+    misread = select(func.sum(recent.c.times), last).where(recent.c.is_misread)
+    (left_out, left_out_at), (wrong, wrong_at) = (
+        session.execute(statement).one() for statement in (truncated, misread)
+    )
+    return DeliveryWarnings(
+        left_out=Finding(count=int(left_out or 0), last_at=left_out_at),
+        misread=Finding(count=int(wrong or 0), last_at=wrong_at),
+        unknown_words=_unknown_words(integration_id, session=session),
+    )
+
+
+def _unknown_words(integration_id: int, *, session: Session) -> tuple[str, ...]:
+    recent = (
+        select(DeliveryRow.id, DeliveryRow.parse_warnings)
+        .where(DeliveryRow.integration_id == integration_id, DeliveryRow.is_test.is_(False))
+        .order_by(DeliveryRow.id.desc())
+        .limit(_READ_WHOLE)
+    )
+    rows = session.execute(recent).all()
+    return unknown_words(warning for row in rows for warning in row.parse_warnings)

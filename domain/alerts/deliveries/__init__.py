@@ -1,1 +1,0 @@
-"""The delivery log: the requests of senders with their outcomes."""

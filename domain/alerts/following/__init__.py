@@ -1,1 +1,0 @@
-"""Changes of alerts, told to the parts of the service that follow them."""
