@@ -43,8 +43,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 
 def _state(word: str) -> SilenceState:
     if word not in set(SilenceState):
-        message = f"state is one of {', '.join(SilenceState)}."
-        raise QueryError(message, field="state")
+        raise QueryError(f"state is one of {', '.join(SilenceState)}.", field="state")
     return SilenceState(word)
 
 

@@ -142,8 +142,7 @@ def read_query_across(given: MultiDict[str, str]) -> AlertQuery:
     query = read_query(given, project_id=0)
     if query.order.is_among_newest:
         known = ", ".join(name for name, order in SORT_ORDERS.items() if not order.is_among_newest)
-        message = f"sort must be one of {known}."
-        raise QueryError(message, field="sort")
+        raise QueryError(f"sort must be one of {known}.", field="sort")
     return replace(query, project=_name(given, "project", most=_LONGEST_PATH))
 
 

@@ -71,8 +71,7 @@ class IntegrationForm(Form):
     def validate_api_url(self, field: URLField) -> None:
         """Refuse malformed URLs; the domain decides by the type whether one is required."""
         if field.data and not is_web_url(field.data):
-            message = "A URL starts with https:// or http:// and names a host."
-            raise ValidationError(message)
+            raise ValidationError("A URL starts with https:// or http:// and names a host.")
 
 
 class NewIntegrationForm(IntegrationForm):
@@ -206,8 +205,7 @@ class SeverityWordsForm(Form):
         for line in lines:
             word, equals, severity = line.rpartition("=")
             if not equals:
-                message = f"“{line.strip()[:60]}” is not of the form word = severity."
-                raise ValueError(message)
+                raise ValueError(f"“{line.strip()[:60]}” is not of the form word = severity.")
             table[word.strip()] = severity.strip().lower()
         return table
 

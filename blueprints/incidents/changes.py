@@ -81,8 +81,7 @@ def link(project: ProjectView, iid: int) -> ResponseReturnValue:
     number = parse_id(request.form.get("alert", "").strip().removeprefix("#"))
     with _refusals_shown():
         if not number:
-            message = "Enter the number of an alert, such as 12."
-            raise InvalidError(message, field="alert")
+            raise InvalidError("Enter the number of an alert, such as 12.", field="alert")
         alerts = IncidentAlertsBody(alerts=(min(number, LARGEST_IID),))
         actions.link_alerts(work(), project, iid, alerts)
         flash(f"Alert #{number} linked.")

@@ -213,8 +213,7 @@ def _one(project_id: int, condition: ColumnElement[bool], *, session: Session) -
     statement = _with_open_alerts().where(Environment.project_id == project_id, condition)
     row = session.execute(statement).first()
     if row is None:
-        message = "Environment not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError("Environment not found in this project.")
     return view_of(*row)
 
 
@@ -227,13 +226,11 @@ def create_environment(
         message = "Enter a name with letters, digits or symbols, such as production."
         raise InvalidError(message, field="name")
     if len(kept) > LONGEST_NAME:
-        message = f"A name has at most {LONGEST_NAME} characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError(f"A name has at most {LONGEST_NAME} characters.", field="name")
     made = Environment(project_id=project_id, name=kept, created_at=now)
     try:
         with session.begin_nested():
             session.add(made)
     except IntegrityError as error:
-        message = f"The environment {kept} already exists."
-        raise TakenError(message, field="name") from error
+        raise TakenError(f"The environment {kept} already exists.", field="name") from error
     return view_of(made)

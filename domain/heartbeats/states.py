@@ -37,8 +37,7 @@ class Schedule:
     def __post_init__(self) -> None:
         """Check the values."""
         if (self.every is None) == (self.cron is None):
-            message = "Give either an interval or a cron expression."
-            raise InvalidError(message, field="every")
+            raise InvalidError("Give either an interval or a cron expression.", field="every")
         if not timedelta(0) <= self.grace <= LONGEST or self.grace.microseconds:
             message = f"The grace time is from 0 s to {LONGEST.days} days, in whole seconds."
             raise InvalidError(message, field="grace")

@@ -231,8 +231,7 @@ def unlink_alert(work: Work, project: ProjectView, iid: int, alert_iid: int) -> 
         .returning(IncidentAlert.alert_id)
     ).all()
     if not removed:
-        message = f"Alert {alert_iid} is not linked to incident {iid}."
-        raise NotFoundError(message)
+        raise NotFoundError(f"Alert {alert_iid} is not linked to incident {iid}.")
     row.alerts -= 1
     _note(work, row, EntryKind.UNLINKED, [alert])
     if row.status in OPEN_STATUSES:
@@ -257,8 +256,7 @@ def _assignees(work: Work, body: NewIncident | IncidentChange) -> Sequence[str] 
         names = body.assignees
         return names and [name for name in names if name != listing.NOBODY]
     if body.assignees is not None:
-        message = "assignees, assignee_ids are mutually exclusive"
-        raise InvalidError(message, field="assignees")
+        raise InvalidError("assignees, assignee_ids are mutually exclusive", field="assignees")
     return usernames_of(body.assignee_ids, session=work.session)
 
 

@@ -37,8 +37,7 @@ def lock_alerts(project_id: int, iids: Sequence[int], *, session: Session) -> li
     Their followers hear of every change from then on. Raise NotFoundError for an unknown number.
     """
     if len(set(iids)) > MOST_AT_ONCE:
-        message = f"Link at most {MOST_AT_ONCE} alerts at once."
-        raise InvalidError(message, field="alerts")
+        raise InvalidError(f"Link at most {MOST_AT_ONCE} alerts at once.", field="alerts")
     if not iids:
         return []
     lock_alerts_of(project_id, session=session)
@@ -51,8 +50,7 @@ def lock_alerts(project_id: int, iids: Sequence[int], *, session: Session) -> li
     found = [LinkedAlert(*row) for row in rows]
     missing = set(iids) - {alert.iid for alert in found}
     if missing:
-        message = f"Alert {min(missing)} not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError(f"Alert {min(missing)} not found in this project.")
     return found
 
 

@@ -129,8 +129,7 @@ def delete_note(work: Work, project: ProjectView, iid: int, note_id: int) -> Non
 
 def _check_internal(project: ProjectView, wanted: NewIncidentNote | IncidentNoteChange) -> None:
     if wanted.is_internal and not sees_internal(project):
-        message = "Internal comments need the Reporter role."
-        raise ForbiddenError(message)
+        raise ForbiddenError("Internal comments need the Reporter role.")
 
 
 def _get(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRow:
@@ -139,8 +138,7 @@ def _get(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRow:
         select(NoteRow).where(NoteRow.incident_id == incident_id, NoteRow.id == note_id)
     )
     if row is None or (row.is_internal and not sees_internal(project)):
-        message = f"Note {note_id} not found on incident {iid}."
-        raise NotFoundError(message)
+        raise NotFoundError(f"Note {note_id} not found on incident {iid}.")
     return row
 
 
@@ -148,11 +146,9 @@ def _get_own(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRo
     """Return a comment that the user may change: their own, or any for a Maintainer."""
     row = _get(work, project, iid, note_id)
     if row.kind != EntryKind.NOTE.value:
-        message = "Entries about changes of the incident cannot be changed."
-        raise ForbiddenError(message)
+        raise ForbiddenError("Entries about changes of the incident cannot be changed.")
     if row.user_id != work.actor.id and not project.can_maintain:
-        message = "You can change your own comments; Maintainers can change all."
-        raise ForbiddenError(message)
+        raise ForbiddenError("You can change your own comments; Maintainers can change all.")
     return row
 
 

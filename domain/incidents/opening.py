@@ -183,8 +183,7 @@ def _row(
     project_id: int, iid: int, new: NewIncident, *, by: Actor | None, now: datetime
 ) -> Incident:
     if new.title is None:
-        message = "Give a title, or alerts to take it from."
-        raise InvalidError(message, field="title")
+        raise InvalidError("Give a title, or alerts to take it from.", field="title")
     return Incident(
         project_id=project_id,
         iid=iid,

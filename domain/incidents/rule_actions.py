@@ -73,8 +73,7 @@ def create_rule(work: Work, project: ProjectView, new: NewIncidentRule) -> Incid
     lock_incidents(project.id, session=work.session)
     count = select(func.count()).where(RuleRow.project_id == project.id)
     if (work.session.scalar(count) or 0) >= MOST_RULES:
-        message = f"A project can have at most {MOST_RULES} rules."
-        raise InvalidError(message, field="name")
+        raise InvalidError(f"A project can have at most {MOST_RULES} rules.", field="name")
     row = RuleRow(project_id=project.id, created_at=work.now)
     _store(work, project, row, new, EventKind.INCIDENT_RULE_CREATED)
     return show_rule(work, project, row.id)
@@ -174,8 +173,7 @@ def _differs(row: RuleRow, values: Mapping[str, object]) -> bool:
 def _checked_name(name: str) -> str:
     checked = storable(name).strip()
     if not checked or len(checked) > LONGEST_RULE_NAME:
-        message = f"A name has 1 to {LONGEST_RULE_NAME} characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError(f"A name has 1 to {LONGEST_RULE_NAME} characters.", field="name")
     return checked
 
 

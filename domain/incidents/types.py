@@ -95,8 +95,7 @@ def checked_title(text: str) -> str:
     """Return a title on one line, or raise InvalidError."""
     title = " ".join(storable(text).split())
     if not title or len(title) > LONGEST_TITLE:
-        message = f"A title has 1 to {LONGEST_TITLE} characters."
-        raise InvalidError(message, field="title")
+        raise InvalidError(f"A title has 1 to {LONGEST_TITLE} characters.", field="title")
     return title
 
 
@@ -109,8 +108,7 @@ def checked_note(text: str) -> str:
     """Return a comment, or raise InvalidError."""
     note = _checked_lines(text, "body", LONGEST_NOTE)
     if not note:
-        message = "Enter a comment."
-        raise InvalidError(message, field="body")
+        raise InvalidError("Enter a comment.", field="body")
     return note
 
 

@@ -165,8 +165,7 @@ def _checked(
     """Return the values of a row, or raise InvalidError."""
     name = storable(wanted.name).strip()
     if not name or len(name) > LONGEST_NAME:
-        message = f"A name has 1 to {LONGEST_NAME} characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError(f"A name has 1 to {LONGEST_NAME} characters.", field="name")
     zone = check_zone(wanted.time_zone)
     local_start = _read_local_time(wanted.starts_at, zone)
     times = WindowTimes(
@@ -177,8 +176,7 @@ def _checked(
     )
     times.check()
     if next(times.ending_after(now), None) is None:
-        message = "The window has already ended."
-        raise InvalidError(message, field="starts_at")
+        raise InvalidError("The window has already ended.", field="starts_at")
     return {
         "name": name,
         "local_start": times.local_start.isoformat(timespec="minutes"),
@@ -193,8 +191,7 @@ def _checked(
 
 def _recurrence(wanted: NewWindow) -> Recurrence | None:
     if wanted.rule and wanted.repeat:
-        message = "Send repeat or rule, not both."
-        raise InvalidError(message, field="rule")
+        raise InvalidError("Send repeat or rule, not both.", field="rule")
     if wanted.rule:
         return parse_rule(wanted.rule)
     return Recurrence(frequency=Frequency(wanted.repeat.upper())) if wanted.repeat else None

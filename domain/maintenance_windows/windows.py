@@ -90,8 +90,7 @@ class WindowTimes:
             message = "The start must be between the years 2000 and 2099."
             raise InvalidError(message, field="starts_at")
         if not SHORTEST <= self.length <= LONGEST:
-            message = "A window can last from one minute to seven days."
-            raise InvalidError(message, field="duration")
+            raise InvalidError("A window can last from one minute to seven days.", field="duration")
         starts = islice(self._starts(self.local_start), _COMPARED)
         if any(later - earlier < self.length for earlier, later in pairwise(starts)):
             message = "The window is longer than the time until it recurs: it would never end."

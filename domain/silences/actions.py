@@ -302,8 +302,7 @@ def _in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnEleme
 def _check_matchers(matchers: Sequence[Matcher]) -> None:
     """Raise InvalidError for matchers that would silence alerts which have none of the labels."""
     if not matchers:
-        message = 'Give at least one matcher, such as service="web".'
-        raise InvalidError(message, field="matchers")
+        raise InvalidError('Give at least one matcher, such as service="web".', field="matchers")
     if matches(matchers, {}):
         message = (
             "These matchers match every alert without such labels. At least one of them must not "
@@ -317,26 +316,22 @@ def _end_of(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | N
     if wanted.duration is None:
         return wanted.ends_at
     if wanted.ends_at is not None:
-        message = "Send ends_at or duration, not both."
-        raise InvalidError(message, field="duration")
+        raise InvalidError("Send ends_at or duration, not both.", field="duration")
     try:
         return begin + wanted.duration
     except OverflowError as error:
-        message = "That is too far in the future."
-        raise InvalidError(message, field="duration") from error
+        raise InvalidError("That is too far in the future.", field="duration") from error
 
 
 def _check_times(work: Work, starts_at: datetime, ends_at: datetime) -> None:
     longest = timedelta(days=work.settings.longest_silence_days)
     if not work.now - _LATE_START <= starts_at <= work.now + _LATEST_START:
-        message = "A silence can start now, or within a year."
-        raise InvalidError(message, field="starts_at")
+        raise InvalidError("A silence can start now, or within a year.", field="starts_at")
     if ends_at <= work.now or ends_at - starts_at < SHORTEST:
         message = "A silence must end in the future and last at least one minute."
         raise InvalidError(message, field="ends_at")
     if ends_at - max(starts_at, work.now) > longest:
-        message = f"A silence can last at most {duration_text(longest)}."
-        raise InvalidError(message, field="ends_at")
+        raise InvalidError(f"A silence can last at most {duration_text(longest)}.", field="ends_at")
 
 
 def _check_room(work: Work, project: ProjectView) -> None:
@@ -357,8 +352,7 @@ def _lock_live(work: Work, project: ProjectView, silence_id: int) -> SilenceRow:
     if row is None:
         raise _not_found(silence_id)
     if row.ends_at <= work.now:
-        message = "This silence has ended. Create a new one."
-        raise ConflictError(message)
+        raise ConflictError("This silence has ended. Create a new one.")
     return row
 
 

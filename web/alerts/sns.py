@@ -34,6 +34,5 @@ def _get(url: OutgoingUrl) -> tuple[int, bytes]:
     try:
         answer = OutgoingClient.of(settings()).get(url)
     except OutgoingError as error:
-        message = f"{url.host} was not reached: {error}."
-        raise sns.RefusedSubscriptionError(message) from error
+        raise sns.RefusedSubscriptionError(f"{url.host} was not reached: {error}.") from error
     return answer.status, answer.beginning

@@ -99,8 +99,7 @@ def create_note(work: Work, project: ProjectView, iid: int, new: AlertNoteBody) 
     """
     text = storable(new.body.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if not text:
-        message = "Enter a note."
-        raise InvalidError(message, field="body")
+        raise InvalidError("Enter a note.", field="body")
     if len(text) > LONGEST_NOTE:
         message = f"A note has at most {LONGEST_NOTE:,} characters; this one has {len(text):,}."
         raise InvalidError(message, field="body")
@@ -134,8 +133,7 @@ def list_alert_occurrences(
 def _assignee(work: Work, change: AlertBody) -> str | None:
     """Return the user name to assign, NOBODY, or None to leave it as it is."""
     if {"assignee", "assignee_id"} <= change.model_fields_set:
-        message = "assignee, assignee_id are mutually exclusive"
-        raise InvalidError(message, field="assignee")
+        raise InvalidError("assignee, assignee_id are mutually exclusive", field="assignee")
     if "assignee_id" in change.model_fields_set:
         if not change.assignee_id:
             return NOBODY

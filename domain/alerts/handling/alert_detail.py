@@ -133,8 +133,7 @@ def get_payload(project_id: int, iid: int, *, session: Session) -> bytes:
     if found is None:
         raise _not_found(iid)
     if found.body is None:
-        message = f"The payload of alert {iid} is no longer stored."
-        raise NotFoundError(message)
+        raise NotFoundError(f"The payload of alert {iid} is no longer stored.")
     body: bytes = found.body
     return body
 

@@ -78,8 +78,7 @@ def assign(
         select(Alert.id).where(Alert.project_id == project.id, Alert.iid == iid).with_for_update()
     )
     if alert_id is None:
-        message = f"Alert {iid} not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError(f"Alert {iid} not found in this project.")
     current = session.scalar(
         select(User.username)
         .join(Assignment, Assignment.user_id == User.id)

@@ -24,8 +24,7 @@ from domain.projects.views import ProjectView, Viewer
 def change_several(work: Work, project: ProjectView, body: AlertStatusBody) -> StatusReport:
     """Change the status of several alerts, by their numbers or by the filters of the list."""
     if (body.iids is None) == (body.filter is None):
-        message = "Give either iids or filter."
-        raise InvalidError(message, field="iids")
+        raise InvalidError("Give either iids or filter.", field="iids")
     change = StatusChange(status=body.status, by=work.actor.source.actor)
     session = work.session
     if body.filter is None:
@@ -64,8 +63,7 @@ def give_status(work: Work, project: ProjectView, iid: int, status: str) -> Batc
     order = BatchOrder(status=status, by=_by(work), project_id=project.id, list_query="")
     batch, outcome = change_selected(order, [iid], session=work.session, now=work.now)
     if outcome.conflicts:
-        message = "Another open alert has the same fingerprint."
-        raise ConflictError(message, field="status")
+        raise ConflictError("Another open alert has the same fingerprint.", field="status")
     if not outcome.done:
         raise NotFoundError(f"Alert {iid} not found in this project.")
     return batch

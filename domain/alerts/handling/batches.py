@@ -121,8 +121,7 @@ def own_batch(
     statement = select(AlertBatch).where(AlertBatch.id == batch_id, AlertBatch.user_id == user_id)
     batch = session.scalar(statement.with_for_update() if is_locked else statement)
     if batch is None:
-        message = "Change not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Change not found.")
     return batch
 
 
@@ -197,8 +196,7 @@ def change_selected(
 ) -> tuple[BatchView, StatusChangeResult]:
     """Change selected alerts: their numbers in the project, or their ids in all projects."""
     if len(selected) > MOST_AT_ONCE:
-        message = f"Select at most {MOST_AT_ONCE} alerts at once."
-        raise InvalidError(message, field="iids")
+        raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts at once.", field="iids")
     batch = new_batch(order, now)
     by_project = _selected(order, selected, session=session, now=now)
     result = _change_each(by_project, order.change, session=session, now=now)

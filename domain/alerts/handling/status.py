@@ -35,8 +35,7 @@ class StatusChange:
     def __post_init__(self) -> None:
         """Raise InvalidError for an unknown status."""
         if self.status not in STATUSES:
-            message = f"A status is one of {', '.join(STATUSES)}."
-            raise InvalidError(message, field="status")
+            raise InvalidError(f"A status is one of {', '.join(STATUSES)}.", field="status")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +69,9 @@ def change_status(
     """Change the status of an alert; raise ConflictError or NotFoundError."""
     outcome = change_statuses(project_id, [iid], change, session=session, now=now)
     if outcome.conflicts:
-        message = "Another open alert has the same fingerprint."
-        raise ConflictError(message, field="status")
+        raise ConflictError("Another open alert has the same fingerprint.", field="status")
     if not outcome.done:
-        message = f"Alert {iid} not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError(f"Alert {iid} not found in this project.")
 
 
 def change_statuses(
@@ -82,8 +79,7 @@ def change_statuses(
 ) -> StatusChangeResult:
     """Change the status of alerts one by one; a conflict of one does not affect the others."""
     if len(iids) > MOST_AT_ONCE:
-        message = f"Select at most {MOST_AT_ONCE} alerts at once."
-        raise InvalidError(message, field="iids")
+        raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts at once.", field="iids")
     lock_alerts_of(project_id, session=session)
     return change_locked(project_id, iids, change, session=session, now=now)
 

@@ -168,8 +168,7 @@ def store_second_refusal(
 
 def _mark(refused_id: int, stored_as: int, connection: KeptConnection) -> None:
     if not connection.all(_MARK, {"refused": refused_id, "stored_as": stored_as}):
-        message = "Somebody else has replayed this delivery."
-        raise ConflictError(message)
+        raise ConflictError("Somebody else has replayed this delivery.")
 
 
 def stand_for(refused_id: int, accepted_id: int, *, connection: KeptConnection) -> None:
@@ -293,8 +292,7 @@ def _get_active(work: Work, project: ProjectView, integration_id: int) -> Integr
 
 def _check_active(integration: IntegrationView) -> None:
     if not integration.active:
-        message = "This integration is off; turn it on first."
-        raise DisabledReceiverError(message)
+        raise DisabledReceiverError("This integration is off; turn it on first.")
 
 
 def _store_again(work: Work, integration: IntegrationView, delivery_id: int, body: bytes) -> int:

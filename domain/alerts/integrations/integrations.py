@@ -119,11 +119,9 @@ def _integrations(project_id: int, *, session: Session) -> list[Integration]:
 def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
     clean = name.strip()
     if len(clean) > LONGEST_NAME:
-        message = f"A name may have at most {LONGEST_NAME} characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError(f"A name may have at most {LONGEST_NAME} characters.", field="name")
     if not clean.isprintable():
-        message = "A name is one line, without control characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError("A name is one line, without control characters.", field="name")
     if clean:
         return clean
     if not is_first:
@@ -146,8 +144,7 @@ def _check_alone(kind: IntegrationType, active_others: Sequence[Integration]) ->
 
 def _check_url(kind: IntegrationType, url: str | None) -> None:
     if len(url or "") > LONGEST_URL:
-        message = f"A URL may have at most {LONGEST_URL} characters."
-        raise InvalidError(message, field="api_url")
+        raise InvalidError(f"A URL may have at most {LONGEST_URL} characters.", field="api_url")
     if is_web_url(url):
         return
     if kind.api_url and kind.api_url.refusal:

@@ -176,8 +176,7 @@ def get_mappable(work: Work, project: ProjectView, integration_id: int) -> Integ
         names = " or ".join(each.name for each in FORMATS if each.has_mapping)
         raise NotFoundError(f"Only integrations of the type {names} have a mapping.")
     if not allows_several(work):
-        message = "This instance's tier has no custom mappings."
-        raise ForbiddenError(message)
+        raise ForbiddenError("This instance's tier has no custom mappings.")
     return integration
 
 

@@ -36,8 +36,7 @@ def _as_text(value: Any) -> Any:
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     except orjson.JSONEncodeError as error:
-        message = "is nested too deep for JSON in JSON: give it as a text"
-        raise ValueError(message) from error
+        raise ValueError("is nested too deep for JSON in JSON: give it as a text") from error
 
 
 #: JSON as a text, or written into the body itself. A text is kept as it is; otherwise numbers

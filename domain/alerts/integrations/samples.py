@@ -169,8 +169,7 @@ def _paths(texts: Sequence[str], offered: frozenset[str]) -> Iterator[Path]:
 
 def _path(text: str, offered: frozenset[str]) -> Path:
     if text not in offered:
-        message = "Choose a field of the sample for each rule."
-        raise InvalidError(message, field="mapping")
+        raise InvalidError("Choose a field of the sample for each rule.", field="mapping")
     return read_path(text)
 
 

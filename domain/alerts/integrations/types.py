@@ -35,8 +35,7 @@ LONGEST_GRACE = max(each.length for each in GracePeriod)
 
 def _silence(minutes: int | None) -> int | None:
     if minutes and minutes < SHORTEST_SILENCE:
-        message = f"must be at least {SHORTEST_SILENCE}"
-        raise ValueError(message)
+        raise ValueError(f"must be at least {SHORTEST_SILENCE}")
     return minutes or None
 
 

@@ -75,12 +75,10 @@ def save_filter(
     shares. Raises ForbiddenError or InvalidError.
     """
     if is_shared and not (project and project.can_develop):
-        message = "You need the Developer role to share a filter with the project."
-        raise ForbiddenError(message)
+        raise ForbiddenError("You need the Developer role to share a filter with the project.")
     name = _checked_name(name)
     if not arguments:
-        message = "Set a search, a filter or an order first, then save it."
-        raise InvalidError(message, field="query")
+        raise InvalidError("Set a search, a filter or an order first, then save it.", field="query")
     user_id, session, project_id = work.actor.id, work.session, project.id if project else None
     # One user's requests wait for each other, so that two do not save the same name.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
@@ -104,8 +102,7 @@ def save_filter(
 def _checked_name(name: str) -> str:
     clean = storable(name).strip()
     if not clean or len(clean) > LONGEST_NAME:
-        message = f"Enter a name of at most {LONGEST_NAME} characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError(f"Enter a name of at most {LONGEST_NAME} characters.", field="name")
     return clean
 
 
@@ -122,8 +119,7 @@ def delete_filter(work: Work, project: ProjectView | None, filter_id: int) -> st
     )
     is_own = row is not None and row.user_id == work.actor.id
     if row is None or not (is_own or row.is_shared):
-        message = "Saved filter not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Saved filter not found.")
     if not (is_own or (project and project.can_maintain)):
         message = "You need the Maintainer role to delete the shared filter of somebody else."
         raise ForbiddenError(message)

@@ -78,11 +78,9 @@ def _words(json: Mapping[str, object], field: str) -> tuple[str, ...]:
     value = json.get(field)
     listed = [] if value is None else value
     if not isinstance(listed, list | tuple):
-        message = f"{field} must be an array of strings."
-        raise InvalidError(message, field=field)
+        raise InvalidError(f"{field} must be an array of strings.", field=field)
     if len(listed) > MOST_ENTRIES:
-        message = f"{field} can have at most {MOST_ENTRIES} entries."
-        raise InvalidError(message, field=field)
+        raise InvalidError(f"{field} can have at most {MOST_ENTRIES} entries.", field=field)
     return tuple(dict.fromkeys(_word(each, field) for each in listed))
 
 
@@ -118,8 +116,7 @@ def matchers_from(value: object, *, field: str) -> tuple[Matcher, ...]:
         case _:
             raise _no_matchers(field)
     if len(found) > MOST_MATCHERS:
-        message = f"{field} can have at most {MOST_MATCHERS} matchers."
-        raise InvalidError(message, field=field)
+        raise InvalidError(f"{field} can have at most {MOST_MATCHERS} matchers.", field=field)
     return found
 
 

@@ -30,8 +30,7 @@ def compiled(pattern: str) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else b""
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        message = f"is not a regular expression in RE2 syntax ({text})"
-        raise InvalidError(message) from error
+        raise InvalidError(f"is not a regular expression in RE2 syntax ({text})") from error
 
 
 @lru_cache(maxsize=2_000)

@@ -217,15 +217,13 @@ def parse_matchers(text: str, *, field: str = "matchers") -> tuple[Matcher, ...]
         message = f"Character {error.position + 1}: {error.reason}."
         raise InvalidError(message, field=field) from error
     if len(found) > MOST_MATCHERS:
-        message = f"Use at most {MOST_MATCHERS} matchers."
-        raise InvalidError(message, field=field)
+        raise InvalidError(f"Use at most {MOST_MATCHERS} matchers.", field=field)
     return found
 
 
 def _check_size(text: str, field: str) -> None:
     if len(text) > LONGEST_TEXT:
-        message = f"Matchers can have at most {LONGEST_TEXT:,} characters."
-        raise InvalidError(message, field=field)
+        raise InvalidError(f"Matchers can have at most {LONGEST_TEXT:,} characters.", field=field)
     if storable(text) != text:
         message = "Matchers cannot contain NUL characters or lone surrogates."
         raise InvalidError(message, field=field)
