@@ -1,7 +1,5 @@
 """/admin/users: account administration."""
 
-from dataclasses import dataclass
-
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
@@ -31,7 +29,7 @@ from forms.account import AccountChangeForm, AccountForm
 from web.access.marks import administrator, get_current_user
 from web.extensions import db
 from web.http.work import work
-from web.pages.links import page_links
+from web.pages.links import Tab, page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
 from web.services import now, settings
@@ -41,17 +39,6 @@ users = Blueprint("users", __name__, url_prefix="/users")
 _TOKENS = frozenset({"revoke", "keep"})
 _PASSWORD = "user password"  # noqa: S105 - a name
 _MOST_PROJECTS = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tab:
-    """A tab of the account list."""
-
-    key: str
-    label: str
-    count: int
-    href: str
-    current: bool
 
 
 @users.get("")
@@ -81,7 +68,6 @@ def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
     return tuple(
         Tab(
             key=key,
-            label=key.capitalize(),
             count=getattr(counts, key),
             href=url_for("admin.users.index", group=key, search=wanted.search or None),
             current=key == wanted.group,

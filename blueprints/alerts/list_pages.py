@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from flask import request, url_for
 from werkzeug.datastructures import MultiDict
@@ -12,9 +12,9 @@ from werkzeug.datastructures import MultiDict
 from domain.access.abilities import Ability
 from domain.alerts.listing import queries
 from domain.alerts.listing.filters import SEVERITIES, TABS, looked_up
-from domain.alerts.listing.queries import AlertRow, AlertSlice
+from domain.alerts.listing.queries import AlertRow
 from domain.alerts.listing.saved_filters import SavedFilter, list_saved
-from domain.alerts.listing.sort_orders import SORT_ORDERS, SortOrder, read_cursor
+from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, read_cursor
 from domain.alerts.listing.watched_projects import (
     SelectedProjects,
     projects_of_member,
@@ -26,16 +26,10 @@ from domain.escalations.explanation import unanswered_among
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
 from domain.silences.muting import Mute, muted_rows
-from forms.alerts import (
-    PARAMETERS,
-    PARAMETERS_ACROSS,
-    AlertQuery,
-    read_query,
-    read_query_across,
-)
+from forms.alerts import PARAMETERS, PARAMETERS_ACROSS, AlertQuery, read_query, read_query_across
 from web.access.marks import get_current_user, viewer
 from web.extensions import db
-from web.pages.links import LinkedPage, page_links
+from web.pages.links import LinkedPage, Tab, page_links
 from web.pages.list_query import CURSORS, list_query, page_size
 from web.services import now, reading
 
@@ -43,19 +37,7 @@ from web.services import now, reading
 _POSITION = "position"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tab:
-    """A tab of the list."""
-
-    key: str
-    label: str
-    #: None if counting would be slow.
-    count: int | None
-    href: str
-    current: bool
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SortLink:
     """The link in the head of a column: the order of the list, or the other direction."""
 
@@ -79,6 +61,12 @@ class AlertList(ABC):
     #: None for the list of all projects.
     project: ProjectView | None = None
     shows_project = False
+    #: The endpoints of the list, the list as a file, and the change of several alerts, and what
+    #: ends those that save and delete a filter.
+    _index: ClassVar[str]
+    _download: ClassVar[str]
+    _change: ClassVar[str]
+    _filter_suffix = ""
 
     #: The parameters of the query.
     parameters: tuple[str, ...] = PARAMETERS
@@ -95,27 +83,32 @@ class AlertList(ABC):
     def _read(self, given: MultiDict[str, str]) -> AlertQuery:
         """Return the query in these parameters."""
 
-    @abstractmethod
     def url(self, **arguments: Any) -> str:
         """Return the address of the list with these arguments."""
+        return url_for(self._index, **self._place, **arguments)
 
-    @abstractmethod
     def export_url(self, kind: str) -> str:
         """Return the address of the filtered list as a file; `kind` is json or csv."""
+        return url_for(self._download, **self._place, kind=kind, **self.query.arguments)
 
     @property
-    @abstractmethod
-    def selects(self) -> bool:
-        """Whether the viewer may change alerts here."""
-
-    @property
-    @abstractmethod
     def change_url(self) -> str:
         """The address that changes several alerts."""
+        return url_for(self._change, **self._place)
 
-    @abstractmethod
     def filter_url(self, action: str, filter_id: int | None = None) -> str:
         """Return the address that saves or deletes a filter."""
+        given = self._place if filter_id is None else {**self._place, "filter_id": filter_id}
+        return url_for(f"alert_list_settings.{action}{self._filter_suffix}", **given)
+
+    @property
+    def _place(self) -> dict[str, Any]:
+        return {"project_path": self.project.path} if self.project else {}
+
+    @property
+    def selects(self) -> bool:
+        """Whether the viewer may change alerts here; those of other projects stay as they are."""
+        return self.project is None or self.project.handles_alerts
 
     @cached_property
     def saved(self) -> tuple[SavedFilter, ...]:
@@ -187,7 +180,6 @@ class AlertList(ABC):
         return tuple(
             Tab(
                 key=key,
-                label=key.capitalize(),
                 count=self._count(key),
                 href=self.url(**{**self.query.arguments, "status": key}),
                 current=key == self.query.tab,
@@ -231,20 +223,18 @@ class AlertList(ABC):
     def sort_links(self) -> Mapping[str, SortLink]:
         """The links in the heads of columns, by the first of their orders."""
         names = {order.name for order in self.orders}
-        found = {name: self._link(name) for name in ("severity", "events") if name in names}
-        return found | {"started": self._start_link()}
+        current = self.query.order.name
+        found = {
+            name: self._sorted(name, "descending" if name == current else "")
+            for name in ("severity", "events")
+            if name in names
+        }
+        direction = {"started": "descending", "oldest": "ascending"}.get(current, "")
+        other = "oldest" if direction == "descending" else "started"
+        return found | {"started": self._sorted(other, direction)}
 
-    def _link(self, name: str) -> SortLink:
-        is_current = self.query.order.name == name
-        return SortLink(href=self._sorted(name), direction="descending" if is_current else "")
-
-    def _start_link(self) -> SortLink:
-        current = {"started": "descending", "oldest": "ascending"}.get(self.query.order.name, "")
-        other = "oldest" if current == "descending" else "started"
-        return SortLink(href=self._sorted(other), direction=current)
-
-    def _sorted(self, name: str) -> str:
-        return self.url(**{**self.query.arguments, "sort": name})
+    def _sorted(self, name: str, direction: str) -> SortLink:
+        return SortLink(self.url(**{**self.query.arguments, "sort": name}), direction)
 
     @property
     def chips(self) -> tuple[Chip, ...]:
@@ -253,15 +243,12 @@ class AlertList(ABC):
         return tuple(
             Chip(
                 label=label,
-                value=self._words(name, given[name]),
+                value="nobody" if (name, given[name]) == ("assignee", "-") else str(given[name]),
                 href=self.url(**{key: value for key, value in given.items() if key != name}),
             )
             for name, label in _LABELS.items()
             if name in given
         )
-
-    def _words(self, name: str, value: Any) -> str:
-        return "nobody" if name == "assignee" and value == "-" else str(value)
 
 
 _LABELS = {
@@ -284,44 +271,28 @@ def _written_total(total: int | None) -> str:
 class ProjectAlertList(AlertList):
     """The list of a project."""
 
+    _index = "alerts.index"
+    _download = "alerts.download"
+    _change = "alert_changes.change_several"
+
     def __init__(self, project: ProjectView, given: MultiDict[str, str] | None = None) -> None:
         """Read the given query, or that of this request."""
-        self.project = self._place = project
+        self.project = project
+        self._id = project.id
         super().__init__(given)
 
     def _read(self, given: MultiDict[str, str]) -> AlertQuery:
-        return read_query(given, project_id=self._place.id)
-
-    def url(self, **arguments: Any) -> str:
-        """Return the address of the list with these arguments."""
-        return url_for("alerts.index", project_path=self._place.path, **arguments)
-
-    def export_url(self, kind: str) -> str:
-        """Return the address of the filtered list as a file; `kind` is json or csv."""
-        arguments = {"project_path": self._place.path, "kind": kind, **self.query.arguments}
-        return url_for("alerts.download", **arguments)
-
-    @property
-    def selects(self) -> bool:
-        """Whether the viewer may change alerts here."""
-        return self._place.handles_alerts
-
-    @property
-    def change_url(self) -> str:
-        """The address that changes several alerts."""
-        return url_for("alert_changes.change_several", project_path=self._place.path)
-
-    def filter_url(self, action: str, filter_id: int | None = None) -> str:
-        """Return the address that saves or deletes a filter."""
-        arguments: dict[str, Any] = {} if filter_id is None else {"filter_id": filter_id}
-        endpoint = f"alert_list_settings.{action}"
-        return url_for(endpoint, project_path=self._place.path, **arguments)
+        return read_query(given, project_id=self._id)
 
 
 class AllAlertsList(AlertList):
     """The list of all projects of a member, in the orders that have an index."""
 
     shows_project = True
+    _index = "all_alerts.index"
+    _download = "all_alerts.download"
+    _change = "all_alerts.change_several"
+    _filter_suffix = "_of_all"
     parameters = PARAMETERS_ACROSS
     #: What the user may do in the projects.
     ability = Ability.READ_ALERTS
@@ -336,29 +307,6 @@ class AllAlertsList(AlertList):
         if self.ability is Ability.ADMIN_ALERTS:
             self.projects = taking_changes(self.projects)
         return replace(query, wanted=replace(query.wanted, projects=self.projects))
-
-    def url(self, **arguments: Any) -> str:
-        """Return the address of the list with these arguments."""
-        return url_for("all_alerts.index", **arguments)
-
-    def export_url(self, kind: str) -> str:
-        """Return the address of the filtered list as a file; `kind` is json or csv."""
-        return url_for("all_alerts.download", kind=kind, **self.query.arguments)
-
-    @property
-    def selects(self) -> bool:
-        """Whether the viewer may change alerts here; those of other projects stay as they are."""
-        return True
-
-    @property
-    def change_url(self) -> str:
-        """The address that changes several alerts."""
-        return url_for("all_alerts.change_several")
-
-    def filter_url(self, action: str, filter_id: int | None = None) -> str:
-        """Return the address that saves or deletes a filter."""
-        arguments: dict[str, Any] = {} if filter_id is None else {"filter_id": filter_id}
-        return url_for(f"alert_list_settings.{action}_of_all", **arguments)
 
     @property
     def orders(self) -> tuple[SortOrder, ...]:

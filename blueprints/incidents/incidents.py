@@ -1,8 +1,6 @@
 """A project's incidents: the list, a new one, and one with its timeline."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -26,7 +24,7 @@ from web.access.marks import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.links import page_links
+from web.pages.links import Tab, page_links
 from web.pages.list_query import CURSORS, list_query, page_size
 from web.pages.markdown import rendered_document
 from web.services import now
@@ -37,18 +35,6 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 #: The most names in a list of choices; others can be assigned by the API.
 _MOST_CHOICES = 200
 _ALERTS_SHOWN = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tab:
-    """A tab of the list."""
-
-    key: str
-    label: str
-    #: None if counting would be slow.
-    count: int | None
-    href: str
-    current: bool
 
 
 @incidents.get("")
@@ -85,7 +71,6 @@ def _tabs(project: ProjectView, query: IncidentQuery, counts: Mapping[str, int])
     return tuple(
         Tab(
             key=key,
-            label=key.capitalize(),
             count=sum(counts[status] for status in statuses) if counts else None,
             href=url_for(
                 "incidents.index", project_path=project.path, **{**query.arguments, "status": key}
@@ -151,15 +136,9 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         rule=find_rule_name(work(), project, rule_id) if rule_id else None,
         linked=actions.show_alerts(work(), project, iid, alerts),
         timeline=show_timeline(work(), project, iid, entries),
-        **_choices(project),
+        people=_people(project),
+        severities=SEVERITIES,
+        status_choices=STATUSES,
+        rendered_document=rendered_document,
+        writes_internal=sees_internal(project),
     )
-
-
-def _choices(project: ProjectView) -> dict[str, Any]:
-    return {
-        "people": _people(project),
-        "severities": SEVERITIES,
-        "status_choices": STATUSES,
-        "rendered_document": rendered_document,
-        "writes_internal": sees_internal(project),
-    }

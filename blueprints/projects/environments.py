@@ -9,8 +9,8 @@ from domain.alerts import environments as domain
 from domain.alerts.environments import EnvironmentFilter
 from domain.alerts.listing import charts
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
-from domain.alerts.listing.queries import AlertSlice, list_alerts
-from domain.alerts.listing.sort_orders import read_cursor
+from domain.alerts.listing.queries import list_alerts
+from domain.alerts.listing.sort_orders import AlertSlice, read_cursor
 from domain.ci_cd import environment_actions as actions
 from domain.ci_cd.deployment_actions import newest_deployments
 from domain.ci_cd.environment_actions import environment_history

@@ -15,14 +15,7 @@ from sqlalchemy import ColumnElement, Select, exists, func, literal, select, uni
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.search import SearchIndex, SearchResult, find_matches, search_words
-from domain.alerts.listing.sort_orders import (
-    SortKey,
-    SortOrder,
-    Values,
-    beyond,
-    sorted_by,
-    write_cursor,
-)
+from domain.alerts.listing.sort_orders import ListSlice, SortKey, SortOrder, sorted_by
 from domain.alerts.reading.incoming import Severity
 from domain.database.paging import Page
 from domain.database.upsert import insert_into
@@ -98,18 +91,10 @@ class IncidentFilter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IncidentSlice:
-    """A page of a list: the incidents that follow a row in its order, or precede one."""
+class IncidentSlice(ListSlice):
+    """A page of a list of incidents."""
 
-    size: int
     order: SortOrder = NEWEST
-    following: Values | None = None
-    preceding: Values | None = None
-
-    @property
-    def is_backwards(self) -> bool:
-        """Return whether the page is read from its last row to its first."""
-        return self.preceding is not None
 
 
 def looked_up(wanted: IncidentFilter, *, session: Session) -> IncidentFilter:
@@ -147,39 +132,21 @@ def list_incidents(
         *(select(branch.subquery()) for branch in _branches(wanted, part))
     ).subquery()
     columns = list(together.c)
-    first = _cut(columns, select(*columns), part).subquery()
+    first = part.cut(columns, select(*columns)).subquery()
     columns = list(first.c)
     rows = session.execute(
         select(IncidentRow, *columns)
         .join(first, first.c.key_id == IncidentRow.id)
         .order_by(*sorted_by(columns, order=part.order, backwards=part.is_backwards))
     ).all()
-    positions = [part.order.values_of(row) for row in rows]
-    found = [row[0] for row in rows[: part.size]]
-    return _page(found, positions, part)
-
-
-def _page(
-    found: Sequence[IncidentRow], positions: Sequence[Values], part: IncidentSlice
-) -> Page[IncidentRow]:
-    is_more, shown = len(positions) > part.size, positions[: part.size]
-    items = tuple(found)
-    if part.is_backwards:
-        items, shown = items[::-1], shown[::-1]
-    has_next = is_more or part.is_backwards
-    has_previous = is_more if part.is_backwards else part.following is not None
-    return Page(
-        items=items,
-        next_before=write_cursor(shown[-1]) if shown and has_next else None,
-        previous_after=write_cursor(shown[0]) if shown and has_previous else None,
-    )
+    return part.page_of([(row[0], part.order.values_of(row)) for row in rows])
 
 
 def _branches(wanted: IncidentFilter, part: IncidentSlice) -> Iterator[Select[*tuple[Any, ...]]]:
     """Yield a query per status that returns enough rows for the page, or one for all statuses."""
     keys = part.order.keys
     found = select(*(key.column.label(f"key_{key.name}") for key in keys))
-    found = _cut([key.column for key in keys], found.where(*_conditions(wanted)), part)
+    found = part.cut([key.column for key in keys], found.where(*_conditions(wanted)))
     # The index of all statuses has no severity.
     is_by_id = keys == (_ID,) and wanted.severity is None
     if is_by_id and set(wanted.statuses) == set(STATUSES):
@@ -187,21 +154,6 @@ def _branches(wanted: IncidentFilter, part: IncidentSlice) -> Iterator[Select[*t
         return
     for status in wanted.statuses:
         yield found.where(IncidentRow.status == status)
-
-
-def _cut(
-    columns: Sequence[ColumnElement[Any]],
-    found: Select[*tuple[Any, ...]],
-    part: IncidentSlice,
-) -> Select[*tuple[Any, ...]]:
-    """Limit a query to the rows of a page and one more, which shows that another page follows."""
-    order, backwards = part.order, part.is_backwards
-    position = part.preceding if backwards else part.following
-    if position is not None:
-        found = found.where(beyond(columns, position, order=order, backwards=backwards))
-    return found.order_by(*sorted_by(columns, order=order, backwards=backwards)).limit(
-        part.size + 1
-    )
 
 
 def _conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
@@ -427,7 +379,7 @@ def open_incidents_of(
             IncidentRow.title,
             IncidentRow.status,
             IncidentRow.created_at,
-            Project.path,
+            Project.path.label("project_path"),
         )
         .join(IncidentAssignee, IncidentAssignee.incident_id == IncidentRow.id)
         .join(Project, Project.id == IncidentRow.project_id)
@@ -440,13 +392,4 @@ def open_incidents_of(
         .order_by(IncidentAssignee.incident_id.desc())
         .limit(most)
     )
-    return tuple(
-        AssignedIncident(
-            iid=row.iid,
-            title=row.title,
-            status=row.status,
-            project_path=row.path,
-            created_at=row.created_at,
-        )
-        for row in rows
-    )
+    return tuple(AssignedIncident(**row) for row in rows.mappings())

@@ -17,7 +17,6 @@ from domain.incidents.timeline import (
     NewEntry,
     TimelineEntry,
     add_entry,
-    entry_of,
     list_entries,
     sentence_of,
 )
@@ -26,7 +25,6 @@ from domain.incidents.types import (
     IncidentNote,
     IncidentNoteChange,
     IncidentNoteQuery,
-    IncidentPerson,
     NewIncidentNote,
     checked_note,
 )
@@ -73,7 +71,7 @@ def show_note(work: Work, project: ProjectView, iid: int, note_id: int) -> Incid
 
     Raises NotFoundError.
     """
-    return _shown(project, iid, entry_of(_get(work, project, iid, note_id)))
+    return _shown(project, iid, _get(work, project, iid, note_id))
 
 
 @action("incident_notes.create")
@@ -93,7 +91,7 @@ def create_note(work: Work, project: ProjectView, iid: int, new: NewIncidentNote
     by = Actor(id=work.actor.id, name=work.actor.name) if work.actor.id else None
     row = add_entry(entry, by=by, session=work.session, now=work.now)
     _record(work, project, iid, row.id, "created")
-    return _shown(project, iid, entry_of(row))
+    return _shown(project, iid, row)
 
 
 @action("incident_notes.change")
@@ -114,7 +112,7 @@ def change_note(
     if work.session.is_modified(row):
         work.session.flush()
         _record(work, project, iid, note_id, "changed")
-    return _shown(project, iid, entry_of(row))
+    return _shown(project, iid, row)
 
 
 @action("incident_notes.delete")
@@ -152,13 +150,13 @@ def _get_own(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRo
     return row
 
 
-def _shown(project: ProjectView, iid: int, entry: TimelineEntry) -> IncidentNote:
-    author = entry.user
+def _shown(project: ProjectView, iid: int, row: NoteRow | TimelineEntry) -> IncidentNote:
+    entry = TimelineEntry.model_validate(row)
     return IncidentNote(
         id=entry.id,
         kind=entry.kind,
         body=sentence_of(entry),
-        author=IncidentPerson(id=author.id, username=author.username) if author else None,
+        author=entry.user,
         system=not entry.is_comment,
         internal=entry.is_internal,
         confidential=entry.is_internal,

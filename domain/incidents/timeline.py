@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from domain.audit.events import Actor
 from domain.database.paging import Page, Slice
 from domain.incidents.types import EntryFilter, EntryKind, IncidentPerson
+from domain.types.base import Resource
 from models import IncidentNote
 
 #: An entry names so many alerts, and counts the others.
@@ -28,15 +29,14 @@ class NewEntry:
     is_internal: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class TimelineEntry:
+class TimelineEntry(Resource):
     """An entry of the timeline."""
 
     id: int
     incident_id: int
     kind: EntryKind
-    #: None for what rules and commands did.
-    user: IncidentPerson | None
+    user_id: int | None
+    user_name: str
     text: str
     details: Mapping[str, Any]
     is_internal: bool
@@ -44,13 +44,18 @@ class TimelineEntry:
     updated_at: datetime
 
     @property
+    def user(self) -> IncidentPerson | None:
+        """Who did it; None for what rules and commands did."""
+        return IncidentPerson(id=self.user_id, username=self.user_name) if self.user_name else None
+
+    @property
     def is_comment(self) -> bool:
-        """Return whether a user wrote it."""
+        """Whether a user wrote it."""
         return self.kind is EntryKind.NOTE
 
     @property
     def is_edited(self) -> bool:
-        """Return whether the comment was changed after it was written."""
+        """Whether the comment was changed after it was written."""
         return self.updated_at > self.created_at
 
 
@@ -113,23 +118,8 @@ def list_entries(
         wanted = wanted.where(key > part.before if is_oldest_first else key < part.before)
     order = key.asc() if is_oldest_first else key.desc()
     rows = session.scalars(wanted.order_by(order).limit(part.size + 1)).all()
-    items = tuple(map(entry_of, rows[: part.size]))
+    items = tuple(map(TimelineEntry.model_validate, rows[: part.size]))
     return Page(items=items, next_before=items[-1].id if len(rows) > part.size else None)
-
-
-def entry_of(row: IncidentNote) -> TimelineEntry:
-    """Return the view of an entry."""
-    return TimelineEntry(
-        id=row.id,
-        incident_id=row.incident_id,
-        kind=EntryKind(row.kind),
-        user=IncidentPerson(id=row.user_id, username=row.user_name) if row.user_name else None,
-        text=row.text,
-        details=row.details,
-        is_internal=row.is_internal,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
 
 
 _Details = Mapping[str, Any]

@@ -22,6 +22,22 @@ class LinkedPage:
     previous_url: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Tab:
+    """A tab of a list."""
+
+    key: str
+    #: None if counting would be slow.
+    count: int | None
+    href: str
+    current: bool
+
+    @property
+    def label(self) -> str:
+        """The name of the tab."""
+        return self.key.capitalize()
+
+
 def page_links(
     page: Page[Any], *, next_position: int | None = None, previous_position: int | None = None
 ) -> LinkedPage:

@@ -12,8 +12,8 @@ from domain.alerts.handling.status import (
     lock_alerts_of,
 )
 from domain.alerts.handling.types import MOST_AT_ONCE, AlertStatusBody, StatusConflict, StatusReport
-from domain.alerts.listing.queries import AlertSlice, list_alerts
-from domain.alerts.listing.sort_orders import NEWEST, read_cursor
+from domain.alerts.listing.queries import list_alerts
+from domain.alerts.listing.sort_orders import NEWEST, AlertSlice, read_cursor
 from domain.audit.events import Actor
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.access import get_project

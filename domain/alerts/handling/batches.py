@@ -28,8 +28,8 @@ from domain.alerts.handling.status import (
 )
 from domain.alerts.handling.types import MOST_AT_ONCE
 from domain.alerts.listing.filters import STATUSES, AlertFilter
-from domain.alerts.listing.queries import AlertSlice, list_alerts
-from domain.alerts.listing.sort_orders import NEWEST, read_cursor
+from domain.alerts.listing.queries import list_alerts
+from domain.alerts.listing.sort_orders import NEWEST, AlertSlice, read_cursor
 from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor

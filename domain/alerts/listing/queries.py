@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Label,
     Row,
     Select,
     Subquery,
@@ -38,12 +37,11 @@ from domain.alerts.listing.filters import (
 from domain.alerts.listing.sort_orders import (
     NEWEST,
     SORT_ORDERS,
+    AlertSlice,
     SortOrder,
     Values,
-    beyond,
     read_cursor,
     sorted_by,
-    write_cursor,
 )
 from domain.clock import written
 from domain.csv_lines import csv_line
@@ -82,21 +80,6 @@ class AlertRow:
     assignee: str | None
     #: Whether nobody but users sent it, from the page of its integration.
     is_test: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlertSlice:
-    """A page of a list: the alerts that follow a row in its order, or precede one."""
-
-    size: int
-    order: SortOrder = NEWEST
-    following: Values | None = None
-    preceding: Values | None = None
-
-    @property
-    def is_backwards(self) -> bool:
-        """Whether the page is read from its last row to its first."""
-        return self.preceding is not None
 
 
 _report = aliased(Delivery)
@@ -156,7 +139,7 @@ def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> P
     if wanted.projects is not None:
         return list_across(wanted, wanted.projects, part, session=session)
     branches = _branches(conditions_of(wanted), wanted.statuses, part)
-    return _page(_first_of(branches, part, session=session), part)
+    return part.page_of(_first_of(branches, part, session=session))
 
 
 def list_across(
@@ -168,7 +151,7 @@ def list_across(
     """
     if wanted.is_listed:  # what the search found is theirs
         named = _branches(conditions_anywhere(wanted), wanted.statuses, part)
-        return _page(_first_of(named, part, session=session), part)
+        return part.page_of(_first_of(named, part, session=session))
     within = _lateral if session.get_bind().dialect.name == "postgresql" else _by_ids
     listed = projects.subquery("listed")
     conditions = [Alert.project_id == listed.c.id, *conditions_anywhere(wanted)]
@@ -176,7 +159,7 @@ def list_across(
         within(branch.correlate(listed), listed)
         for branch in _branches(conditions, wanted.statuses, part)
     )
-    return _page(_first_of(branches, part, session=session), part)
+    return part.page_of(_first_of(branches, part, session=session))
 
 
 def _lateral(branch: Select[*tuple[Any, ...]], listed: Subquery) -> Select[*tuple[Any, ...]]:
@@ -193,24 +176,6 @@ def _by_ids(branch: Select[*tuple[Any, ...]], listed: Subquery) -> Select[*tuple
     return select(*branch.selected_columns).where(Alert.id.in_(of_each))
 
 
-def _page(found: Sequence[tuple[AlertRow, Values]], part: AlertSlice) -> Page[AlertRow]:
-    is_more = len(found) > part.size
-    items, positions = zip(*found[: part.size], strict=True) if found else ((), ())
-    if part.is_backwards:
-        items, positions = items[::-1], positions[::-1]
-    has_next = is_more or part.is_backwards
-    has_previous = is_more if part.is_backwards else part.following is not None
-    return Page(
-        items=items,
-        next_before=write_cursor(positions[-1]) if positions and has_next else None,
-        previous_after=write_cursor(positions[0]) if positions and has_previous else None,
-    )
-
-
-def _keys(order: SortOrder) -> list[Label[Any]]:
-    return [key.column.label(f"key_{key.name}") for key in order.keys]
-
-
 def _newest_first() -> list[ColumnElement[Any]]:
     return sorted_by([key.column for key in NEWEST.keys], order=NEWEST, backwards=False)
 
@@ -219,29 +184,18 @@ def _branches(
     conditions: Sequence[ColumnElement[bool]], statuses: Sequence[str], part: AlertSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
     """Yield a query per status that returns enough rows for the page, or one for all statuses."""
-    found = select(*_keys(part.order)).where(*conditions)
+    found = select(*(key.column.label(f"key_{key.name}") for key in part.order.keys)).where(
+        *conditions
+    )
     if part.order.is_among_newest:
         found = found.order_by(*_newest_first()).limit(NEWEST_SORTED)
     else:
-        found = _cut([key.column for key in part.order.keys], found, part)
+        found = part.cut([key.column for key in part.order.keys], found)
     if part.order.is_by_start and set(statuses) == set(STATUSES):
         yield found
         return
     for status in statuses:
         yield found.where(Alert.status == status)
-
-
-def _cut(
-    columns: Sequence[ColumnElement[Any]], found: Select[*tuple[Any, ...]], part: AlertSlice
-) -> Select[*tuple[Any, ...]]:
-    """Limit a query to the rows of a page and one more, which shows that another page follows."""
-    order, backwards = part.order, part.is_backwards
-    position = part.preceding if backwards else part.following
-    if position is not None:
-        found = found.where(beyond(columns, position, order=order, backwards=backwards))
-    return found.order_by(*sorted_by(columns, order=order, backwards=backwards)).limit(
-        part.size + 1
-    )
 
 
 def _first_of(
@@ -250,7 +204,7 @@ def _first_of(
     """Return the first rows of the merged branches, each with the values of its sort keys."""
     together = union_all(*(select(branch.subquery()) for branch in branches)).subquery()
     columns = list(together.c)
-    candidates = _cut(columns, select(*columns), part).subquery()
+    candidates = part.cut(columns, select(*columns)).subquery()
     columns = list(candidates.c)
     statement = (
         ROWS.add_columns(*columns)
@@ -304,8 +258,7 @@ def count_by_status(wanted: AlertFilter, *, session: Session) -> dict[str, int]:
         )
         for status in STATUSES
     ]
-    rows = session.execute(union_all(*counts))
-    return dict(rows.all())
+    return dict(session.execute(union_all(*counts)).all())
 
 
 def _counted(wanted: AlertFilter, status: str, *, is_postgres: bool) -> Select[int]:

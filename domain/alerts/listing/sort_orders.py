@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Row, literal, tuple_
+from sqlalchemy import ColumnElement, Row, Select, literal, tuple_
 from sqlalchemy.sql import operators
 
 from domain.alerts.listing.filters import severity_order
-from domain.database.paging import LARGEST_ID, parse_id
+from domain.database.paging import LARGEST_ID, Page, parse_id
 from domain.errors import QueryError
 from models import Alert
 
 Values = tuple[int | datetime, ...]
+Item = TypeVar("Item")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -83,10 +84,56 @@ SORT_ORDERS = {
 NEWEST = SORT_ORDERS["started"]
 
 
-def beyond(
+@dataclass(frozen=True, kw_only=True)
+class ListSlice:
+    """A page of a list: the rows that follow one in its order, or precede one."""
+
+    size: int
+    order: SortOrder
+    following: Values | None = None
+    preceding: Values | None = None
+
+    @property
+    def is_backwards(self) -> bool:
+        """Whether the page is read from its last row to its first."""
+        return self.preceding is not None
+
+    def cut(
+        self, columns: Sequence[ColumnElement[Any]], found: Select[*tuple[Any, ...]]
+    ) -> Select[*tuple[Any, ...]]:
+        """Limit a query to the rows of the page and one more, which shows that others follow."""
+        order, backwards = self.order, self.is_backwards
+        position = self.preceding if backwards else self.following
+        if position is not None:
+            found = found.where(_beyond(columns, position, order=order, backwards=backwards))
+        return found.order_by(*sorted_by(columns, order=order, backwards=backwards)).limit(
+            self.size + 1
+        )
+
+    def page_of(self, found: Sequence[tuple[Item, Values]]) -> Page[Item]:
+        """Return the page of the rows of a query that was cut, each with its values."""
+        is_more, rows = len(found) > self.size, found[: self.size]
+        if self.is_backwards:
+            rows = rows[::-1]
+        has_next = is_more or self.is_backwards
+        has_previous = is_more if self.is_backwards else self.following is not None
+        return Page(
+            items=tuple(item for item, _ in rows),
+            next_before=write_cursor(rows[-1][1]) if rows and has_next else None,
+            previous_after=write_cursor(rows[0][1]) if rows and has_previous else None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertSlice(ListSlice):
+    """A page of a list of alerts."""
+
+    order: SortOrder = NEWEST
+
+
+def _beyond(
     columns: Sequence[ColumnElement[Any]], values: Values, *, order: SortOrder, backwards: bool
 ) -> ColumnElement[bool]:
-    """Return the condition that a row is after these values, or before them if backwards."""
     given = [literal(value, column.type) for column, value in zip(columns, values, strict=True)]
     compare = operators.lt if order.is_descending is not backwards else operators.gt
     found: ColumnElement[bool] = compare(tuple_(*columns), tuple_(*given))

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, Field
 from sqlalchemy import Select
 
 from domain.alerts.listing.filters import STATUSES, TABS, AlertFilter
-from domain.alerts.listing.queries import AlertRow, AlertSlice
-from domain.alerts.listing.sort_orders import SORT_ORDERS, SortOrder, read_cursor
+from domain.alerts.listing.queries import AlertRow
+from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, read_cursor
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.list_queries import LONGEST_SEARCH

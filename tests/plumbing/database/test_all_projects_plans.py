@@ -10,13 +10,8 @@ from sqlalchemy import event, select, text
 from domain.access.abilities import Ability
 from domain.alerts.handling.batches import BatchOrder, advance, change_all_matching, undo
 from domain.alerts.listing.filters import NOBODY, OPEN_STATUSES, AlertFilter
-from domain.alerts.listing.queries import (
-    AlertSlice,
-    count_by_status,
-    count_open_by_severity,
-    list_alerts,
-)
-from domain.alerts.listing.sort_orders import SORT_ORDERS
+from domain.alerts.listing.queries import count_by_status, count_open_by_severity, list_alerts
+from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
 from domain.alerts.listing.watched_projects import projects_of_member
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor

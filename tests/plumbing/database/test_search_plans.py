@@ -10,9 +10,9 @@ from flask import Flask
 from sqlalchemy import event, text
 
 from domain.alerts.listing.filters import AlertFilter
-from domain.alerts.listing.queries import AlertSlice, count_by_status, list_alerts
+from domain.alerts.listing.queries import count_by_status, list_alerts
 from domain.alerts.listing.search import MOST_NAMED
-from domain.alerts.listing.sort_orders import SORT_ORDERS
+from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
 from tests.support.service.commands import operate
 from web.extensions import db
 
