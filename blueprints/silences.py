@@ -19,6 +19,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.refusals import refusals_shown
 from web.services import reading
 
 silences = PageBlueprint("silences", __name__, url_prefix="/<names:project_path>/-/silences")
@@ -133,11 +134,8 @@ def extend(project: ProjectView, silence_id: int) -> ResponseReturnValue:
 @permitted("silences.delete")
 def expire(project: ProjectView, silence_id: int) -> ResponseReturnValue:
     """End a silence now."""
-    try:
+    with refusals_shown(InvalidError):
         actions.expire_silence(work(), project, silence_id)
-    except InvalidError as error:
-        flash(str(error), "error")
-    else:
         flash("The silence has ended. Open alerts that matched it page again.")
     return _to(project, silence_id)
 

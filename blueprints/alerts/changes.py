@@ -14,6 +14,7 @@ from domain.projects.views import ProjectView
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.refusals import refusals_shown
 
 alert_changes = PageBlueprint(
     "alert_changes", __name__, url_prefix="/<names:project_path>/-/alerts"
@@ -33,11 +34,8 @@ def change_several(project: ProjectView) -> ResponseReturnValue:
 @permitted("alerts.change")
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an alert."""
-    try:
+    with refusals_shown(ConflictError):
         batch = give_status(work(), project, iid, request.form.get("status", ""))
-    except ConflictError as error:
-        flash(str(error), "error")
-    else:
         flash_change(f"The alert is {batch.status} now.", batch)
     return _to_alert(project, iid)
 
@@ -46,10 +44,8 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
 @permitted("alerts.change")
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Assign an alert to a user, or to nobody."""
-    try:
+    with refusals_shown(InvalidError):
         assign_alert(work(), project, iid, request.form.get("assignee", ""))
-    except InvalidError as error:
-        flash(str(error), "error")
     return _to_alert(project, iid)
 
 
@@ -58,10 +54,8 @@ def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
 def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Add a note to an alert."""
     new = AlertNoteBody.model_construct(body=request.form.get("text", ""))
-    try:
+    with refusals_shown(InvalidError):
         actions.create_note(work(), project, iid, new)
-    except InvalidError as error:
-        flash(str(error), "error")
     return _to_alert(project, iid, part="activity")
 
 

@@ -13,6 +13,7 @@ from domain.projects.views import ProjectView
 from web.access.marks import project_member, signed_in
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.refusals import refusals_shown
 
 alert_list_settings = PageBlueprint("alert_list_settings", __name__)
 _OF_PROJECT = "/<names:project_path>/-/alerts"
@@ -37,11 +38,8 @@ def save_of_all() -> ResponseReturnValue:
 def _save(listing: AlertList) -> ResponseReturnValue:
     arguments = {name: str(value) for name, value in listing.query.arguments.items()}
     name, is_shared = request.form.get("name", ""), "shared" in request.form
-    try:
+    with refusals_shown(InvalidError):
         name = save_filter(work(), listing.project, name, arguments, is_shared=is_shared)
-    except InvalidError as error:
-        flash(str(error), "error")
-    else:
         flash(f"Filter “{name}” saved.")
     return redirect(listing.url(**listing.query.arguments))
 

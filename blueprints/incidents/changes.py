@@ -1,8 +1,5 @@
 """What users change of incidents: status, severity, assignees, words and alerts."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
@@ -16,6 +13,7 @@ from domain.types.reading import read_body
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.refusals import refusals_shown
 
 incident_changes = PageBlueprint(
     "incident_changes", __name__, url_prefix="/<names:project_path>/-/incidents"
@@ -27,7 +25,7 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 @permitted("incidents.change")
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an incident, and of its alerts with it."""
-    with _refusals_shown():
+    with refusals_shown(InvalidError, NotFoundError):
         change = read_body(IncidentChange, {"status": request.form.get("status", "")})
         changed = actions.change_incident(work(), project, iid, change)
         flash(f"The incident is {changed.status} now.")
@@ -67,7 +65,7 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 def _change(project: ProjectView, iid: int, **given: object) -> ResponseReturnValue:
     unit = work()
-    with _refusals_shown():
+    with refusals_shown(InvalidError, NotFoundError):
         changed = actions.change_incident(unit, project, iid, read_body(IncidentChange, given))
         if changed.updated_at == unit.now:
             flash("Incident saved.")
@@ -79,7 +77,7 @@ def _change(project: ProjectView, iid: int, **given: object) -> ResponseReturnVa
 def link(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Link an alert to an incident by its number."""
     number = parse_id(request.form.get("alert", "").strip().removeprefix("#"))
-    with _refusals_shown():
+    with refusals_shown(InvalidError, NotFoundError):
         if not number:
             raise InvalidError("Enter the number of an alert, such as 12.", field="alert")
         alerts = IncidentAlertsBody(alerts=(min(number, LARGEST_IID),))
@@ -92,7 +90,7 @@ def link(project: ProjectView, iid: int) -> ResponseReturnValue:
 @permitted("incident_alerts.delete")
 def unlink(project: ProjectView, iid: int, alert_iid: int) -> ResponseReturnValue:
     """Unlink an alert from an incident."""
-    with _refusals_shown():
+    with refusals_shown(InvalidError, NotFoundError):
         actions.unlink_alert(work(), project, iid, alert_iid)
         flash(f"Alert #{alert_iid} unlinked.")
     return _to_incident(project, iid, part="alerts")
@@ -105,15 +103,6 @@ def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
     actions.delete_incident(work(), project, iid)
     flash(f"Incident #{iid} deleted. Its alerts are kept.")
     return redirect(url_for("incidents.index", project_path=project.path))
-
-
-@contextmanager
-def _refusals_shown() -> Iterator[None]:
-    """Show a refusal of the domain on the page that follows, and store nothing."""
-    try:
-        yield
-    except (InvalidError, NotFoundError) as error:
-        flash(str(error), "error")
 
 
 def _to_incident(project: ProjectView, iid: int, *, part: str | None = None) -> ResponseReturnValue:

@@ -13,6 +13,7 @@ from domain.types.reading import read_body
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.refusals import refusals_shown
 
 incident_comments = PageBlueprint(
     "incident_comments",
@@ -27,10 +28,8 @@ _ONE = f"/<int(max={LARGEST_ID}):note_id>"
 def write(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Add a comment."""
     given = {"body": request.form.get("text", ""), "internal": "internal" in request.form}
-    try:
+    with refusals_shown(InvalidError):
         actions.create_note(work(), project, iid, read_body(NewIncidentNote, given))
-    except InvalidError as error:
-        flash(str(error), "error")
     return _to_timeline(project, iid)
 
 
@@ -39,10 +38,8 @@ def write(project: ProjectView, iid: int) -> ResponseReturnValue:
 def edit(project: ProjectView, iid: int, note_id: int) -> ResponseReturnValue:
     """Change the text of a comment."""
     given = {"body": request.form.get("text", "")}
-    try:
+    with refusals_shown(InvalidError):
         actions.change_note(work(), project, iid, note_id, read_body(IncidentNoteChange, given))
-    except InvalidError as error:
-        flash(str(error), "error")
     return _to_timeline(project, iid)
 
 

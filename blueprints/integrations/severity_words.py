@@ -10,6 +10,7 @@ from forms.integrations import SeverityWordForm, SeverityWordsForm
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.refusals import refusals_shown
 
 severity_words = PageBlueprint(
     "severity_words",
@@ -22,13 +23,10 @@ severity_words = PageBlueprint(
 @permitted("alert_mappings.change")
 def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the table."""
-    try:
+    with refusals_shown(InvalidError, ValueError):
         table = SeverityWordsForm().table
         actions.save_severity_words(work(), project, integration_id, table)
-    except (InvalidError, ValueError) as error:
-        flash(str(error), "error")
-        return _back(project, integration_id)
-    flash("Severity words saved. They apply to new deliveries.")
+        flash("Severity words saved. They apply to new deliveries.")
     return _back(project, integration_id)
 
 

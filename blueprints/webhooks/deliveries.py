@@ -15,6 +15,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.refusals import refusals_shown
 
 webhook_deliveries = PageBlueprint(
     "webhook_deliveries", __name__, url_prefix=f"{AT}{ONE}/deliveries"
@@ -56,11 +57,8 @@ def show(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseRet
 @permitted("webhook_deliveries.send_again")
 def send_again(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
     """Queue a delivery again, with the same id."""
-    try:
+    with refusals_shown(ConflictError):
         actions.send_again(work(), project, webhook_id, delivery_id)
-    except ConflictError as error:
-        flash(str(error), "error")
-    else:
         flash("The delivery is being sent again. Reload the page to see the result.")
     url = url_for(
         "webhook_deliveries.show",

@@ -31,6 +31,7 @@ from sqlalchemy.orm import Session, aliased
 from domain.alerts.reading.incoming import Severity
 from domain.database.upsert import insert_into
 from domain.due import NOW, Moment
+from domain.types.base import Resource
 from models import AlertChange, AlertFollower
 
 
@@ -79,8 +80,7 @@ class ChangeKind(StrEnum):
     RAISED = "raised"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Change:
+class Change(Resource):
     """A change of an alert that one follower has to handle; the alert may be deleted since."""
 
     id: int
@@ -150,7 +150,7 @@ def take_changes(
     for lane, last_id in full:  # what the shares of others left over
         rest = limit - len(taken)
         taken += _take(follower, lane, rest, after=last_id, session=session, now=now)
-    return [_change_of(row) for row in taken]
+    return [Change.model_validate(row) for row in taken]
 
 
 def _lanes(follower: Follower, *, session: Session) -> Sequence[_Lane]:
@@ -196,17 +196,6 @@ def _take(
         .limit(limit)
         .with_for_update(skip_locked=True, of=AlertChange)
     ).all()
-
-
-def _change_of(row: AlertChange) -> Change:
-    return Change(
-        id=row.id,
-        project_id=row.project_id,
-        alert_id=row.alert_id,
-        kind=ChangeKind(row.kind),
-        created_at=row.created_at,
-        tries=row.tries,
-    )
 
 
 def _is_due(now: Moment) -> ColumnElement[bool]:

@@ -27,11 +27,11 @@ from domain.incidents.types import (
     STATUSES,
     Incident,
     IncidentPerson,
-    IncidentStatus,
     severity_of,
     urgency_of,
 )
 from domain.projects.access import COUNT_LIMIT
+from domain.types.base import columns_of
 from models import Alert, IncidentAlert, IncidentAssignee, IncidentCounter, Project, User
 from models import Incident as IncidentRow
 from models.folding import fold
@@ -294,31 +294,20 @@ def incidents_of(rows: Sequence[IncidentRow], *, url: str, session: Session) -> 
     session.flush()
     assignees = _assignees_of([row.id for row in rows], session=session)
     alerts = _alerts_of(rows, session=session)
-    return [
-        Incident(
-            id=row.id,
-            iid=row.iid,
-            project_id=row.project_id,
-            title=row.title,
-            description=row.description,
-            severity=severity_of(row.urgency),
-            status=IncidentStatus(row.status),
-            assignees=tuple(assignees.get(row.id, ())),
-            alerts=tuple(alerts.get(row.id, ())),
-            alerts_count=row.alerts,
-            close_when_resolved=row.closes_when_resolved,
-            rule_id=row.rule_id,
-            author=IncidentPerson(id=row.author_id, username=row.author_name)
-            if row.author_name
-            else None,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            acknowledged_at=row.acknowledged_at,
-            resolved_at=row.resolved_at,
-            web_url=f"{url}/{row.iid}",
-        )
-        for row in rows
-    ]
+    shown = []
+    for row in rows:
+        name = row.author_name
+        own = {
+            "severity": severity_of(row.urgency),
+            "assignees": assignees.get(row.id, ()),
+            "alerts": alerts.get(row.id, ()),
+            "alerts_count": row.alerts,
+            "close_when_resolved": row.closes_when_resolved,
+            "author": IncidentPerson(id=row.author_id, username=name) if name else None,
+            "web_url": f"{url}/{row.iid}",
+        }
+        shown.append(Incident.model_validate({**columns_of(row, Incident), **own}))
+    return shown
 
 
 def _assignees_of(ids: Iterable[int], *, session: Session) -> Mapping[int, list[IncidentPerson]]:

@@ -61,41 +61,6 @@ def matchers_for(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
     return tuple(Matcher(name, Operator.EQUAL, labels[name]) for name in names)
 
 
-def preview(
-    project: ProjectView,
-    matchers: tuple[Matcher, ...],
-    *,
-    base_url: str,
-    session: Session,
-    reading: Reading,
-    now: datetime,
-) -> SilencePreview:
-    """Return what matchers match among the open alerts and those of the last seven days."""
-    ids, is_cut = _candidates(project.id, session=session, now=now)
-    found = labels_of(ids, session=session, reading=reading)
-    matched = [alert_id for alert_id in ids if matches(matchers, found[alert_id].labels)]
-    alerts = _rows(matched, session=session)
-    since = now - LOOKED_BACK
-    return SilencePreview(
-        matchers=matchers,
-        open_alerts=sum(alert.status in OPEN_STATUSES for alert in alerts),
-        recent_alerts=sum(alert.started_at >= since for alert in alerts),
-        looked_at=len(ids),
-        is_complete=not is_cut,
-        alerts=[
-            PreviewAlert(
-                iid=alert.iid,
-                title=alert.title,
-                severity=found[alert.id].severity,
-                status=alert.status,
-                started_at=alert.started_at,
-                web_url=f"{base_url}/{project.path}/-/alerts/{alert.iid}",
-            )
-            for alert in alerts[:_MOST_SHOWN]
-        ],
-    )
-
-
 def _candidates(project_id: int, *, session: Session, now: datetime) -> tuple[list[int], bool]:
     """Return the ids of alerts to look at, the newest first, and whether some are left out."""
     of_project = (
@@ -133,11 +98,6 @@ def _candidates(project_id: int, *, session: Session, now: datetime) -> tuple[li
     return ids, len(ids) < len(rows)
 
 
-def _rows(ids: Sequence[int], *, session: Session) -> Sequence[Alert]:
-    found = session.scalars(select(Alert).where(Alert.id.in_(ids))).all() if ids else ()
-    return sorted(found, key=lambda alert: (alert.started_at, alert.id), reverse=True)
-
-
 SHORTEST = timedelta(minutes=1)
 #: In a project: more would make each page slow to decide.
 MOST_LIVE = 500
@@ -145,11 +105,7 @@ MOST_LIVE = 500
 _LATE_START = timedelta(days=1)
 _LATEST_START = timedelta(days=366)
 _AUTHOR, _ENDER = aliased(User), aliased(User)
-_ORDERS = {
-    "id": SilenceRow.id,
-    "starts_at": SilenceRow.starts_at,
-    "ends_at": SilenceRow.ends_at,
-}
+_ORDERS = {"id": SilenceRow.id, "starts_at": SilenceRow.starts_at, "ends_at": SilenceRow.ends_at}
 
 
 @question("silences.index")
@@ -183,13 +139,30 @@ def show_silence(work: Work, project: ProjectView, silence_id: int) -> Silence:
 def preview_silence(work: Work, project: ProjectView, query: PreviewQuery) -> SilencePreview:
     """Show which alerts a silence would mute."""
     _check_matchers(query.matchers)
-    return preview(
-        project,
-        query.matchers,
-        base_url=work.settings.base_url,
-        reading=work.policy(Reading),
-        session=work.session,
-        now=work.now,
+    ids, is_cut = _candidates(project.id, session=work.session, now=work.now)
+    found = labels_of(ids, session=work.session, reading=work.policy(Reading))
+    matched = [alert_id for alert_id in ids if matches(query.matchers, found[alert_id].labels)]
+    newest = (Alert.started_at.desc(), Alert.id.desc())
+    rows = select(Alert).where(Alert.id.in_(matched)).order_by(*newest)
+    alerts = work.session.scalars(rows).all() if matched else ()
+    url = f"{work.settings.base_url}/{project.path}/-/alerts"
+    return SilencePreview(
+        matchers=query.matchers,
+        open_alerts=sum(alert.status in OPEN_STATUSES for alert in alerts),
+        recent_alerts=sum(alert.started_at >= work.now - LOOKED_BACK for alert in alerts),
+        looked_at=len(ids),
+        is_complete=not is_cut,
+        alerts=[
+            PreviewAlert(
+                iid=alert.iid,
+                title=alert.title,
+                severity=found[alert.id].severity,
+                status=alert.status,
+                started_at=alert.started_at,
+                web_url=f"{url}/{alert.iid}",
+            )
+            for alert in alerts[:_MOST_SHOWN]
+        ],
     )
 
 
@@ -206,7 +179,12 @@ def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence
         message = "Send the end of the silence: ends_at, or a duration such as 2h."
         raise InvalidError(message, field="ends_at")
     _check_times(work, starts_at, ends_at)
-    _check_room(work, project)
+    live = select(func.count()).where(
+        SilenceRow.project_id == project.id, SilenceRow.ends_at > work.now
+    )
+    if (work.session.scalar(live) or 0) >= MOST_LIVE:
+        message = f"This project has {MOST_LIVE} silences that have not ended: end some first."
+        raise ConflictError(message, field="matchers")
     row = SilenceRow(
         project_id=project.id,
         matchers=as_text(new.matchers),
@@ -332,15 +310,6 @@ def _check_times(work: Work, starts_at: datetime, ends_at: datetime) -> None:
         raise InvalidError(message, field="ends_at")
     if ends_at - max(starts_at, work.now) > longest:
         raise InvalidError(f"A silence can last at most {duration_text(longest)}.", field="ends_at")
-
-
-def _check_room(work: Work, project: ProjectView) -> None:
-    live = select(func.count()).where(
-        SilenceRow.project_id == project.id, SilenceRow.ends_at > work.now
-    )
-    if (work.session.scalar(live) or 0) >= MOST_LIVE:
-        message = f"This project has {MOST_LIVE} silences that have not ended: end some first."
-        raise ConflictError(message, field="matchers")
 
 
 def _lock_live(work: Work, project: ProjectView, silence_id: int) -> SilenceRow:

@@ -19,6 +19,7 @@ from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.clock import CLOCK_TOLERANCE
 from domain.database.upsert import insert_into
 from domain.silences.types import FlapSettings
+from domain.types.base import columns_of
 from models import Alert, AlertNote, FlapSetting
 
 _MINUTE = timedelta(minutes=1)
@@ -38,23 +39,15 @@ def find_settings(project_ids: Iterable[int], *, session: Session) -> Mapping[in
     """Return the settings of projects, the usual ones included."""
     wanted = set(project_ids)
     rows = session.scalars(select(FlapSetting).where(FlapSetting.project_id.in_(wanted)))
-    return dict.fromkeys(wanted, USUAL) | {row.project_id: _settings_of(row) for row in rows}
+    return dict.fromkeys(wanted, USUAL) | {
+        row.project_id: FlapSettings(enabled=row.is_on, **columns_of(row, FlapSettings))
+        for row in rows
+    }
 
 
 def get_settings(project_id: int, *, session: Session) -> FlapSettings:
     """Return the settings of a project."""
     return find_settings([project_id], session=session)[project_id]
-
-
-def _settings_of(row: FlapSetting) -> FlapSettings:
-    return FlapSettings(
-        enabled=row.is_on,
-        openings=row.openings,
-        within_minutes=row.within_minutes,
-        hold_minutes=row.hold_minutes,
-        reopen_minutes=row.reopen_minutes,
-        holds_critical=row.holds_critical,
-    )
 
 
 def store_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> None:
@@ -98,13 +91,10 @@ def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Map
 
     A project that does not look for flapping alerts takes each one for a new story.
     """
-    settings = find_settings(alerts.values(), session=session)
-    by_settings: dict[FlapSettings, list[int]] = {}
-    for alert_id, project_id in alerts.items():
-        if settings[project_id].enabled:
-            by_settings.setdefault(settings[project_id], []).append(alert_id)
     found: dict[int, Return] = {}
-    for each, ids in by_settings.items():
+    for each, ids in _by_settings(alerts, session=session).items():
+        if not each.enabled:
+            continue
         before = _before(ids, each.within_minutes * _MINUTE, session=session)
         if not before:
             continue
@@ -129,14 +119,20 @@ def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mappi
     It takes one query for each thousand alerts with the same settings, and a few for those that
     opened shortly after another one ended.
     """
-    settings = find_settings(alerts.values(), session=session)
-    by_settings: dict[FlapSettings, list[int]] = {}
-    for alert_id, project_id in alerts.items():
-        by_settings.setdefault(settings[project_id], []).append(alert_id)
     found: dict[int, Hold] = {}
-    for each, ids in by_settings.items():
+    for each, ids in _by_settings(alerts, session=session).items():
         found |= _continuing(ids, each, at=at, session=session)
         found |= _flapping(ids, each, at=at, session=session) if each.enabled else {}
+    return found
+
+
+def _by_settings(
+    alerts: Mapping[int, int], *, session: Session
+) -> Mapping[FlapSettings, Sequence[int]]:
+    settings = find_settings(alerts.values(), session=session)
+    found: dict[FlapSettings, list[int]] = {}
+    for alert_id, project_id in alerts.items():
+        found.setdefault(settings[project_id], []).append(alert_id)
     return found
 
 
@@ -209,7 +205,13 @@ def _continuing(
         for alert_id, row in before.items():
             note, story = notes.get(row.id), stories[alert_id]
             if note is not None and note.text == _ACKNOWLEDGED:
-                found[story] = _continued(row, note, story, until=opened[story] + window)
+                found[story] = Hold(
+                    alert_id=story,
+                    until=opened[story] + window,
+                    continues_iid=row.iid,
+                    continues_id=row.id,
+                    acknowledged_by=note.user_name,
+                )
         stories = {
             row.id: stories[alert_id] for alert_id, row in before.items() if row.id not in notes
         }
@@ -238,18 +240,6 @@ def _opening_times(
         )
     )
     return {row.id: row.created_at for row in rows}
-
-
-def _continued(
-    row: Row[*tuple[Any, ...]], note: Row[*tuple[Any, ...]], story: int, *, until: datetime
-) -> Hold:
-    return Hold(
-        alert_id=story,
-        until=until,
-        continues_iid=row.iid,
-        continues_id=row.id,
-        acknowledged_by=note.user_name,
-    )
 
 
 def _before(

@@ -132,11 +132,25 @@ class _Rules:
     def mutes(self, alert: AlertLabels, at: datetime) -> Iterator[Mute]:
         for silence in self.silences.get(alert.project_id, ()):
             if matches(silence.matchers, alert.labels):
-                yield _of_silence(silence, at)
+                yield Mute(
+                    kind=MuteKind.SILENCE,
+                    id=silence.id,
+                    name=silence.name,
+                    by=silence.created_by,
+                    until=silence.ends_at,
+                    look_again_at=_again(silence.ends_at, at),
+                )
                 break  # it is the one that ends last
         for window in self.windows.get(alert.project_id, ()):
             if meets(window.conditions, alert):
-                yield _of_window(window, at)
+                yield Mute(
+                    kind=MuteKind.MAINTENANCE,
+                    id=window.id,
+                    name=window.name,
+                    by=window.created_by,
+                    until=window.occurrence.ends_at,
+                    look_again_at=_again(window.occurrence.ends_at, at),
+                )
 
 
 def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Mapping[int, Mute]:
@@ -205,28 +219,6 @@ def _longest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
         if alert_id not in found or mute.until > found[alert_id].until:
             found[alert_id] = mute
     return found
-
-
-def _of_silence(silence: LiveSilence, at: datetime) -> Mute:
-    return Mute(
-        kind=MuteKind.SILENCE,
-        id=silence.id,
-        name=silence.name,
-        by=silence.created_by,
-        until=silence.ends_at,
-        look_again_at=_again(silence.ends_at, at),
-    )
-
-
-def _of_window(window: CurrentWindow, at: datetime) -> Mute:
-    return Mute(
-        kind=MuteKind.MAINTENANCE,
-        id=window.id,
-        name=window.name,
-        by=window.created_by,
-        until=window.occurrence.ends_at,
-        look_again_at=_again(window.occurrence.ends_at, at),
-    )
 
 
 def _of_hold(hold: Hold, at: datetime) -> Mute:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -19,8 +18,8 @@ from domain.alerts.matching.conditions import Conditions, conditions_from, meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.clock import written
 from domain.due import NOW, Moment
-from domain.outgoing.signing import Message, new_message_id
-from domain.webhooks.types import TESTED, DeliveryState, WebhookEvent, takes
+from domain.outgoing.signing import new_message_id
+from domain.webhooks.types import DeliveryState, WebhookEvent, takes
 from models import (
     Alert,
     Incident,
@@ -28,8 +27,8 @@ from models import (
     Project,
     WebhookDelivery,
     WebhookEndpoint,
-    WebhookIncidentChange,
 )
+from models import WebhookIncidentChange as _Change
 
 #: More labels, and more of a value, are left out.
 _MOST_LABELS = 64
@@ -38,48 +37,30 @@ _LONGEST_LABEL = 1_000
 _Json = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MessageProject:
-    """A project as messages name it."""
-
-    id: int
-    name: str
-    path: str
-    web_url: str
-
-    def as_json(self) -> _Json:
-        """Return its members."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "path_with_namespace": self.path,
-            "web_url": self.web_url,
-        }
-
-
-def body_of(event: str, at: datetime, project: MessageProject, **about: _Json) -> str:
-    """Return a message as JSON."""
+def body_of(event: str, at: datetime, project: _Json, **about: _Json) -> str:
+    """Return a message as JSON; the project is one of `projects_of`."""
     message = {
         "type": event,
         "timestamp": written(at),
-        "data": {"project": project.as_json(), **about},
+        "data": {"project": project, **about},
     }
     return orjson.dumps(message).decode()
 
 
-def projects_of(
-    ids: Iterable[int], *, base_url: str, session: Session
-) -> Mapping[int, MessageProject]:
-    """Return projects by id; those that are being deleted are left out."""
+def projects_of(ids: Iterable[int], *, base_url: str, session: Session) -> Mapping[int, _Json]:
+    """Return projects by id, as messages name them, without those that are being deleted."""
     rows = session.execute(
         select(Project.id, Project.name, Project.path).where(
             Project.id.in_(set(ids)), Project.deleted_at.is_(None)
         )
     )
     return {
-        row.id: MessageProject(
-            id=row.id, name=row.name, path=row.path, web_url=f"{base_url}/{row.path}"
-        )
+        row.id: {
+            "id": row.id,
+            "name": row.name,
+            "path_with_namespace": row.path,
+            "web_url": f"{base_url}/{row.path}",
+        }
         for row in rows
     }
 
@@ -120,18 +101,8 @@ def _bounded(labels: Mapping[str, str]) -> Mapping[str, str]:
     return {name[:_LONGEST_LABEL]: value[:_LONGEST_LABEL] for name, value in some}
 
 
-def message_of_test(project: MessageProject, *, now: datetime) -> Message:
-    """Return a message that names the project and nothing else: it shows that it arrives."""
-    return Message(id=f"msg_{new_message_id()}", body=body_of(TESTED, now, project).encode())
-
-
 def queue_alert_changes(
-    changes: Sequence[Change],
-    *,
-    base_url: str,
-    reading: Reading,
-    session: Session,
-    now: datetime,
+    changes: Sequence[Change], *, base_url: str, reading: Reading, session: Session, now: datetime
 ) -> int:
     """Queue a message for each endpoint that wants a change, and return how many there are.
 
@@ -204,8 +175,6 @@ def store_deliveries(rows: Sequence[dict[str, Any]], *, session: Session) -> int
 _AFTER_FAILURE = timedelta(minutes=1)
 _MOST_ALERTS, _LONGEST_DESCRIPTION = 100, 10_000
 
-_Change = WebhookIncidentChange
-
 
 def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(_Change.next_try_at.is_(None), _Change.next_try_at <= now)
@@ -215,9 +184,7 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
 INCIDENT_CHANGES_ARE_DUE = exists().where(_is_due(NOW))
 
 
-def take_incident_changes(
-    *, session: Session, now: datetime, limit: int
-) -> Sequence[WebhookIncidentChange]:
+def take_incident_changes(*, session: Session, now: datetime, limit: int) -> Sequence[_Change]:
     """Lock and return changes in order, at most one of each incident."""
     earlier = aliased(_Change)
     waits = exists().where(earlier.incident_id == _Change.incident_id, earlier.id < _Change.id)
@@ -231,7 +198,7 @@ def take_incident_changes(
 
 
 def queue_incident_changes(
-    changes: Sequence[WebhookIncidentChange], *, base_url: str, session: Session, now: datetime
+    changes: Sequence[_Change], *, base_url: str, session: Session, now: datetime
 ) -> int:
     """Queue a message for each endpoint that wants a change, and forget the changes.
 
@@ -271,7 +238,7 @@ def postpone_incident_change(change_id: int, *, session: Session, now: datetime)
 
 
 def _incidents(
-    ids: Sequence[int], projects: Mapping[int, MessageProject], *, session: Session
+    ids: Sequence[int], projects: Mapping[int, _Json], *, session: Session
 ) -> Mapping[int, dict[str, Any]]:
     """Return incidents of these projects by id, as messages show them."""
     rows = session.scalars(
@@ -287,12 +254,12 @@ def _incidents(
             # The urgency grows with the severity.
             "severity": SEVERITIES[len(SEVERITIES) - 1 - row.urgency].value,
             "status": row.status,
-            "alerts": alerts.get(row.id, []),
+            "alerts": alerts[row.id],
             "alerts_count": row.alerts,
             "created_at": written(row.created_at),
             "acknowledged_at": written(row.acknowledged_at) if row.acknowledged_at else None,
             "resolved_at": written(row.resolved_at) if row.resolved_at else None,
-            "web_url": f"{projects[row.project_id].web_url}/-/incidents/{row.iid}",
+            "web_url": f"{projects[row.project_id]['web_url']}/-/incidents/{row.iid}",
         }
         for row in rows
     }
@@ -300,15 +267,12 @@ def _incidents(
 
 def _alerts(ids: Iterable[int], *, session: Session) -> Mapping[int, list[int]]:
     """Return the numbers (iid) of the first alerts of each incident."""
-    found: dict[int, list[int]] = defaultdict(list)
-    for incident_id in ids:
-        found[incident_id] = list(
-            session.scalars(
-                select(Alert.iid)
-                .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
-                .where(IncidentAlert.incident_id == incident_id)
-                .order_by(Alert.iid)
-                .limit(_MOST_ALERTS)
-            )
-        )
-    return found
+    numbers = (
+        select(Alert.iid)
+        .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
+        .order_by(Alert.iid)
+        .limit(_MOST_ALERTS)
+    )
+    return {
+        each: [*session.scalars(numbers.where(IncidentAlert.incident_id == each))] for each in ids
+    }

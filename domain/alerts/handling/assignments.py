@@ -22,19 +22,9 @@ def candidates(
     project: ProjectView, *, me: str, most: int, session: Session, today: date
 ) -> tuple[str, ...]:
     """Return the names of users to whom alerts can be assigned: `me`, and so many others."""
-    able = users_with(
-        Ability.ADMIN_ALERTS,
-        project.namespace,
-        limit=most,
-        session=session,
-        today=today,
-    )
+    ability, namespace = Ability.ADMIN_ALERTS, project.namespace
+    able = users_with(ability, namespace, limit=most, session=session, today=today)
     return tuple(sorted({*able, me}, key=str.lower))
-
-
-def _is_candidate(project: ProjectView, user_id: int, *, session: Session, today: date) -> bool:
-    member = find_member_of_all(project.namespace, user_id, session=session, today=today)
-    return member is not None and member.may(Ability.ADMIN_ALERTS)
 
 
 def username_of(user_id: int, *, session: Session) -> str:
@@ -58,7 +48,8 @@ def get_candidate(
         user = get_user(username, session=session)
     except NotFoundError as error:
         raise _no_candidate("assignee") from error
-    is_able = _is_candidate(project, user.id, session=session, today=today)
+    member = find_member_of_all(project.namespace, user.id, session=session, today=today)
+    is_able = member is not None and member.may(Ability.ADMIN_ALERTS)
     if user.username != username or not (is_able or (by and username == by.name)):
         raise _no_candidate("assignee")
     return user

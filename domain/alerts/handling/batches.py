@@ -19,7 +19,6 @@ from sqlalchemy.orm import Session
 from domain.access.abilities import Ability
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.handling.status import (
-    MadeChange,
     StatusChange,
     StatusChangeResult,
     change_locked,
@@ -35,6 +34,7 @@ from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import Viewer
+from domain.types.base import Resource, columns_of
 from models import Alert, AlertBatch, AlertBatchItem, AlertNote, Project, User
 
 #: How long a batch can be undone.
@@ -55,8 +55,7 @@ class BatchState(StrEnum):
 _UNDER_WAY = (BatchState.RUNNING.value, BatchState.UNDOING.value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BatchView:
+class BatchView(Resource):
     """What became of a batch so far."""
 
     id: int
@@ -141,19 +140,9 @@ def view_of(batch: AlertBatch, *, session: Session, now: datetime) -> BatchView:
     if batch.project_id is not None:
         path = session.scalar(select(Project.path).where(Project.id == batch.project_id))
     is_recent = batch.created_at > now - UNDONE_WITHIN
-    return BatchView(
-        id=batch.id,
-        state=BatchState(batch.state),
-        status=batch.status,
-        project_path=path,
-        list_query=batch.list_query,
-        matched=batch.matched,
-        changed=batch.changed,
-        left=batch.left,
-        restored=batch.restored,
-        kept=batch.kept,
-        can_be_undone=batch.state == BatchState.DONE.value and bool(batch.changed) and is_recent,
-    )
+    can_be_undone = batch.state == BatchState.DONE.value and bool(batch.changed) and is_recent
+    stored = columns_of(batch, BatchView)
+    return BatchView(**stored, project_path=path, can_be_undone=can_be_undone)
 
 
 def projects_of(user_id: int, *, session: Session, now: datetime) -> Select[int]:
@@ -321,27 +310,16 @@ def _record(batch: AlertBatch, result: StatusChangeResult, *, session: Session) 
     """Keep what alerts were before, and count them."""
     batch.changed += len(result.made)
     batch.left += len(result.conflicts)
-    rows = [_item(batch.id, made) for made in result.made]
+    rows = [{"batch_id": batch.id, **vars(made)} for made in result.made]
     if rows:
         session.execute(insert(AlertBatchItem), rows)
-
-
-def _item(batch_id: int, made: MadeChange) -> dict[str, Any]:
-    return {
-        "batch_id": batch_id,
-        "alert_id": made.alert_id,
-        "old_status": made.old_status,
-        "old_ended_at": made.old_ended_at,
-        "note_id": made.note_id,
-    }
 
 
 def _change_slice(
     batch: AlertBatch, change: StatusChange, *, session: Session, now: datetime
 ) -> None:
     wanted = _wanted(batch, session=session, now=now)
-    position = read_cursor(batch.cursor, NEWEST)
-    part = AlertSlice(size=MOST_AT_ONCE, following=position)
+    part = AlertSlice(size=MOST_AT_ONCE, following=read_cursor(batch.cursor, NEWEST))
     page = list_alerts(wanted, part, session=session)
     found = _grouped((row.project_id, row.iid) for row in page.items)
     result = _change_each(found, change, among=wanted.statuses, session=session, now=now)

@@ -1,9 +1,9 @@
 """Lists the reports of an alert: each item of a delivery that opened or changed it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.types import AlertOccurrence
@@ -35,19 +35,8 @@ class TouchedAlert:
 def touched_alerts(delivery_id: int, *, session: Session) -> tuple[TouchedAlert, ...]:
     """Return the alerts that a delivery opened or changed, at most MOST_TOUCHED of them."""
     # Sorted here: for rows that have to be sorted, Postgres reads a table without statistics whole.
-    rows = session.execute(
-        select(Occurrence, Alert.iid, Alert.title)
-        .join(Alert, Alert.id == Occurrence.alert_id)
-        .where(Occurrence.delivery_id == delivery_id)
-        .limit(MOST_TOUCHED)
-    )
-    found = (
-        TouchedAlert(
-            iid=row.iid, title=row.title, action=_action(row[0]), item=row[0].item_index + 1
-        )
-        for row in rows
-    )
-    return tuple(sorted(found, key=lambda each: each.item))
+    found = _touched((Occurrence.delivery_id == delivery_id,), MOST_TOUCHED, session=session)
+    return tuple(sorted((alert for _, alert in found), key=lambda each: each.item))
 
 
 def only_alerts(delivery_ids: Collection[int], *, session: Session) -> Mapping[int, TouchedAlert]:
@@ -55,18 +44,23 @@ def only_alerts(delivery_ids: Collection[int], *, session: Session) -> Mapping[i
 
     The caller names deliveries that opened, joined or resolved no more than one.
     """
+    is_meant = Occurrence.delivery_id.in_(delivery_ids), Occurrence.action.in_(_CHANGES)
+    return dict(_touched(is_meant, len(delivery_ids), session=session))
+
+
+def _touched(
+    is_meant: Collection[ColumnElement[bool]], most: int, *, session: Session
+) -> Iterator[tuple[int, TouchedAlert]]:
+    """Yield alerts that occurrences touched, each with the id of the delivery."""
     rows = session.execute(
         select(Occurrence, Alert.iid, Alert.title)
         .join(Alert, Alert.id == Occurrence.alert_id)
-        .where(Occurrence.delivery_id.in_(delivery_ids), Occurrence.action.in_(_CHANGES))
-        .limit(len(delivery_ids))
+        .where(*is_meant)
+        .limit(most)
     )
-    return {
-        row[0].delivery_id: TouchedAlert(
-            iid=row.iid, title=row.title, action=_action(row[0]), item=row[0].item_index + 1
-        )
-        for row in rows
-    }
+    for occurrence, iid, title in rows:
+        action, item = _action(occurrence), occurrence.item_index + 1
+        yield occurrence.delivery_id, TouchedAlert(iid=iid, title=title, action=action, item=item)
 
 
 def _action(occurrence: Occurrence) -> Action:

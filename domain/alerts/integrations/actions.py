@@ -156,10 +156,8 @@ def rotate_key(
     same time would end the grace period of the first. Raises InvalidError for a time that has
     passed or is too far away.
     """
-    integration, until = (
-        get_receiver(work, project, integration_id),
-        rotation.previous_key_expires_at,
-    )
+    integration = get_receiver(work, project, integration_id)
+    until = rotation.previous_key_expires_at
     if until is not None and not work.now < until <= work.now + LONGEST_GRACE:
         message = f"The old key can stay valid for at most {LONGEST_GRACE.days} days from now."
         raise InvalidError(message, field="previous_key_expires_at")

@@ -57,17 +57,7 @@ _IS_REFUSED = text("deliveries.status_code >= 300")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Period:
-    """Which deliveries to replay: those that arrived from one time until another."""
-
-    since: datetime
-    until: datetime
-    #: Only those that are newer than this one, to go on after the last.
-    after: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Refused:
+class _Refused:
     """A refused delivery that can be replayed."""
 
     id: int
@@ -75,8 +65,8 @@ class Refused:
     body: bytes
 
 
-def find_refused(
-    integration_id: int, period: Period, *, session: Session
+def _find_refused(
+    integration_id: int, period: ReplayBody, *, session: Session, now: datetime
 ) -> tuple[tuple[int, ...], bool]:
     """Return the ids of refused deliveries with a body, the oldest first, and if there are more.
 
@@ -92,7 +82,7 @@ def find_refused(
             DeliveryRow.replayed_as.is_(None),
             DeliveryRow.body.is_not(None),
             DeliveryRow.received_at >= period.since,
-            DeliveryRow.received_at <= period.until,
+            DeliveryRow.received_at <= (period.until or now),
         )
         .order_by(DeliveryRow.id)
         .limit(MOST_REPLAYED + 1)
@@ -101,7 +91,7 @@ def find_refused(
     return tuple(ids[:MOST_REPLAYED]), len(ids) > MOST_REPLAYED
 
 
-def get_refused(delivery_id: int, *, session: Session) -> Refused | None:
+def _get_refused(delivery_id: int, *, session: Session) -> _Refused | None:
     """Return a refused delivery with its body, or None if it is gone or was replayed."""
     row = session.execute(
         select(DeliveryRow.id, DeliveryRow.received_at, DeliveryRow.body).where(
@@ -110,7 +100,7 @@ def get_refused(delivery_id: int, *, session: Session) -> Refused | None:
     ).first()
     if row is None or row.body is None:
         return None
-    return Refused(id=row.id, received_at=row.received_at, body=row.body)
+    return _Refused(id=row.id, received_at=row.received_at, body=row.body)
 
 
 _MARK = (
@@ -121,8 +111,8 @@ _MARK = (
 )
 
 
-def replay(
-    refused: Refused, delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
+def _replay(
+    refused: _Refused, delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
 ) -> IntakeResult:
     """Store the body of a refused delivery as `delivery`; raise the errors of a receiver.
 
@@ -141,7 +131,7 @@ def replay(
 
 
 def _store(
-    refused: Refused, parsed: ParsedBody, delivery: InboundDelivery, connection: KeptConnection
+    refused: _Refused, parsed: ParsedBody, delivery: InboundDelivery, connection: KeptConnection
 ) -> IntakeResult:
     # What recovered since it arrived is over.
     first = replace(delivery, first_received_at=refused.received_at)
@@ -150,8 +140,8 @@ def _store(
     return result
 
 
-def store_second_refusal(
-    refused: Refused, store: Callable[[], int], *, connection: KeptConnection
+def _store_second_refusal(
+    refused: _Refused, store: Callable[[], int], *, connection: KeptConnection
 ) -> int:
     """Log that a delivery was refused again by `store`, and return the id of the new one.
 
@@ -169,11 +159,6 @@ def store_second_refusal(
 def _mark(refused_id: int, stored_as: int, connection: KeptConnection) -> None:
     if not connection.all(_MARK, {"refused": refused_id, "stored_as": stored_as}):
         raise ConflictError("Somebody else has replayed this delivery.")
-
-
-def stand_for(refused_id: int, accepted_id: int, *, connection: KeptConnection) -> None:
-    """Keep a refused copy of an accepted delivery from being replayed."""
-    _mark(refused_id, accepted_id, connection)
 
 
 #: The length of the column.
@@ -225,7 +210,7 @@ def resend(
     """
     integration = _get_active(work, project, integration_id)
     body = deliveries.get_body(integration.id, delivery_id, session=work.session)
-    earlier = get_refused(delivery_id, session=work.session)
+    earlier = _get_refused(delivery_id, session=work.session)
     if earlier is not None:
         new_id = _replay_one(work, integration, earlier)
     else:
@@ -242,8 +227,7 @@ def replay_deliveries(
     The oldest first, at most MOST_REPLAYED. Raises DisabledReceiverError if the integration is off.
     """
     integration = _get_active(work, project, integration_id)
-    period = Period(since=body.since, until=body.until or work.now, after=body.after)
-    ids, has_more = find_refused(integration.id, period, session=work.session)
+    ids, has_more = _find_refused(integration.id, body, session=work.session, now=work.now)
     replayed, still_refused = [], []
     for delivery_id in ids:
         try:
@@ -309,24 +293,24 @@ def _store_again(work: Work, integration: IntegrationView, delivery_id: int, bod
     except DomainError as error:
         status = means.status_of(error)
         refused = store_refusal(delivery, status, error, connection=means.connection)
-        stand_for(refused, delivery_id, connection=means.connection)
+        _mark(refused, delivery_id, means.connection)
         return refused
     return result.delivery_id
 
 
-def _replay_one(work: Work, integration: IntegrationView, refused: Refused) -> int:
+def _replay_one(work: Work, integration: IntegrationView, refused: _Refused) -> int:
     """Replay a refused delivery; log that it is refused again if it is. Return the new id."""
     means, delivery = work.policy(Receiving), _delivery(work, integration, refused.body)
     connection = means.connection
     _end_transaction(work)
     try:
-        result = replay(refused, delivery, connection=connection, reading=work.policy(Reading))
+        result = _replay(refused, delivery, connection=connection, reading=work.policy(Reading))
     except ConflictError:
         raise
     except DomainError as error:
         status = means.status_of(error)
         store = partial(store_refusal, delivery, status, error, connection=connection)
-        return store_second_refusal(refused, store, connection=connection)
+        return _store_second_refusal(refused, store, connection=connection)
     return result.delivery_id
 
 
@@ -335,17 +319,14 @@ def _stored_after_all(work: Work, integration: IntegrationView, delivery_id: int
 
     Raise the errors of a receiver.
     """
-    refused = get_refused(delivery_id, session=work.session)
+    refused = _get_refused(delivery_id, session=work.session)
     _end_transaction(work)
     if refused is None:
         return None
-    delivery, connection = (
-        _delivery(work, integration, refused.body),
-        work.policy(Receiving).connection,
-    )
+    delivery, reading = _delivery(work, integration, refused.body), work.policy(Reading)
+    connection = work.policy(Receiving).connection
     with suppress(ConflictError):
-        reading = work.policy(Reading)
-        return replay(refused, delivery, connection=connection, reading=reading).delivery_id
+        return _replay(refused, delivery, connection=connection, reading=reading).delivery_id
     return None
 
 

@@ -52,24 +52,19 @@ def never_resolves(
     has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
     if not has_end and not mapping.rules.resolved_when:
         return _NOTHING
-    has_identity = (
-        AlertField.FINGERPRINT in mapping.paths
-        or AlertField.FINGERPRINT in mapping.rules.joins
-        or AlertField.FINGERPRINT in sample
-    )
-    if not has_identity and not automatic_fingerprint:
+    if not _has_identity(mapping, sample) and not automatic_fingerprint:
         return _UNGROUPED
     return None
 
 
+def _has_identity(mapping: FieldMapping, sample: Mapping[str, object]) -> bool:
+    places = (mapping.paths, mapping.rules.joins, sample)
+    return any(AlertField.FINGERPRINT in place for place in places)
+
+
 def resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
     """Return what a recovery has to repeat to find its alert, if that is a lot; else None."""
-    has_identity = (
-        AlertField.FINGERPRINT in mapping.paths
-        or AlertField.FINGERPRINT in mapping.rules.joins
-        or AlertField.FINGERPRINT in sample
-    )
-    if has_identity or not mapping.rules.resolved_when:
+    if _has_identity(mapping, sample) or not mapping.rules.resolved_when:
         return None
     rules = ", ".join(dict.fromkeys(shown(rule.path) for rule in mapping.rules.resolved_when))
     return (

@@ -1,0 +1,15 @@
+"""Refusals of the domain on the page that follows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flask import flash
+
+
+@contextmanager
+def refusals_shown(*kinds: type[Exception]) -> Iterator[None]:
+    """Show these errors on the page that follows; nothing after the refused action is done."""
+    try:
+        yield
+    except kinds as error:
+        flash(str(error), "error")
