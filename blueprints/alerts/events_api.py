@@ -6,6 +6,7 @@ endpoint. It stands in the body, so that is read first, up to the limit that Pag
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import orjson
 from flask import Response
@@ -34,19 +35,21 @@ _ERRORS = (400, 408, 413, 429)
 _SAID = {EventAction.CHANGE: "Change event processed"}
 
 
-@events_api.post("/enqueue")
-@described(
-    Description(
-        name="receivers.events",
+def _description(name: str, body: Any) -> Description:
+    return Description(
+        name=f"receivers.{name}",
         tag=RECEIVERS,
         caller=Caller.ANYONE,
-        body=PagerDutyEvent,
+        body=body,
         accepts=(JSON,),
         returns=AcceptedEvent,
         status=202,
         errors=_ERRORS,
     )
-)
+
+
+@events_api.post("/enqueue")
+@described(_description("events", PagerDutyEvent))
 @checks_its_key.but(writes=False)
 @by_events_address
 def enqueue() -> Response:
@@ -55,18 +58,7 @@ def enqueue() -> Response:
 
 
 @events_api.post("/change/enqueue")
-@described(
-    Description(
-        name="receivers.change_events",
-        tag=RECEIVERS,
-        caller=Caller.ANYONE,
-        body=ChangeEvent,
-        accepts=(JSON,),
-        returns=AcceptedEvent,
-        status=202,
-        errors=_ERRORS,
-    )
-)
+@described(_description("change_events", ChangeEvent))
 @checks_its_key.but(writes=False)
 @by_events_address
 def enqueue_change() -> Response:

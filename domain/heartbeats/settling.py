@@ -6,7 +6,7 @@ Workers skip what others have locked; a ping waits, so that its response comes a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -55,23 +55,6 @@ _TITLES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """What a report says of a heartbeat."""
-
-    id: int
-    project_id: int
-    name: str
-    description: str
-    severity: str
-    environment: str | None
-    schedule: Schedule
-    last_ping_at: datetime | None
-    last_exit_status: int | None
-    #: The beginning of the last body that it sent, if that ended in a failure.
-    log: bytes = field(default=b"", repr=False)
-
-
 def fingerprint_of(heartbeat_id: int) -> bytes:
     """Return the fingerprint of the alerts of a heartbeat."""
     return fingerprint.of_value(_identity(heartbeat_id))
@@ -79,76 +62,6 @@ def fingerprint_of(heartbeat_id: int) -> bytes:
 
 def _identity(heartbeat_id: int) -> str:
     return f"heartbeat {heartbeat_id}"
-
-
-def report(
-    subject: Subject, decision: Decision, now: datetime
-) -> tuple[ParsedBody, InboundDelivery]:
-    """Return the report that opens or resolves the alert of a heartbeat, read and to be stored."""
-    body = orjson.dumps(_content(subject, decision, now))
-    delivery = InboundDelivery(
-        project_id=subject.project_id,
-        integration_id=None,
-        format=OWN_FORMAT.name,
-        sender=SENDER,
-        body=body,
-        size=len(body),
-        received_at=now,
-        stopwatch=start_stopwatch(),
-    )
-    return OWN_FORMAT.read(body, now=now, reading=_READING), delivery
-
-
-def _content(subject: Subject, decision: Decision, now: datetime) -> dict[str, object]:
-    content: dict[str, object] = {
-        "title": _TITLES[decision.problem or Problem.MISSED].format(subject.name),
-        "description": _description(subject, decision, now),
-        "severity": subject.severity,
-        "monitoring_tool": "Gatebell heartbeat",
-        "fingerprint": _identity(subject.id),
-        "heartbeat": subject.name,
-        "heartbeat_id": subject.id,
-    }
-    if subject.environment:
-        content["platform_environment_name"] = subject.environment
-    if decision.action is AlertAction.RESOLVE:
-        content["end_time"] = written(now)
-    elif decision.problem is not Problem.FAILED:
-        content["start_time"] = written(decision.since or now)
-    if subject.last_exit_status is not None:
-        content["exit_status"] = subject.last_exit_status
-    return content
-
-
-def _description(subject: Subject, decision: Decision, now: datetime) -> str:
-    if decision.action is AlertAction.RESOLVE:
-        return "It reported again."
-    parts = [_sentence(subject, decision, now), subject.description, _excerpt(subject.log)]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _sentence(subject: Subject, decision: Decision, now: datetime) -> str:
-    last = subject.last_ping_at
-    heard = f"The last ping arrived at {_time(last)}." if last else "There was no ping yet."
-    grace = duration_text(subject.schedule.grace)
-    if decision.problem is Problem.FAILED:
-        status = subject.last_exit_status
-        return (
-            "It reported a failure." if status is None else f"It ended with exit status {status}."
-        )
-    if decision.problem is Problem.UNFINISHED:
-        return f"It sent a start, and no end within its grace time of {grace}. {heard}"
-    expected = _time((decision.since or now) - subject.schedule.grace)
-    return f"A ping was expected by {expected}, at most {grace} late. {heard}"
-
-
-def _time(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _excerpt(log: bytes) -> str:
-    text = log.decode(errors="replace").strip()
-    return text if len(text) <= _LONGEST_EXCERPT else f"{text[:_LONGEST_EXCERPT]}…"
 
 
 #: When a project that takes no alerts now is looked at again.
@@ -321,8 +234,11 @@ def _settle(
         postpone(heartbeat_id, connection=connection, until=now + _CLOSED_PAUSE)
         return None
     if decision.action is not AlertAction.NOTHING:
-        subject = _subject(found, decision, connection=connection)
-        parsed, delivery = report(subject, decision, now)
+        log = b""
+        if decision.problem is Problem.FAILED:
+            row = connection.first(_LAST_BODY, {"heartbeat_id": found.id})
+            log = (row and row[0]) or b""
+        parsed, delivery = _report(found, decision, log, now)
         receive_within(parsed, delivery, connection=connection)
     connection.all(_SETTLE, _settled(found, decision))
     if decision.unheard is not None:
@@ -382,6 +298,82 @@ def _count_again(
     connection.all(_LOG, entry)
 
 
+def _report(
+    found: FoundHeartbeat, decision: Decision, log: bytes, now: datetime
+) -> tuple[ParsedBody, InboundDelivery]:
+    """Return the report that opens or resolves the alert of a heartbeat, read and to be stored.
+
+    `log` is the beginning of the last body that it sent, if that ended in a failure.
+    """
+    body = orjson.dumps(_content(found, decision, log, now))
+    delivery = InboundDelivery(
+        project_id=found.project_id,
+        integration_id=None,
+        format=OWN_FORMAT.name,
+        sender=SENDER,
+        body=body,
+        size=len(body),
+        received_at=now,
+        stopwatch=start_stopwatch(),
+    )
+    return OWN_FORMAT.read(body, now=now, reading=_READING), delivery
+
+
+def _content(
+    found: FoundHeartbeat, decision: Decision, log: bytes, now: datetime
+) -> dict[str, object]:
+    content: dict[str, object] = {
+        "title": _TITLES[decision.problem or Problem.MISSED].format(found.name),
+        "description": _description(found, decision, log, now),
+        "severity": found.severity,
+        "monitoring_tool": "Gatebell heartbeat",
+        "fingerprint": _identity(found.id),
+        "heartbeat": found.name,
+        "heartbeat_id": found.id,
+    }
+    if found.environment:
+        content["platform_environment_name"] = found.environment
+    if decision.action is AlertAction.RESOLVE:
+        content["end_time"] = written(now)
+    elif decision.problem is not Problem.FAILED:
+        content["start_time"] = written(decision.since or now)
+    if found.last_exit_status is not None:
+        content["exit_status"] = found.last_exit_status
+    return content
+
+
+def _description(found: FoundHeartbeat, decision: Decision, log: bytes, now: datetime) -> str:
+    if decision.action is AlertAction.RESOLVE:
+        return "It reported again."
+    parts = [_sentence(found, decision, now), found.description, _excerpt(log)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _sentence(found: FoundHeartbeat, decision: Decision, now: datetime) -> str:
+    last = found.last_ping_at
+    heard = f"The last ping arrived at {_time(last)}." if last else "There was no ping yet."
+    grace = timedelta(seconds=found.grace_seconds)
+    late = duration_text(grace)
+    if decision.problem is Problem.FAILED:
+        status = found.last_exit_status
+        return (
+            "It reported a failure." if status is None else f"It ended with exit status {status}."
+        )
+    if decision.problem is Problem.UNFINISHED:
+        return f"It sent a start, and no end within its grace time of {late}. {heard}"
+    expected = _time((decision.since or now) - grace)
+    return f"A ping was expected by {expected}, at most {late} late. {heard}"
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _excerpt(log: bytes) -> str:
+    text = log.decode(errors="replace").strip()
+    return text if len(text) <= _LONGEST_EXCERPT else f"{text[:_LONGEST_EXCERPT]}…"
+
+
 def facts_of(found: FoundHeartbeat | Row[*tuple[Any, ...]]) -> Facts:
     """Return what the decision needs of a row with the columns of heartbeats."""
     return Facts(
@@ -410,25 +402,6 @@ def schedule_of(found: FoundHeartbeat | Heartbeat | Row[*tuple[Any, ...]]) -> Sc
         cron=found.cron,
         time_zone=found.time_zone,
         grace=timedelta(seconds=found.grace_seconds),
-    )
-
-
-def _subject(found: FoundHeartbeat, decision: Decision, *, connection: KeptConnection) -> Subject:
-    log = b""
-    if decision.problem is Problem.FAILED:
-        row = connection.first(_LAST_BODY, {"heartbeat_id": found.id})
-        log = (row and row[0]) or b""
-    return Subject(
-        id=found.id,
-        project_id=found.project_id,
-        name=found.name,
-        description=found.description,
-        severity=found.severity,
-        environment=found.environment,
-        schedule=schedule_of(found),
-        last_ping_at=found.last_ping_at,
-        last_exit_status=found.last_exit_status,
-        log=log,
     )
 
 

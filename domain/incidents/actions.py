@@ -70,11 +70,8 @@ def list_incidents(work: Work, project: ProjectView, query: IncidentQuery) -> Fo
     following = read_cursor(query.cursor, order)
     part = IncidentSlice(size=query.size, order=order, following=following)
     page = listing.list_incidents(wanted, part, session=work.session)
-    return Found(items=_shown(work, project, page.items), next_cursor=_cursor(page))
-
-
-def _cursor(page: Page[IncidentRow]) -> str | None:
-    return None if page.next_before is None else str(page.next_before)
+    cursor = None if page.next_before is None else str(page.next_before)
+    return Found(items=_shown(work, project, page.items), next_cursor=cursor)
 
 
 @question("incidents.index")

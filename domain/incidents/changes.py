@@ -51,23 +51,24 @@ def change_status(
     _set(incident, status, now=now)
     changed = 0
     if _FOLLOWING[status]:
+        via = f"with incident #{incident.iid}" + ("" if by else ", on the command line")
         changed = change_all(
             incident.project_id,
             select(IncidentAlert.alert_id).where(IncidentAlert.incident_id == incident.id),
-            StatusChange(status=status, by=by, via=_via(incident, by)),
+            StatusChange(status=status, by=by, via=via),
             among=_FOLLOWING[status],
             session=session,
             now=now,
         )
-    _move_fingerprints(incident, old, session=session)
+    session.flush()
+    if status == _RESOLVED:
+        release_fingerprints([incident.id], session=session)
+        stop_following(incident.project_id, session=session)
+    elif old == _RESOLVED:
+        hold_again(incident, session=session)
     details = {"old": old, "new": status, "count": changed}
     entry = NewEntry(incident_id=incident.id, kind=EntryKind.STATUS, details=details)
     add_entries([entry], by=by, session=session, now=now)
-
-
-def _via(incident: Incident, by: Actor | None) -> str:
-    """Return how the status came to the alerts, for their activity."""
-    return f"with incident #{incident.iid}" + ("" if by else ", on the command line")
 
 
 def _set(incident: Incident, status: str, *, now: datetime) -> None:
@@ -78,15 +79,6 @@ def _set(incident: Incident, status: str, *, now: datetime) -> None:
         incident.acknowledged_at = now
     elif status == IncidentStatus.TRIGGERED.value:
         incident.acknowledged_at = None
-
-
-def _move_fingerprints(incident: Incident, old: str, *, session: Session) -> None:
-    session.flush()
-    if incident.status == _RESOLVED:
-        release_fingerprints([incident.id], session=session)
-        stop_following(incident.project_id, session=session)
-    elif old == _RESOLVED:
-        hold_again(incident, session=session)
 
 
 def close_recovered(
@@ -206,7 +198,12 @@ def set_assignees(
     if len(wanted) > MOST_ASSIGNEES:
         message = f"An incident can have at most {MOST_ASSIGNEES} assignees."
         raise InvalidError(message, field="assignees")
-    present = _assigned(incident.id, session=session)
+    rows = session.execute(
+        select(User.username, User.id)
+        .join(IncidentAssignee, IncidentAssignee.user_id == User.id)
+        .where(IncidentAssignee.incident_id == incident.id)
+    )
+    present = dict(rows.all())
     new = [
         _candidate(project, name, by=by, session=session, now=now)
         for name in wanted
@@ -220,8 +217,8 @@ def set_assignees(
         )
     )
     if new:
-        rows = [{"incident_id": incident.id, "user_id": user.id} for user in new]
-        session.execute(insert(IncidentAssignee), rows)
+        added = [{"incident_id": incident.id, "user_id": user.id} for user in new]
+        session.execute(insert(IncidentAssignee), added)
     changes = [(EntryKind.UNASSIGNED, name) for name in gone]
     changes += [(EntryKind.ASSIGNED, user.username) for user in new]
     entries = [NewEntry(incident_id=incident.id, kind=kind, text=name) for kind, name in changes]
@@ -235,15 +232,6 @@ def set_assignees(
     )
     if entries:
         incident.updated_at = now
-
-
-def _assigned(incident_id: int, *, session: Session) -> dict[str, int]:
-    rows = session.execute(
-        select(User.username, User.id)
-        .join(IncidentAssignee, IncidentAssignee.user_id == User.id)
-        .where(IncidentAssignee.incident_id == incident_id)
-    )
-    return dict(rows.all())
 
 
 def _candidate(

@@ -1,6 +1,6 @@
 """What can be done with the rules that open incidents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row, Select, func, select
@@ -149,7 +149,7 @@ def _store(
         "opens_when_silenced": wanted.open_when_silenced,
         "is_active": wanted.active,
     }
-    if not _differs(row, values):
+    if all(getattr(row, field) == value for field, value in values.items()):
         return
     try:
         with work.session.begin_nested():
@@ -164,10 +164,6 @@ def _store(
     follow(project.id, Follower.INCIDENTS, session=work.session)
     stop_following(project.id, session=work.session)
     _record(work, project, row, kind)
-
-
-def _differs(row: RuleRow, values: Mapping[str, object]) -> bool:
-    return any(getattr(row, field) != value for field, value in values.items())
 
 
 def _checked_name(name: str) -> str:

@@ -139,6 +139,7 @@ def _page(statement: Select[AlertNote], part: Slice, *, session: Session) -> Pag
 
 def view_of(row: AlertNote) -> ActivityView:
     """Return the view of an entry."""
+    changes: Mapping[str, list[Any]] = row.changes or {}
     return ActivityView(
         id=row.id,
         kind=NoteKind(row.kind) if row.changes is None else NoteKind.CHANGE,
@@ -147,12 +148,8 @@ def view_of(row: AlertNote) -> ActivityView:
         text=row.text,
         created_at=row.created_at,
         via=row.via,
-        changes=_read_changes(row.changes or {}),
+        changes=tuple(_changed(name, *changes[name]) for name in SHOWN_COLUMNS if name in changes),
     )
-
-
-def _read_changes(changes: Mapping[str, list[Any]]) -> tuple[FieldChange, ...]:
-    return tuple(_changed(name, *changes[name]) for name in SHOWN_COLUMNS if name in changes)
 
 
 def _changed(name: str, old: Any, new: Any) -> FieldChange:

@@ -162,6 +162,7 @@ def _detail(
     alert: Alert = found[0]
     report = read_report(delivery, alert.item_index, mapping, reading=reading)
     item, part = report.item, report.part or {}
+    whole = pretty(delivery.body) if delivery and delivery.body else ""
     return AlertDetail(
         **vars(row_of(found)),
         description=alert.description,
@@ -172,7 +173,7 @@ def _detail(
         generator_url=item.generator_url if item else None,
         links=other_links(report),
         payload_fields=flatten(part),
-        payload=_shown_payload(delivery, report),
+        payload=pretty_json(report.payload) if report.payload is not None else whole,
         is_item=report.payload is not None,
         read_by=_read_by(delivery, mapping),
         grouping=explain(
@@ -201,13 +202,6 @@ def other_links(report: StoredReport) -> Mapping[str, str]:
         for what, url in found.items()
         if not known.get(what) and url not in known.values()
     }
-
-
-def _shown_payload(delivery: Delivery | None, report: StoredReport) -> str:
-    """Return the body, or of a body with many items the one that the alert was read from."""
-    if report.payload is not None:
-        return pretty_json(report.payload)
-    return pretty(delivery.body) if delivery and delivery.body else ""
 
 
 def _read_by(delivery: Delivery | None, mapping: FieldMapping) -> str:

@@ -152,19 +152,13 @@ def read_rule_choices(chosen: RuleChoices, *, offered: frozenset[str]) -> Mappin
     joins = {
         name.value: checked_join(paths, chosen.separator, field="mapping")
         for name, texts in chosen.joins.items()
-        if (paths := tuple(_paths(texts, offered)))
+        if (paths := tuple(_path(text, offered) for text in dict.fromkeys(texts) if text))
     }
     return MappingRules(
         resolved_when=tuple(_conditions(chosen.resolved_when, offered)),
         dropped_when=tuple(_conditions(chosen.dropped_when, offered)),
         joins=joins,
     )
-
-
-def _paths(texts: Sequence[str], offered: frozenset[str]) -> Iterator[Path]:
-    for text in dict.fromkeys(texts):
-        if text:
-            yield _path(text, offered)
 
 
 def _path(text: str, offered: frozenset[str]) -> Path:
@@ -278,11 +272,8 @@ def _candidates(payload: Mapping[str, object]) -> Iterator[tuple[Path, str]]:
     """Yield the paths that are not deep, each with its last key in words of small letters."""
     for value in values_of(payload):
         if len(value.path) <= _DEEPEST_GUESS and not isinstance(value.path[-1], int):
-            yield value.path, _plain(str(value.path[-1]))
-
-
-def _plain(key: str) -> str:
-    return key.lower().replace("-", "_").replace(" ", "_")
+            key = str(value.path[-1]).lower()
+            yield value.path, key.replace("-", "_").replace(" ", "_")
 
 
 def _best(

@@ -1,6 +1,6 @@
 """Whether an integration receives: what its last requests came to, and what to change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -154,17 +154,13 @@ ANY = Sender(name="The sender", agents=(), key=_ANY_KEY, media_type=_ANY_TYPE)
 def sender_of(user_agent: str | None, body: bytes | None) -> Sender:
     """Return the program that sent a request, `ANY` if it is unknown."""
     folded, start = (user_agent or "").lower(), (body or b"")[:LOOKED_AT]
-    by_agent = next((each for each in SENDERS if _has_any(folded, each.agents)), None)
-    by_body = next((each for each in SENDERS if _has_all(start, each.body_marks)), None)
-    return by_agent or by_body or ANY
-
-
-def _has_any(folded: str, agents: Sequence[str]) -> bool:
-    return any(agent in folded for agent in agents)
-
-
-def _has_all(start: bytes, marks: Sequence[bytes]) -> bool:
-    return bool(marks) and all(mark in start for mark in marks)
+    for each in SENDERS:
+        if any(agent in folded for agent in each.agents):
+            return each
+    for each in SENDERS:
+        if each.body_marks and all(mark in start for mark in each.body_marks):
+            return each
+    return ANY
 
 
 #: What to change when a request is refused, by the status code; `Sender` completes some.

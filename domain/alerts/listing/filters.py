@@ -87,7 +87,10 @@ def looked_up(wanted: AlertFilter, *, session: Session) -> AlertFilter:
 
 def conditions_of(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     """Return the SQL conditions of a filter that was `looked_up`, without that on the status."""
-    return [_of_project(wanted), *conditions_anywhere(wanted)]
+    # Without statistics the planner would scan all alerts of the project instead of those that are
+    # listed by their ids.
+    column = Alert.project_id + 0 if wanted.is_listed else Alert.project_id
+    return [column == wanted.project_id, *conditions_anywhere(wanted)]
 
 
 def conditions_anywhere(wanted: AlertFilter) -> list[ColumnElement[bool]]:
@@ -109,15 +112,6 @@ def conditions_anywhere(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     if wanted.matches is not None:
         found.append(wanted.matches.condition)
     return found
-
-
-def _of_project(wanted: AlertFilter) -> ColumnElement[bool]:
-    """Return the condition on the project, without its index if the alerts are listed by id.
-
-    Without statistics the planner would scan all alerts of the project instead.
-    """
-    column = Alert.project_id + 0 if wanted.is_listed else Alert.project_id
-    return column == wanted.project_id
 
 
 def _assigned_to(username: str) -> ColumnElement[bool]:

@@ -102,23 +102,14 @@ def search_words(text: str) -> tuple[str, ...]:
 
     The indexes of both databases have only letters and digits.
     """
-    found = "".join(map(_word_character, _without_accents(text))).split()
+    # Without accents, as the indexes have it. Only for Latin letters: in other scripts a mark can
+    # make a different letter.
+    plain = normalize("NFC", _ACCENTS.sub(r"\1", normalize("NFD", text)))
+    found = "".join(
+        each if each.isalnum() or category(each).startswith("M") else " " for each in plain
+    ).split()
     words = [word for word in found if any(map(str.isalnum, word))]
     return tuple(word[:_LONGEST_WORD] for word in words[:_MOST_WORDS])
-
-
-def _word_character(character: str) -> str:
-    """Return a letter, digit or combining mark as it is, and a space for other characters."""
-    is_kept = character.isalnum() or category(character).startswith("M")
-    return character if is_kept else " "
-
-
-def _without_accents(text: str) -> str:
-    """Return the text without accents, as the indexes have it.
-
-    Only for Latin letters: in other scripts a mark can make a different letter.
-    """
-    return normalize("NFC", _ACCENTS.sub(r"\1", normalize("NFD", text)))
 
 
 def find_matches(

@@ -151,16 +151,12 @@ def _read_matchers(value: Any, info: ValidationInfo) -> tuple[Matcher, ...]:
     return matchers_from(given, field=info.field_name or "")
 
 
-def _texts_of(matchers: tuple[Matcher, ...]) -> list[str]:
-    return [str(matcher) for matcher in matchers]
-
-
 #: Matchers of labels: a text such as `service="web", host=~"web.*"`, a list of such texts, or an
 #: object of names and values. Written as a list of texts with one matcher each.
 Matchers = Annotated[
     tuple[Matcher, ...],
     BeforeValidator(_read_matchers),
-    PlainSerializer(_texts_of, return_type=list[str]),
+    PlainSerializer(lambda matchers: [str(each) for each in matchers], return_type=list[str]),
     WithJsonSchema({"type": "array", "items": {"type": "string"}}),
     Option("--matcher"),
 ]

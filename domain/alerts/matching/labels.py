@@ -54,7 +54,10 @@ def labels_of(
 
     It takes one query for each thousand alerts, and a few for the bodies that they came with.
     """
-    rows = [row for ids in _slices(sorted(set(alert_ids))) for row in _rows(ids, session=session)]
+    ids = sorted(set(alert_ids))
+    rows: list[Row[*tuple[Any, ...]]] = []
+    for begin in range(0, len(ids), _IDS_AT_ONCE):
+        rows += _rows(ids[begin : begin + _IDS_AT_ONCE], session=session)
     payloads = _payload_labels(rows, session=session, reading=reading)
     return {
         row.id: AlertLabels(
@@ -68,11 +71,6 @@ def labels_of(
         )
         for row in rows
     }
-
-
-def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for begin in range(0, len(ids), _IDS_AT_ONCE):
-        yield ids[begin : begin + _IDS_AT_ONCE]
 
 
 def _rows(ids: Sequence[int], *, session: Session) -> Sequence[Row[*tuple[Any, ...]]]:
