@@ -209,12 +209,7 @@ def _set_aside_since(moment: datetime, claim: Claim, session: Session) -> int:
 
 
 def drop_old_entries(
-    *,
-    session: Session,
-    before: datetime,
-    now: datetime,
-    between: Between,
-    most: int = MOST_ENTRIES,
+    *, session: Session, before: datetime, now: datetime, between: Between, most: int = MOST_ENTRIES
 ) -> int:
     """Give up events that happened before a moment, and the oldest of too many; count them.
 

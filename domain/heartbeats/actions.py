@@ -252,10 +252,7 @@ def _open_alerts(
 
 
 def _heartbeat(
-    work: Work,
-    project: ProjectView,
-    row: Row[*tuple[Any, ...]],
-    alerts: Mapping[bytes, int],
+    work: Work, project: ProjectView, row: Row[*tuple[Any, ...]], alerts: Mapping[bytes, int]
 ) -> Heartbeat:
     facts = facts_of(row)
     schedule, state = facts.schedule, facts.state

@@ -130,12 +130,7 @@ def _has_alert(statuses: Sequence[str]) -> ColumnElement[bool]:
 
 
 def edit_incident(
-    incident: Incident,
-    change: IncidentChange,
-    *,
-    by: Actor | None,
-    session: Session,
-    now: datetime,
+    incident: Incident, change: IncidentChange, *, by: Actor | None, session: Session, now: datetime
 ) -> None:
     """Change the words and the severity of a locked incident, and write that in its timeline."""
     entries = list(_changes(incident, change))

@@ -11,13 +11,7 @@ from domain.alerts.handling.status import lock_alerts_of
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.incidents.types import MOST_AT_ONCE, OPEN_STATUSES
-from models import (
-    Alert,
-    Incident,
-    IncidentAlert,
-    IncidentFingerprint,
-    IncidentRule,
-)
+from models import Alert, Incident, IncidentAlert, IncidentFingerprint, IncidentRule
 
 #: Rows of a statement.
 _SLICE = 500

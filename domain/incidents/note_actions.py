@@ -13,13 +13,7 @@ from domain.audit.events import Actor, EventKind
 from domain.database.paging import Page, Slice, read_cursor
 from domain.errors import ForbiddenError, NotFoundError
 from domain.incidents.listing import get_incident_id, get_row
-from domain.incidents.timeline import (
-    NewEntry,
-    TimelineEntry,
-    add_entry,
-    list_entries,
-    sentence_of,
-)
+from domain.incidents.timeline import NewEntry, TimelineEntry, add_entry, list_entries, sentence_of
 from domain.incidents.types import (
     EntryKind,
     IncidentNote,

@@ -115,9 +115,7 @@ class Plan:
 
 
 def plan(
-    alerts: Sequence[FiringAlert],
-    holders: Mapping[bytes, int],
-    states: Mapping[int, RuleState],
+    alerts: Sequence[FiringAlert], holders: Mapping[bytes, int], states: Mapping[int, RuleState]
 ) -> Plan:
     """Return what becomes of alerts, in their order.
 

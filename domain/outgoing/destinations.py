@@ -281,12 +281,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return row
 
     def change(
-        self,
-        destination_id: int,
-        details: DetailsT,
-        *,
-        owner: int | None = None,
-        session: Session,
+        self, destination_id: int, details: DetailsT, *, owner: int | None = None, session: Session
     ) -> bool:
         """Change a destination; return whether anything differs.
 

@@ -16,11 +16,7 @@ from domain.alerts.matching.conditions import conditions_from
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.due import Moment
 from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
-from domain.outgoing.destinations import (
-    DestinationKind,
-    Queue,
-    Refusal,
-)
+from domain.outgoing.destinations import DestinationKind, Queue, Refusal
 from domain.outgoing.signing import Message
 from domain.outgoing_urls import parse_outgoing_url
 from domain.webhooks.types import (

@@ -77,11 +77,7 @@ def _notice(endpoint: Webhook, sign: WebhookNoticeSettings) -> _Notice | None:
 
 
 def _message(
-    notice: _Notice,
-    endpoint: Webhook,
-    path: str,
-    to: Maintainer,
-    sign: WebhookNoticeSettings,
+    notice: _Notice, endpoint: Webhook, path: str, to: Maintainer, sign: WebhookNoticeSettings
 ) -> NewMessage:
     lines = "\n".join(notice.lines)
     return NewMessage(

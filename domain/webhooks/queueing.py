@@ -20,14 +20,7 @@ from domain.clock import written
 from domain.due import NOW, Moment
 from domain.outgoing.signing import new_message_id
 from domain.webhooks.types import DeliveryState, WebhookEvent, takes
-from models import (
-    Alert,
-    Incident,
-    IncidentAlert,
-    Project,
-    WebhookDelivery,
-    WebhookEndpoint,
-)
+from models import Alert, Incident, IncidentAlert, Project, WebhookDelivery, WebhookEndpoint
 from models import WebhookIncidentChange as _Change
 
 #: More labels, and more of a value, are left out.

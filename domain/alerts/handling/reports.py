@@ -11,12 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import Reading
 from domain.alerts.formats.registry import FORMATS, format_named
-from domain.alerts.reading.incoming import (
-    MissingAttributes,
-    NoValidItem,
-    Severity,
-    UnreadableBody,
-)
+from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, Severity, UnreadableBody
 from models import Alert, Delivery
 
 _SEVERITIES = tuple(Severity)

@@ -144,11 +144,7 @@ def dry_run(
 
 
 def send_again(
-    delivery: InboundDelivery,
-    *,
-    earlier_id: int,
-    connection: KeptConnection,
-    reading: Reading,
+    delivery: InboundDelivery, *, earlier_id: int, connection: KeptConnection, reading: Reading
 ) -> IntakeResult:
     """Store the body of an earlier delivery as a new one; raise the errors of a receiver."""
     parsed = _read(delivery, reading=reading)
@@ -172,10 +168,7 @@ def _preview_of(outcome: ItemOutcome, alert: IncomingAlert) -> tuple[int | None,
 
 
 def _result(
-    parsed: ParsedBody,
-    results: Iterable[tuple[int | None, str, str]],
-    *,
-    delivery_id: int | None,
+    parsed: ParsedBody, results: Iterable[tuple[int | None, str, str]], *, delivery_id: int | None
 ) -> TestAlertResult:
     explained = parsed.alerts[:MOST_EXPLAINED]
     return TestAlertResult(

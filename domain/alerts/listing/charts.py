@@ -30,11 +30,7 @@ class DayCounts:
 
 
 def last_days(
-    projects: int | Select[int],
-    today: date,
-    *,
-    session: Session,
-    environment: str | None = None,
+    projects: int | Select[int], today: date, *, session: Session, environment: str | None = None
 ) -> tuple[DayCounts, ...]:
     """Return the last 14 days including today, the oldest first.
 

@@ -52,11 +52,7 @@ class SeverityReading(NamedTuple):
     warning: str | None = None
 
 
-def read_severity(
-    value: object,
-    words: Words,
-    own: Words = NO_WORDS,
-) -> SeverityReading:
+def read_severity(value: object, words: Words, own: Words = NO_WORDS) -> SeverityReading:
     """Return the severity for a sender's word; `own` is the table of the integration.
 
     Case and surrounding spaces do not matter. A missing or unknown word means critical.
