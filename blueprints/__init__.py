@@ -15,11 +15,9 @@ from blueprints.admin import admin
 from blueprints.admin.audit import audit
 from blueprints.alerts.alerts import alerts
 from blueprints.alerts.all_alerts import all_alerts
-from blueprints.alerts.batches import alert_batches
-from blueprints.alerts.changes import alert_changes
+from blueprints.alerts.changes import alert_batches, alert_changes, alert_list_settings
 from blueprints.alerts.events_api import events_api
 from blueprints.alerts.intake import intake
-from blueprints.alerts.list_settings import alert_list_settings
 from blueprints.api_description import api_description, api_viewer
 from blueprints.api_v4 import api_v4
 from blueprints.applications import applications
@@ -29,16 +27,13 @@ from blueprints.heartbeats.pages import heartbeats
 from blueprints.heartbeats.pings import pings
 from blueprints.help_pages import help_pages
 from blueprints.home import home
-from blueprints.incidents.changes import incident_changes
-from blueprints.incidents.comments import incident_comments
+from blueprints.incidents.changes import incident_changes, incident_comments
 from blueprints.incidents.incidents import incidents
 from blueprints.incidents.rules import incident_rules
 from blueprints.integrations.deliveries import deliveries
-from blueprints.integrations.keys import integration_keys
+from blueprints.integrations.keys import integration_keys, test_alerts
 from blueprints.integrations.overview import integrations
-from blueprints.integrations.settings import integration_settings
-from blueprints.integrations.severity_words import severity_words
-from blueprints.integrations.trials import test_alerts
+from blueprints.integrations.settings import integration_settings, severity_words
 from blueprints.maintenance_windows import maintenance_windows
 from blueprints.notifications.acknowledgement import acknowledgement
 from blueprints.notifications.channels import channels
@@ -71,8 +66,7 @@ from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
 from blueprints.silences import silences
 from blueprints.users import users
-from blueprints.webhooks.deliveries import webhook_deliveries
-from blueprints.webhooks.settings import webhooks
+from blueprints.webhooks import webhook_deliveries, webhooks
 from web.http.endpoints import describe_endpoints
 
 BLUEPRINTS = (

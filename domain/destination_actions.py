@@ -9,13 +9,16 @@ from domain.audit.events import EventKind
 from domain.clock import written
 from domain.database.locks import release_locks
 from domain.keyring import Keyring
+from domain.mail.outbox import NewMessage
 from domain.outgoing.claims import Attempt
 from domain.outgoing.destinations import DestinationDetails, DestinationKind, NewSecret
 from domain.outgoing.signing import Message
 from domain.outgoing_urls import parse_outgoing_url
+from domain.projects.bots import Maintainer
 from domain.projects.views import ProjectView
 from domain.types.base import Found
 from domain.types.destinations import Destination, DestinationQuery, SecretRotationBody
+from models import User
 
 ViewT = TypeVar("ViewT", bound=Destination)
 DetailsT = TypeVar("DetailsT", bound=DestinationDetails)
@@ -174,3 +177,42 @@ class Changes(Generic[ViewT, DetailsT]):
 
 def _owner(project: ProjectView | None) -> int | None:
     return None if project is None else project.id
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoticeSettings:
+    """The settings that messages about destinations name."""
+
+    instance_name: str
+    #: Without a trailing slash.
+    base_url: str
+    #: After so long events of the audit log are given up, or a webhook is paused.
+    days: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """What people are told by e-mail about a destination."""
+
+    key: str
+    subject: str
+    lines: Sequence[str]
+    #: Of its page, below the URL of the instance.
+    path: str
+    #: Why they get the message: what each of them is.
+    role: str
+
+    def to(self, person: Maintainer | User, sign: NoticeSettings) -> NewMessage:
+        """Return the message to one of them."""
+        lines = "\n".join(self.lines)
+        return NewMessage(
+            key=f"{self.key}, to {person.id}",
+            recipient=person.email,
+            subject=self.subject,
+            text=(
+                f"Hello {person.name},\n\n{lines}\n\n"
+                f"See {sign.base_url}/{self.path}\n\n"
+                f"-- \n{sign.instance_name}, {sign.base_url}\n"
+                f"You receive this message because you are {self.role}.\n"
+            ),
+        )

@@ -3,7 +3,7 @@
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from blueprints.alerts.bulk_changes import change_alerts, list_arguments
+from blueprints.alerts.changes import change_alerts, list_arguments
 from blueprints.alerts.list_pages import AllAlertsList, ChangeableAlertsList, wants_part
 from domain.alerts.listing.charts import last_days
 from domain.alerts.listing.watched_projects import paths_of, projects_of_member

@@ -1,20 +1,149 @@
-"""The actions of users on alerts: change the status, assign, add notes."""
+"""What users change of alerts, in lists and on the page of one, and the filters that they save."""
 
-from flask import flash, redirect, request, url_for
+from urllib.parse import parse_qsl, urlencode
+
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
+from werkzeug.datastructures import MultiDict
 
-from blueprints.alerts.bulk_changes import change_alerts, flash_change, list_arguments
-from blueprints.alerts.list_pages import ProjectAlertList
+from blueprints.alerts.list_pages import AlertList, AllAlertsList, ProjectAlertList
+from domain.access.abilities import Ability
+from domain.access.roles import Role
 from domain.alerts.handling import actions
-from domain.alerts.handling.batch_actions import assign_alert, give_status
+from domain.alerts.handling.batch_actions import assign_alert, give_status, undo_batch
+from domain.alerts.handling.batches import (
+    BatchOrder,
+    BatchView,
+    change_all_matching,
+    change_selected,
+    get_batch,
+)
+from domain.alerts.handling.status import StatusChange, StatusChangeResult
 from domain.alerts.handling.types import AlertNoteBody
 from domain.alerts.listing.queries import LARGEST_IID
+from domain.alerts.listing.saved_filters import delete_filter, save_filter
+from domain.audit.events import Actor
+from domain.database.paging import parse_id
 from domain.errors import ConflictError, InvalidError
+from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
-from web.access.marks import permitted
+from forms.alerts import read_query, read_query_across
+from web.access.marks import get_current_user, permitted, project_member, signed_in
+from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.refusals import refusals_shown
+from web.pages.templating import pluralize, visible
+from web.services import now
+
+
+def list_arguments() -> MultiDict[str, str]:
+    """Return the arguments of the list that the form was on."""
+    return MultiDict(parse_qsl(request.form.get("back", "")))
+
+
+def change_alerts(listing: AlertList, *, field: str, largest: int) -> ResponseReturnValue:
+    """Change the selected alerts, or all that match: these only after a question.
+
+    `field` is the form's name of a selected alert's number, which is at most `largest`.
+    """
+    order = BatchOrder(
+        status=request.form.get("status", ""),
+        by=me(),
+        project_id=listing.project.id if listing.project else None,
+        list_query=urlencode(listing.query.arguments),
+    )
+    if "every" in request.form:
+        return _change_every(listing, order)
+    numbers = [parse_id(text) for text in request.form.getlist(field)]
+    selected = [number for number in numbers if number is not None and number <= largest]
+    batch, outcome = change_selected(order, selected, session=db.session(), now=now())
+    _flash_outcome(outcome, batch)
+    return redirect(listing.url(**listing.query.arguments))
+
+
+def _change_every(listing: AlertList, order: BatchOrder) -> ResponseReturnValue:
+    change: StatusChange = order.change
+    if "confirmed" not in request.form:
+        return render_template(
+            "alerts/confirm_change.html",
+            listing=listing,
+            project=listing.project,
+            status=change.status,
+            back=order.list_query,
+        )
+    total = listing.total
+    batch = change_all_matching(
+        order,
+        listing.query.wanted,
+        path=listing.query.project,
+        matched=total if total is not None and total <= COUNT_LIMIT else None,
+        session=db.session(),
+        now=now(),
+    )
+    return after_batch(batch, listing.url(**listing.query.arguments))
+
+
+def after_batch(batch: BatchView, list_url: str) -> ResponseReturnValue:
+    """Return to the list with the result, or to the page that shows how far it is."""
+    if batch.is_under_way:
+        return redirect(url_for("alert_batches.show", batch_id=batch.id))
+    flash_batch(batch)
+    return redirect(list_url)
+
+
+def flash_batch(batch: BatchView) -> None:
+    """Say what became of a batch that is finished."""
+    if batch.restored or batch.kept:
+        flash(f"{pluralize(batch.restored, 'alert')} {_is(batch.restored)} as before.")
+        if batch.kept:
+            changed = f"{pluralize(batch.kept, 'alert')} {_is(batch.kept)} left as "
+            it_is = "it is" if batch.kept == 1 else "they are"
+            flash(f"{changed}{it_is}: changed since.", "warning")
+        return
+    flash_change(_done(batch.changed, batch.status), batch)
+    if batch.left:
+        flash(
+            f"{pluralize(batch.left, 'alert')} {_is(batch.left)} left as before: "
+            "another open alert has the same fingerprint.",
+            "error",
+        )
+
+
+def flash_change(text: str, batch: BatchView) -> None:
+    """Show a result with a button that takes the change back (templates/layout.html)."""
+    if batch.can_be_undone:
+        flash(text, "undo:" + url_for("alert_batches.undo", batch_id=batch.id))
+    else:
+        flash(text)
+
+
+def _flash_outcome(outcome: StatusChangeResult, batch: BatchView) -> None:
+    if outcome.done:
+        flash_change(_done(len(outcome.done), batch.status), batch)
+    if outcome.conflicts:
+        names = ", ".join(f"#{iid} “{visible(title)}”" for iid, title in outcome.conflicts)
+        flash(
+            f"Left as {'it was' if len(outcome.conflicts) == 1 else 'they were'}: {names}. "
+            "Another open alert has the same fingerprint.",
+            "error",
+        )
+    if not (outcome.done or outcome.conflicts):
+        flash("Select alerts first.", "warning")
+
+
+def _done(number: int, status: str) -> str:
+    return f"{pluralize(number, 'alert')} {_is(number)} {status} now."
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def me() -> Actor:
+    """Return the user as the actor of a change."""
+    return Actor(id=get_current_user().id, name=get_current_user().username)
+
 
 alert_changes = PageBlueprint(
     "alert_changes", __name__, url_prefix="/<names:project_path>/-/alerts"
@@ -70,3 +199,80 @@ def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 def _to_alert(project: ProjectView, iid: int, *, part: str | None = None) -> ResponseReturnValue:
     return redirect(url_for("alerts.show", project_path=project.path, iid=iid, _anchor=part))
+
+
+alert_batches = PageBlueprint("alert_batches", __name__, url_prefix="/-/alert_changes")
+
+
+@alert_batches.get("/<int:batch_id>")
+@signed_in
+def show(batch_id: int) -> ResponseReturnValue:
+    """Show how far a change of the user is; the script of the page asks again and again."""
+    batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=now())
+    return render_template("alerts/batch.html", batch=batch, list_url=_list_url(batch))
+
+
+@alert_batches.post("/<int:batch_id>/undo")
+@signed_in
+def undo(batch_id: int) -> ResponseReturnValue:
+    """Give the alerts their statuses again, unless somebody changed them since."""
+    batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=now())
+    return after_batch(undo_batch(work(), batch_id), _list_url(batch))
+
+
+def _list_url(batch: BatchView) -> str:
+    """Return the address of the list that the change was made in."""
+    given = MultiDict(parse_qsl(batch.list_query))
+    if batch.project_path is None:
+        return url_for("all_alerts.index", **read_query_across(given).arguments)
+    arguments = read_query(given, project_id=0).arguments
+    return url_for("alerts.index", project_path=batch.project_path, **arguments)
+
+
+alert_list_settings = PageBlueprint("alert_list_settings", __name__)
+_OF_PROJECT = "/<names:project_path>/-/alerts"
+_OF_ALL = "/-/alerts"
+_in_project = project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS, in_archived=True)
+
+
+@alert_list_settings.post(f"{_OF_PROJECT}/filters")
+@_in_project
+def save(project: ProjectView) -> ResponseReturnValue:
+    """Save the filter of the list under a name."""
+    return _save(ProjectAlertList(project, list_arguments()))
+
+
+@alert_list_settings.post(f"{_OF_ALL}/filters")
+@signed_in
+def save_of_all() -> ResponseReturnValue:
+    """Save the filter of the list of all projects under a name."""
+    return _save(AllAlertsList(list_arguments()))
+
+
+def _save(listing: AlertList) -> ResponseReturnValue:
+    arguments = {name: str(value) for name, value in listing.query.arguments.items()}
+    name, is_shared = request.form.get("name", ""), "shared" in request.form
+    with refusals_shown(InvalidError):
+        name = save_filter(work(), listing.project, name, arguments, is_shared=is_shared)
+        flash(f"Filter “{name}” saved.")
+    return redirect(listing.url(**listing.query.arguments))
+
+
+@alert_list_settings.post(f"{_OF_PROJECT}/filters/<int:filter_id>/delete", endpoint="delete")
+@_in_project
+def delete_saved(project: ProjectView, filter_id: int) -> ResponseReturnValue:
+    """Delete a saved filter."""
+    return _delete(ProjectAlertList(project, list_arguments()), filter_id)
+
+
+@alert_list_settings.post(f"{_OF_ALL}/filters/<int:filter_id>/delete")
+@signed_in
+def delete_of_all(filter_id: int) -> ResponseReturnValue:
+    """Delete a saved filter of the list of all projects."""
+    return _delete(AllAlertsList(list_arguments()), filter_id)
+
+
+def _delete(listing: AlertList, filter_id: int) -> ResponseReturnValue:
+    name = delete_filter(work(), listing.project, filter_id)
+    flash(f"Filter “{name}” deleted.")
+    return redirect(listing.url(**listing.query.arguments))

@@ -4,10 +4,15 @@ from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.listing.queries import LARGEST_IID
-from domain.database.paging import parse_id
+from domain.database.paging import LARGEST_ID, parse_id
 from domain.errors import InvalidError, NotFoundError
-from domain.incidents import actions
-from domain.incidents.types import IncidentAlertsBody, IncidentChange
+from domain.incidents import actions, note_actions
+from domain.incidents.types import (
+    IncidentAlertsBody,
+    IncidentChange,
+    IncidentNoteChange,
+    NewIncidentNote,
+)
 from domain.projects.views import ProjectView
 from domain.types.reading import read_body
 from web.access.marks import permitted
@@ -107,3 +112,47 @@ def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 def _to_incident(project: ProjectView, iid: int, *, part: str | None = None) -> ResponseReturnValue:
     return redirect(url_for("incidents.show", project_path=project.path, iid=iid, _anchor=part))
+
+
+incident_comments = PageBlueprint(
+    "incident_comments",
+    __name__,
+    url_prefix=f"/<names:project_path>/-/incidents/<int(max={LARGEST_IID}):iid>/notes",
+)
+_ONE_NOTE = f"/<int(max={LARGEST_ID}):note_id>"
+
+
+@incident_comments.post("")
+@permitted("incident_notes.create")
+def write(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Add a comment."""
+    given = {"body": request.form.get("text", ""), "internal": "internal" in request.form}
+    with refusals_shown(InvalidError):
+        note_actions.create_note(work(), project, iid, read_body(NewIncidentNote, given))
+    return _to_timeline(project, iid)
+
+
+@incident_comments.post(f"{_ONE_NOTE}/edit", endpoint="edit")
+@permitted("incident_notes.change")
+def edit_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturnValue:
+    """Change the text of a comment."""
+    given = {"body": request.form.get("text", "")}
+    with refusals_shown(InvalidError):
+        note_actions.change_note(
+            work(), project, iid, note_id, read_body(IncidentNoteChange, given)
+        )
+    return _to_timeline(project, iid)
+
+
+@incident_comments.post(f"{_ONE_NOTE}/delete", endpoint="delete")
+@permitted("incident_notes.delete")
+def delete_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturnValue:
+    """Delete a comment."""
+    note_actions.delete_note(work(), project, iid, note_id)
+    flash("Comment deleted.")
+    return _to_timeline(project, iid)
+
+
+def _to_timeline(project: ProjectView, iid: int) -> ResponseReturnValue:
+    url = url_for("incidents.show", project_path=project.path, iid=iid, _anchor="timeline")
+    return redirect(url)

@@ -1,18 +1,22 @@
-"""The credentials page of an integration: its URL, its keys, and snippets for senders."""
+"""The credentials page of an integration, with its URL, keys and snippets, and its test alerts."""
 
 from typing import Any
 
-from flask import flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.integrations import actions
+from domain.alerts.integrations.delivery_actions import send_test
 from domain.alerts.integrations.integrations import get_receiver
 from domain.alerts.integrations.set_up import set_up_of
-from domain.alerts.integrations.types import KeyRotation
+from domain.alerts.integrations.trials import TestAlertBody, TestAlertResult
+from domain.alerts.integrations.types import IntegrationView, KeyRotation
+from domain.alerts.reading.parse_warnings import parse_warnings_on
+from domain.errors import DomainError
 from domain.escalations.routes import pages_nobody
 from domain.grace_period import GracePeriod
 from domain.projects.views import ProjectView
-from forms.integrations import EndKeyForm, ResetKeyForm
+from forms.integrations import EndKeyForm, ResetKeyForm, TestAlertForm
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -111,3 +115,54 @@ def _page(project: ProjectView, integration_id: int, form: ResetKeyForm) -> Resp
         ),
     )
     return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}
+
+
+test_alerts = PageBlueprint(
+    "test_alerts",
+    __name__,
+    url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",
+)
+
+#: Parse warnings shown with an error: later items usually repeat the first ones.
+_MOST_REASONS = 5
+
+
+@test_alerts.route("/test", methods=["GET", "POST"])
+@permitted("alert_integrations.test").but(writes=False)
+def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    """Send a test alert and explain its result; a dry run stores nothing."""
+    integration = get_receiver(work(), project, integration_id)
+    form = TestAlertForm(payload=_example(integration))
+    if not form.validate_on_submit():
+        return _test_page(project, integration, form)
+    is_dry = request.form.get("do") == "dry_run"
+    test = TestAlertBody.model_construct(payload=form.payload.data or "", dry_run=is_dry)
+    try:
+        result = send_test(work(), project, integration_id, test)
+    except DomainError as error:
+        form.object_to("payload", " ".join([str(error), *parse_warnings_on(error)[:_MOST_REASONS]]))
+        return _test_page(project, integration, form)
+    return _test_page(project, integration, form, result)
+
+
+def _example(integration: IntegrationView) -> str:
+    """Return a payload that the integration reads: the sample of its mapping, if it has one."""
+    sample = integration.sample if integration.has_mapping else None
+    return sample or integration.format.example_body(now=now())
+
+
+def _test_page(
+    project: ProjectView,
+    integration: IntegrationView,
+    form: TestAlertForm,
+    result: TestAlertResult | None = None,
+) -> ResponseReturnValue:
+    page = render_template(
+        "integrations/test.html",
+        project=project,
+        integration=integration,
+        form=form,
+        result=result,
+        pages_nobody=result is not None and pages_nobody(project.id, session=db.session()),
+    )
+    return page, 422 if form.errors else 200

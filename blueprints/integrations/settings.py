@@ -21,11 +21,18 @@ from domain.alerts.reading.mapping_rules import Operator
 from domain.database.list_queries import row_id
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
-from forms.integrations import IntegrationForm, MappingForm, words_form
+from forms.integrations import (
+    IntegrationForm,
+    MappingForm,
+    SeverityWordForm,
+    SeverityWordsForm,
+    words_form,
+)
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.refusals import refusals_shown
 from web.services import now, reading
 
 integration_settings = PageBlueprint(
@@ -183,3 +190,47 @@ def _page(
         may_map=domain.allows_several(work()),
     )
     return page, 422 if form.errors or editor.form.errors else 200
+
+
+severity_words = PageBlueprint(
+    "severity_words",
+    __name__,
+    url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>/severity_words",
+)
+
+
+@severity_words.post("")
+@permitted("alert_mappings.change")
+def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    """Replace the table."""
+    with refusals_shown(InvalidError, ValueError):
+        table = SeverityWordsForm().table
+        mapping_actions.save_severity_words(work(), project, integration_id, table)
+        flash("Severity words saved. They apply to new deliveries.")
+    return _back_to_words(project, integration_id)
+
+
+@severity_words.post("/add")
+@permitted("alert_mappings.change")
+def add(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    """Add a word, or change what one stands for."""
+    form = SeverityWordForm()
+    word, severity = form.word.data or "", form.severity.data
+    try:
+        mapping_actions.add_severity_word(work(), project, integration_id, word, severity)
+    except InvalidError as error:
+        flash(str(error), "error")
+        return _back_to_words(project, integration_id)
+    flash(f"“{word}” is {severity} from now on. Send deliveries again to apply it to them.")
+    url = url_for("deliveries.index", project_path=project.path, integration_id=integration_id)
+    return redirect(url)
+
+
+def _back_to_words(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+    url = url_for(
+        "integration_settings.configure",
+        project_path=project.path,
+        integration_id=integration_id,
+        _anchor="severity-words",
+    )
+    return redirect(url)

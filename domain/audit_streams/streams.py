@@ -11,8 +11,8 @@ queue, visibly, and later ones go before it. It gets its turn again when the des
 and when an administrator says so.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -26,7 +26,8 @@ from domain.audit.events import EventKind
 from domain.audit.log import in_words, view_of
 from domain.audit_streams.types import AuditStream
 from domain.clock import date_and_time, written
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.destination_actions import Notice, NoticeSettings
+from domain.mail.outbox import queue_messages
 from domain.outgoing import claims
 from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
 from domain.outgoing.destinations import (
@@ -242,16 +243,7 @@ def remove_orphans(*, session: Session, between: Between) -> int:
     return AUDIT_STREAMS.remove_entries(orphans, session=session, between=between)
 
 
-@dataclass(frozen=True, kw_only=True)
-class StreamNoticeSettings:
-    """The settings that the messages name."""
-
-    instance_name: str
-    base_url: str
-    keep_days: int
-
-
-def queue_stream_notices(sign: StreamNoticeSettings, *, session: Session, now: datetime) -> int:
+def queue_stream_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
     """Store the messages that are due and not stored yet, and return their number.
 
     One when a destination has failed for a day, and one for each day on which events were given up.
@@ -264,55 +256,35 @@ def queue_stream_notices(sign: StreamNoticeSettings, *, session: Session, now: d
     administrators = session.scalars(
         select(User).where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
     ).all()
-    messages = [_message(notice, to, sign) for notice in notices for to in administrators]
+    messages = [notice.to(each, sign) for notice in notices for each in administrators]
     return queue_messages(messages, session=session, now=now)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Notice:
-    key: str
-    subject: str
-    lines: Sequence[str]
-    stream: AuditStream
-
-
-def _notices(stream: AuditStream, sign: StreamNoticeSettings, now: datetime) -> Iterator[_Notice]:
+def _notices(stream: AuditStream, sign: NoticeSettings, now: datetime) -> Iterator[Notice]:
+    path = f"admin/audit_streams/{stream.id}"
     if stream.state is DestinationState.FAILING and stream.failing_since is not None:
         since = date_and_time(stream.failing_since)
-        yield _Notice(
+        yield Notice(
             key=f"audit stream {stream.id} failing since {stream.failing_since.isoformat()}",
             subject="Audit events cannot be delivered",
             lines=(
                 f"No audit event could be delivered to {stream.shown_url}",
                 f"since {since}. Last error: {stream.last_error}.",
                 f"{stream.backlog} events are waiting. They are sent when the destination accepts",
-                f"them again, and given up {sign.keep_days} days after they happened.",
+                f"them again, and given up {sign.days} days after they happened.",
             ),
-            stream=stream,
+            path=path,
+            role="an administrator",
         )
     dropped_at = stream.last_dropped_at
     if dropped_at is not None and now - dropped_at < FAILING_AFTER:
-        yield _Notice(
+        yield Notice(
             key=f"audit stream {stream.id} dropped on {dropped_at.date().isoformat()}",
             subject="Audit events were given up",
             lines=(
                 f"Events for {stream.shown_url} waited too long and will not be sent:",
                 f"{stream.dropped} so far. Stored events remain in the audit log.",
             ),
-            stream=stream,
+            path=path,
+            role="an administrator",
         )
-
-
-def _message(notice: _Notice, to: User, sign: StreamNoticeSettings) -> NewMessage:
-    lines = "\n".join(notice.lines)
-    return NewMessage(
-        key=f"{notice.key}, to {to.id}",
-        recipient=to.email,
-        subject=notice.subject,
-        text=(
-            f"Hello {to.name},\n\n{lines}\n\n"
-            f"See {sign.base_url}/admin/audit_streams/{notice.stream.id}\n\n"
-            f"-- \n{sign.instance_name}, {sign.base_url}\n"
-            "You receive this message because you are an administrator.\n"
-        ),
-    )

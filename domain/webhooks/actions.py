@@ -10,9 +10,8 @@ from domain.outgoing.signing import Message, new_message_id
 from domain.projects.views import ProjectView
 from domain.types.base import Found
 from domain.types.destinations import DestinationQuery, SecretRotationBody
-from domain.webhooks import log
+from domain.webhooks import endpoints
 from domain.webhooks.endpoints import WEBHOOKS
-from domain.webhooks.log import DeliveryFilter
 from domain.webhooks.queueing import body_of, projects_of
 from domain.webhooks.types import (
     TESTED,
@@ -102,7 +101,7 @@ def send_test(work: Work, project: ProjectView, webhook_id: int) -> WebhookTest:
     body = body_of(TESTED, work.now, shown).encode()
     message = Message(id=f"msg_{new_message_id()}", body=body)
     attempt = _CHANGES.send(work, webhook_id, message, project)
-    stored = log.store_test(webhook_id, message, attempt, session=session, now=work.now)
+    stored = endpoints.store_test(webhook_id, message, attempt, session=session, now=work.now)
     return WebhookTest.of(attempt, delivery_id=stored)
 
 
@@ -112,9 +111,8 @@ def list_deliveries(
 ) -> Found[WebhookDelivery]:
     """List the deliveries to a webhook, newest first."""
     show_webhook(work, project, webhook_id)
-    wanted = DeliveryFilter(endpoint_id=webhook_id, state=query.state)
     part = Slice(size=query.size, before=read_cursor(query.cursor))
-    found = log.list_deliveries(wanted, part, session=work.session)
+    found = endpoints.list_deliveries(webhook_id, query.state, part, session=work.session)
     return Found.of_page(found, lambda delivery: delivery)
 
 
@@ -124,7 +122,7 @@ def show_delivery(
 ) -> WebhookDeliveryDetail:
     """Show a delivery with what was sent and what came back."""
     show_webhook(work, project, webhook_id)
-    return log.get_delivery(webhook_id, delivery_id, session=work.session)
+    return endpoints.get_delivery(webhook_id, delivery_id, session=work.session)
 
 
 @action("webhook_deliveries.send_again")
@@ -133,8 +131,8 @@ def send_again(
 ) -> WebhookDeliveryDetail:
     """Queue a delivery again, with the same id."""
     show_webhook(work, project, webhook_id)
-    log.send_again(webhook_id, delivery_id, session=work.session, now=work.now)
-    return log.get_delivery(webhook_id, delivery_id, session=work.session)
+    endpoints.send_again(webhook_id, delivery_id, session=work.session, now=work.now)
+    return endpoints.get_delivery(webhook_id, delivery_id, session=work.session)
 
 
 def _with_secret(made: NewSecret[Webhook]) -> NewWebhook:

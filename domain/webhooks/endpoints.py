@@ -1,33 +1,44 @@
-"""Endpoints of projects, and their deliveries.
+"""Endpoints of projects: their deliveries with the log and its bounds, and notices of failures.
 
 Deliveries about the same alert or incident are sent in their order: while one waits to be tried
 again, later ones wait behind it. Others go on.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, literal_column, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select, update
+from sqlalchemy.orm import Session, defer
 
 from domain.alerts.following import Follower, follow, unfollow
 from domain.alerts.matching.conditions import conditions_from
 from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.database.paging import Page, Slice, fetch_page
+from domain.destination_actions import Notice, NoticeSettings
 from domain.due import Moment
+from domain.errors import ConflictError, NotFoundError
+from domain.mail.outbox import queue_messages
 from domain.outgoing.claims import Attempt, Claim, Delivery, Failure
-from domain.outgoing.destinations import DestinationKind, Queue, Refusal
-from domain.outgoing.signing import Message
+from domain.outgoing.destinations import Between, DestinationKind, DestinationState, Queue, Refusal
+from domain.outgoing.signing import Message, unsigned_headers
 from domain.outgoing_urls import parse_outgoing_url
+from domain.projects.bots import maintainers_of
+from domain.webhooks.queueing import new_delivery
 from domain.webhooks.types import (
+    TESTED,
     DeliveryState,
     EndpointDetails,
     PauseReason,
     Webhook,
+    WebhookDelivery,
+    WebhookDeliveryDetail,
     read_events,
     takes_alerts,
 )
-from models import Project, WebhookDelivery, WebhookEndpoint
+from models import Project, WebhookEndpoint
+from models import WebhookDelivery as DeliveryRow
 
 #: Of a project; each one costs a row for every event.
 MOST_ENDPOINTS = 20
@@ -50,10 +61,10 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     row = WebhookEndpoint
     owner_column = "project_id"
     queue = Queue(
-        entry=WebhookDelivery,
-        destination=WebhookDelivery.endpoint_id,
-        queued_at=WebhookDelivery.queued_at,
-        is_waiting=WebhookDelivery.state == literal_column(f"'{DeliveryState.WAITING}'"),
+        entry=DeliveryRow,
+        destination=DeliveryRow.endpoint_id,
+        queued_at=DeliveryRow.queued_at,
+        is_waiting=DeliveryRow.state == literal_column(f"'{DeliveryState.WAITING}'"),
     )
 
     def view(self, row: WebhookEndpoint, *more: Any, **shared: Any) -> Webhook:
@@ -78,7 +89,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
 
     def may_be_sent(self, now: Moment) -> ColumnElement[bool]:
         """Return the condition for deliveries that are due."""
-        return and_(self.queue.is_waiting, WebhookDelivery.next_try_at <= now)
+        return and_(self.queue.is_waiting, DeliveryRow.next_try_at <= now)
 
     def lock(self, owner: int | None, session: Session) -> None:
         """Let one change of a project's endpoints follow the other."""
@@ -109,23 +120,23 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         self, row: WebhookEndpoint, *, session: Session, now: datetime
     ) -> tuple[int, Message] | None:
         """Return the delivery that has been due for longest, after earlier ones of its alert."""
-        mine = WebhookDelivery.endpoint_id == row.id
+        mine = DeliveryRow.endpoint_id == row.id
         due = (
-            select(WebhookDelivery)
+            select(DeliveryRow)
             .where(mine, self.may_be_sent(now))
-            .order_by(WebhookDelivery.next_try_at, WebhookDelivery.id)
+            .order_by(DeliveryRow.next_try_at, DeliveryRow.id)
             .limit(1)
         )
         while (found := session.scalar(due)) is not None:
             before = session.scalar(
-                select(WebhookDelivery.next_try_at)
+                select(DeliveryRow.next_try_at)
                 .where(
                     mine,
                     self.queue.is_waiting,
-                    WebhookDelivery.order_key == found.order_key,
-                    WebhookDelivery.id < found.id,
+                    DeliveryRow.order_key == found.order_key,
+                    DeliveryRow.id < found.id,
                 )
-                .order_by(WebhookDelivery.id)
+                .order_by(DeliveryRow.id)
                 .limit(1)
             )
             if before is None:
@@ -140,7 +151,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     ) -> None:
         """Write the success into the log."""
         del claim
-        row = session.get(WebhookDelivery, delivery.entry_id, with_for_update=True)
+        row = session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
         if row is not None:
             note_attempt(row, attempt, now=now)
             row.state, row.next_try_at = DeliveryState.DELIVERED.value, None
@@ -153,7 +164,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         What has failed for days is given up, and an endpoint that took nothing for days is paused.
         """
         delivery, attempt, failure = refusal.delivery, refusal.attempt, refusal.failure
-        row = delivery and session.get(WebhookDelivery, delivery.entry_id, with_for_update=True)
+        row = delivery and session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
         if row:
             note_attempt(row, attempt, now=now)
             row.next_try_at = max(
@@ -197,10 +208,226 @@ def troubled_endpoints(*, session: Session, now: datetime) -> Sequence[tuple[int
     return [(projects[each.id], each) for each in found]
 
 
-def note_attempt(row: WebhookDelivery, attempt: Attempt, *, now: datetime) -> None:
+def note_attempt(row: DeliveryRow, attempt: Attempt, *, now: datetime) -> None:
     """Write the result of an attempt into the log."""
     row.tries += 1
     row.last_try_at = now
     row.status_code, row.duration = attempt.status, attempt.milliseconds
     row.response = attempt.response.decode(errors="replace").replace("\x00", "\ufffd")
     row.error = attempt.problem
+
+
+_RECENT = 5
+
+
+def list_deliveries(
+    endpoint_id: int, state: DeliveryState | None, part: Slice, *, session: Session
+) -> Page[WebhookDelivery]:
+    """Return a page of the deliveries of an endpoint in a state, the newest first."""
+    statement = (
+        select(DeliveryRow)
+        .where(DeliveryRow.endpoint_id == endpoint_id)
+        .options(defer(DeliveryRow.body), defer(DeliveryRow.response))
+    )
+    if state is not None:
+        statement = statement.where(DeliveryRow.state == state.value)
+
+    def view(row: Row[Any]) -> WebhookDelivery:
+        return WebhookDelivery.model_validate(row[0])
+
+    return fetch_page(statement, DeliveryRow.id, part, session=session, view=view)
+
+
+def recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[WebhookDelivery]:
+    """Return the newest deliveries of an endpoint."""
+    return list_deliveries(endpoint_id, None, Slice(size=_RECENT), session=session).items
+
+
+def get_delivery(endpoint_id: int, delivery_id: int, *, session: Session) -> WebhookDeliveryDetail:
+    """Return a delivery with its body and the last response, or raise NotFoundError."""
+    row = _delivery_row(endpoint_id, delivery_id, session)
+    return WebhookDeliveryDetail(
+        **dict(WebhookDelivery.model_validate(row)),
+        headers=unsigned_headers(row.message_id, now=row.last_try_at or row.created_at),
+        body=row.body,
+        response=row.response,
+    )
+
+
+def _delivery_row(endpoint_id: int, delivery_id: int, session: Session) -> DeliveryRow:
+    row = session.get(DeliveryRow, delivery_id, with_for_update=True)
+    if row is None or row.endpoint_id != endpoint_id:
+        raise NotFoundError("Delivery not found. It may have been removed from the log.")
+    return row
+
+
+def send_again(endpoint_id: int, delivery_id: int, *, session: Session, now: datetime) -> None:
+    """Queue a delivery once more, with the id that it had, without regard to others.
+
+    One that still waits is tried at once.
+    """
+    row = _delivery_row(endpoint_id, delivery_id, session)
+    endpoint = session.get_one(WebhookEndpoint, endpoint_id, with_for_update=True)
+    if endpoint.paused_at is not None:
+        raise ConflictError("The webhook is paused: resume it first.")
+    if row.state != DeliveryState.WAITING.value:
+        row.state, row.order_key, row.tries = DeliveryState.WAITING.value, None, 0
+    row.queued_at = row.next_try_at = now
+    endpoint.next_try_at = None
+    session.flush()
+
+
+def store_test(
+    endpoint_id: int, message: Message, attempt: Attempt, *, session: Session, now: datetime
+) -> int | None:
+    """Write a test message that was sent into the log; return its id, or None without endpoint."""
+    endpoint = session.get(WebhookEndpoint, endpoint_id)
+    if endpoint is None:
+        return None
+    body = message.body.decode()
+    row = DeliveryRow(**new_delivery(endpoint, TESTED, body, order_key=None, now=now))
+    row.message_id, row.next_try_at = message.id, None
+    is_taken = attempt.problem is None
+    row.state = (DeliveryState.DELIVERED if is_taken else DeliveryState.FAILED).value
+    note_attempt(row, attempt, now=now)
+    session.add(row)
+    session.flush()
+    return row.id
+
+
+#: Of an endpoint: the oldest of more that wait are given up, and the oldest of more are removed.
+MOST_WAITING, MOST_KEPT = 10_000, 20_000
+_SLICE = 500
+_TOO_LONG = "It waited for three days."
+_TOO_MANY = f"More than {MOST_WAITING:,} deliveries waited."
+_IS_WAITING = WEBHOOKS.queue.is_waiting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backlog:
+    """What waits for the endpoints of all projects, and how they are."""
+
+    deliveries: int
+    oldest: datetime | None
+    #: Endpoints that failed last time, and those that were paused because of it.
+    failing: int
+    paused: int
+
+
+def backlog(*, session: Session) -> Backlog:
+    """Return what waits in all."""
+    deliveries, oldest = session.execute(
+        select(func.count(), func.min(DeliveryRow.queued_at)).where(_IS_WAITING)
+    ).one()
+    failing = select(func.count()).where(
+        WebhookEndpoint.failing_since.is_not(None), WebhookEndpoint.paused_at.is_(None)
+    )
+    paused = select(func.count()).where(
+        WebhookEndpoint.pause_reason.is_not(None), WebhookEndpoint.pause_reason != "user"
+    )
+    return Backlog(
+        deliveries=deliveries,
+        oldest=oldest,
+        failing=session.scalar(failing) or 0,
+        paused=session.scalar(paused) or 0,
+    )
+
+
+def give_up_old(
+    *, session: Session, now: datetime, between: Between, most: int = MOST_WAITING
+) -> int:
+    """Give up deliveries that waited too long, and the oldest of too many; return how many.
+
+    An endpoint that is down or paused does not try each of them.
+    """
+    # A while after the last attempt that can be due.
+    before = now - GIVE_UP_AFTER - timedelta(hours=4)
+    total = _give_up(DeliveryRow.queued_at < before, _TOO_LONG, session, between)
+    for _, surplus in WEBHOOKS.surplus(most, _IS_WAITING, session=session):
+        total += _give_up(surplus, _TOO_MANY, session, between)
+    return total
+
+
+def _give_up(
+    condition: ColumnElement[bool], reason: str, session: Session, between: Between
+) -> int:
+    some = select(DeliveryRow.id).where(_IS_WAITING, condition).limit(_SLICE)
+    total = 0
+    while ids := session.scalars(some).all():
+        session.execute(
+            update(DeliveryRow)
+            .where(DeliveryRow.id.in_(ids), _IS_WAITING)
+            .values(
+                state=DeliveryState.FAILED.value,
+                next_try_at=None,
+                error=func.coalesce(DeliveryRow.error, reason),
+            )
+            .execution_options(synchronize_session=False)
+        )
+        between()
+        total += len(ids)
+    return total
+
+
+def prune_log(
+    *, before: datetime, session: Session, between: Between, most: int = MOST_KEPT
+) -> int:
+    """Remove deliveries that are done and old, the oldest of too many, and those of no endpoint."""
+
+    def remove(condition: ColumnElement[bool]) -> int:
+        return WEBHOOKS.remove_entries(condition, session=session, between=between)
+
+    is_done = ~_IS_WAITING
+    total = remove(is_done & (DeliveryRow.created_at < before))
+    for _, surplus in WEBHOOKS.surplus(most, is_done, session=session):
+        total += remove(surplus)
+    return total + remove(WEBHOOKS.orphans())
+
+
+def queue_webhook_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
+    """Store the messages that are due and not stored yet, and return their number.
+
+    One when an endpoint has failed for a day, and one when it was paused because of failures.
+    """
+    messages = []
+    for project_id, endpoint in troubled_endpoints(session=session, now=now):
+        if endpoint.state in {DestinationState.PAUSED, DestinationState.FAILING}:
+            path, people = maintainers_of(None, project_id, session=session, today=now.date())
+            notice = _notice(endpoint, path, sign)
+            messages += [notice.to(each, sign) for each in people]
+    return queue_messages(messages, session=session, now=now)
+
+
+def _notice(endpoint: Webhook, path: str, sign: NoticeSettings) -> Notice:
+    url, error = endpoint.shown_url, endpoint.last_error
+    page, role = f"{path}/-/settings/webhooks/{endpoint.id}", f"a maintainer of {path}"
+    if endpoint.paused_at is not None:
+        gone = endpoint.pause_reason is PauseReason.GONE
+        why = (
+            "It answered 410 Gone."
+            if gone
+            else f"It accepted nothing for {sign.days} days. Last error: {error}."
+        )
+        return Notice(
+            key=f"webhook {endpoint.id} paused at {endpoint.paused_at.isoformat()}",
+            subject=f"A webhook was paused: {path}",
+            path=page,
+            role=role,
+            lines=(
+                f"The webhook to {url} was paused.",
+                why,
+                "Nothing is sent to it until somebody resumes it.",
+            ),
+        )
+    since = endpoint.failing_since.isoformat() if endpoint.failing_since else ""
+    return Notice(
+        key=f"webhook {endpoint.id} failing since {since}",
+        subject=f"A webhook cannot be delivered: {path}",
+        path=page,
+        role=role,
+        lines=(
+            f"Nothing could be delivered to {url} for a day. Last error: {error}.",
+            f"{endpoint.backlog} deliveries are waiting; each is given up after three days.",
+            f"After {sign.days} days without a success, the webhook is paused.",
+        ),
+    )

@@ -16,7 +16,7 @@ from domain.outgoing.destinations import DestinationState
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
 from domain.self_monitor.checks import MonitorState
-from domain.webhooks.upkeep import backlog
+from domain.webhooks.endpoints import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.self_monitor import self_monitor_state
 from web.admin.setting_changes import settings_now

@@ -2,6 +2,7 @@
 
 import logging
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -9,8 +10,9 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notices
-from domain.audit_streams.streams import StreamNoticeSettings, queue_stream_notices
+from domain.audit_streams.streams import queue_stream_notices
 from domain.clock import Clock, system_clock
+from domain.destination_actions import NoticeSettings
 from domain.escalations.gaps import GapNoticeSettings, queue_gap_notices
 from domain.mail.outbox import (
     Message,
@@ -27,14 +29,15 @@ from domain.mail.smtp import (
     PermanentMailError,
     Sender,
 )
-from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
+from domain.oauth.personal_tokens.expiry_notices import NoticeSettings as ExpirySettings
+from domain.oauth.personal_tokens.expiry_notices import queue_expiry_notices
 from domain.releases.version import parse_release, parse_release_dates
 from domain.upkeep.assignment_mail import (
     AssignmentMailSettings,
     forget_assignments,
     queue_assignment_mail,
 )
-from domain.webhooks.notices import WebhookNoticeSettings, queue_webhook_notices
+from domain.webhooks.endpoints import queue_webhook_notices
 from web.database.engine import engine_of
 from web.jobs.current_settings import current_settings
 from web.settings.reader import Settings
@@ -69,7 +72,7 @@ def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
         ahead = timedelta(days=current.expiring_token_notice_days)
         if not ahead:
             return 0
-        sign = NoticeSettings(
+        sign = ExpirySettings(
             instance_name=current.instance_name, base_url=current.base_url, ahead=ahead
         )
         written = queue_expiry_notices(sign, session=session, now=clock())
@@ -82,17 +85,12 @@ def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock
     """Queue what is said of audit streams and webhooks that fail, and return how much that is."""
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
-        sign = StreamNoticeSettings(
-            instance_name=current.instance_name,
-            base_url=current.base_url,
-            keep_days=current.audit_stream_keep_days,
+        sign = partial(
+            NoticeSettings, instance_name=current.instance_name, base_url=current.base_url
         )
-        webhooks = WebhookNoticeSettings(
-            instance_name=current.instance_name,
-            base_url=current.base_url,
-            pause_after_days=current.webhook_pause_days,
-        )
-        return queue_stream_notices(sign, session=session, now=clock()) + queue_webhook_notices(
+        streams = sign(days=current.audit_stream_keep_days)
+        webhooks = sign(days=current.webhook_pause_days)
+        return queue_stream_notices(streams, session=session, now=clock()) + queue_webhook_notices(
             webhooks, session=session, now=clock()
         )
 

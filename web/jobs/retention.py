@@ -25,7 +25,7 @@ from domain.upkeep.deletion import remove_deleted
 from domain.upkeep.ended_memberships import remove_ended
 from domain.upkeep.folded_names import fold_accounts, fold_environments
 from domain.upkeep.pruning import Retention, prune
-from domain.webhooks.upkeep import give_up_old, prune_log
+from domain.webhooks.endpoints import give_up_old, prune_log
 from web.database.engine import engine_of
 from web.jobs.current_settings import current_settings
 from web.settings.policies import token_lifetimes

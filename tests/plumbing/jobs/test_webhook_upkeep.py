@@ -6,9 +6,8 @@ from sqlalchemy import delete, func, select, update
 
 from domain.keyring import Keyring
 from domain.upkeep.rekeying import reencrypt
-from domain.webhooks import upkeep
-from domain.webhooks.endpoints import WEBHOOKS
-from domain.webhooks.log import send_again
+from domain.webhooks import endpoints
+from domain.webhooks.endpoints import WEBHOOKS, send_again
 from domain.webhooks.types import DeliveryState, Webhook
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
@@ -53,7 +52,7 @@ def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> N
         webhooks.send(name)
         webhooks.queue()
     with webhooks.session() as session:
-        given_up = upkeep.give_up_old(
+        given_up = endpoints.give_up_old(
             session=session, now=webhooks.now, between=session.flush, most=2
         )
     assert given_up == 2
@@ -73,7 +72,7 @@ def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: 
 
     def prune(before: datetime, most: int) -> int:
         with webhooks.session() as session:
-            return upkeep.prune_log(
+            return endpoints.prune_log(
                 before=before, session=session, between=session.flush, most=most
             )
 

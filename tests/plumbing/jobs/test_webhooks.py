@@ -15,8 +15,9 @@ from domain.outgoing.destinations import DestinationState
 from domain.webhooks.endpoints import (
     MOST_ENDPOINTS,
     WEBHOOKS,
+    get_delivery,
+    send_again,
 )
-from domain.webhooks.log import get_delivery, send_again
 from domain.webhooks.types import DeliveryState
 from models import Alert
 from tests.support.database.webhooks import Webhooks

@@ -17,8 +17,7 @@ from domain.audit.events import Actor
 from domain.database.paging import Slice
 from domain.keyring import Keyring
 from domain.outgoing.destinations import NewSecret
-from domain.webhooks.endpoints import WEBHOOKS
-from domain.webhooks.log import DeliveryFilter, list_deliveries
+from domain.webhooks.endpoints import WEBHOOKS, list_deliveries
 from domain.webhooks.types import EndpointDetails, Webhook, WebhookDelivery
 from models import AlertFollower, WebhookEndpoint
 from tests.support.accounts.namespaces import get_namespace
@@ -138,8 +137,7 @@ class Webhooks:
     def log(self, endpoint: Webhook) -> list[WebhookDelivery]:
         """Return the log of an endpoint, the oldest first."""
         with self.session() as session:
-            wanted = DeliveryFilter(endpoint_id=endpoint.id)
-            return list(list_deliveries(wanted, _A_PAGE, session=session).items[::-1])
+            return list(list_deliveries(endpoint.id, None, _A_PAGE, session=session).items[::-1])
 
     def is_followed(self) -> bool:
         """Return whether changes of the project's alerts are stored for webhooks."""

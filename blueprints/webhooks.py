@@ -1,30 +1,32 @@
-"""/<project>/-/settings/webhooks: outgoing webhooks of a project."""
+"""/<project>/-/settings/webhooks: outgoing webhooks of a project, and their deliveries."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.database.paging import LARGEST_ID
+from domain.errors import ConflictError
 from domain.projects.views import ProjectView
 from domain.types.destinations import DestinationQuery, SecretRotationBody
-from domain.webhooks import actions
-from domain.webhooks.endpoints import MOST_ENDPOINTS
-from domain.webhooks.log import recent_deliveries
-from domain.webhooks.types import WebhookBody, WebhookChangeBody
+from domain.webhooks import actions, endpoints
+from domain.webhooks.endpoints import MOST_ENDPOINTS, recent_deliveries
+from domain.webhooks.types import DeliveryState, WebhookBody, WebhookChangeBody, read_state
 from forms.webhooks import EVENT_CHOICES, SecretRotationForm, WebhookForm
 from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.list_query import list_query
+from web.pages.links import page_links
+from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.refusals import refusals_shown
 from web.pages.sent_tests import say_sent
 from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
 from web.services import settings
 
-AT = "/<names:project_path>/-/settings/webhooks"
-ONE = f"/<int(max={LARGEST_ID}):webhook_id>"
+_AT = "/<names:project_path>/-/settings/webhooks"
+_ONE = f"/<int(max={LARGEST_ID}):webhook_id>"
 _SECRET = "webhook"  # noqa: S105 - a name
 
-webhooks = PageBlueprint("webhooks", __name__, url_prefix=AT)
+webhooks = PageBlueprint("webhooks", __name__, url_prefix=_AT)
 
 
 @webhooks.get("")
@@ -52,7 +54,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     return page, 422 if form.errors else 200
 
 
-@webhooks.get(ONE)
+@webhooks.get(_ONE)
 @permitted("webhooks.show")
 def show(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Show a webhook, with its secret right after its creation or rotation."""
@@ -60,7 +62,7 @@ def show(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     return _show_page(project, webhook_id)
 
 
-@webhooks.post(ONE)
+@webhooks.post(_ONE)
 @permitted("webhooks.change")
 def change(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Change URL, events and conditions."""
@@ -74,7 +76,7 @@ def change(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     return _back_to(project, webhook_id)
 
 
-@webhooks.post(f"{ONE}/rotate_secret")
+@webhooks.post(f"{_ONE}/rotate_secret")
 @permitted("webhooks.rotate_secret")
 def rotate_secret(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Create a new secret and show it; the old one signs for the chosen time."""
@@ -88,7 +90,7 @@ def rotate_secret(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     return _back_to(project, webhook_id)
 
 
-@webhooks.post(f"{ONE}/test", endpoint="send_test")
+@webhooks.post(f"{_ONE}/test", endpoint="send_test")
 @permitted("webhooks.send_test")
 def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Send a test message at once, and say what came of it."""
@@ -96,7 +98,7 @@ def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnVa
     return _back_to(project, webhook_id)
 
 
-@webhooks.post(f"{ONE}/pause")
+@webhooks.post(f"{_ONE}/pause")
 @permitted("webhooks.change")
 def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Stop sending to a webhook."""
@@ -105,7 +107,7 @@ def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     return _back_to(project, webhook_id)
 
 
-@webhooks.post(f"{ONE}/resume")
+@webhooks.post(f"{_ONE}/resume")
 @permitted("webhooks.change")
 def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Send from now on, and at once what waits."""
@@ -114,7 +116,7 @@ def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     return _back_to(project, webhook_id)
 
 
-@webhooks.post(f"{ONE}/delete")
+@webhooks.post(f"{_ONE}/delete")
 @permitted("webhooks.delete")
 def delete(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Delete a webhook with what waits for it."""
@@ -150,3 +152,56 @@ def _show_page(
 
 def _back_to(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     return redirect(url_for("webhooks.show", project_path=project.path, webhook_id=webhook_id))
+
+
+webhook_deliveries = PageBlueprint(
+    "webhook_deliveries", __name__, url_prefix=f"{_AT}{_ONE}/deliveries"
+)
+_ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
+
+
+@webhook_deliveries.get("", endpoint="index")
+@permitted("webhook_deliveries.index")
+def list_deliveries(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
+    """List the deliveries with their results."""
+    webhook = actions.show_webhook(work(), project, webhook_id)
+    given = list_query("state", *CURSORS)
+    state = read_state(given.get("state"))
+    found = endpoints.list_deliveries(webhook_id, state, asked_slice(), session=db.session())
+    return render_template(
+        "webhooks/deliveries.html",
+        project=project,
+        webhook=webhook,
+        chosen=state,
+        states=tuple(DeliveryState),
+        page=page_links(found),
+    )
+
+
+@webhook_deliveries.get(_ONE_DELIVERY, endpoint="show")
+@permitted("webhook_deliveries.show")
+def show_delivery(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
+    """Show what was sent and what came back."""
+    webhook = actions.show_webhook(work(), project, webhook_id)
+    return render_template(
+        "webhooks/delivery.html",
+        project=project,
+        webhook=webhook,
+        delivery=actions.show_delivery(work(), project, webhook_id, delivery_id),
+    )
+
+
+@webhook_deliveries.post(f"{_ONE_DELIVERY}/send_again")
+@permitted("webhook_deliveries.send_again")
+def send_again(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
+    """Queue a delivery again, with the same id."""
+    with refusals_shown(ConflictError):
+        actions.send_again(work(), project, webhook_id, delivery_id)
+        flash("The delivery is being sent again. Reload the page to see the result.")
+    url = url_for(
+        "webhook_deliveries.show",
+        project_path=project.path,
+        webhook_id=webhook_id,
+        delivery_id=delivery_id,
+    )
+    return redirect(url)

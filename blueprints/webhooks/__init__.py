@@ -1,1 +1,0 @@
-"""A project's webhooks: their settings and their deliveries."""
