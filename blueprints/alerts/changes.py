@@ -36,6 +36,10 @@ from web.pages.refusals import refusals_shown
 from web.pages.templating import pluralize, visible
 from web.services import now
 
+_ONE = f"/<int(max={LARGEST_IID}):iid>"
+_OF_PROJECT = "/<names:project_path>/-/alerts"
+_OF_ALL = "/-/alerts"
+
 
 def list_arguments() -> MultiDict[str, str]:
     """Return the arguments of the list that the form was on."""
@@ -148,7 +152,6 @@ def me() -> Actor:
 alert_changes = PageBlueprint(
     "alert_changes", __name__, url_prefix="/<names:project_path>/-/alerts"
 )
-_ONE = f"/<int(max={LARGEST_IID}):iid>"
 
 
 @alert_changes.post("/status")
@@ -230,8 +233,6 @@ def _list_url(batch: BatchView) -> str:
 
 
 alert_list_settings = PageBlueprint("alert_list_settings", __name__)
-_OF_PROJECT = "/<names:project_path>/-/alerts"
-_OF_ALL = "/-/alerts"
 _in_project = project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS, in_archived=True)
 
 

@@ -28,6 +28,8 @@ integration_keys = PageBlueprint(
     __name__,
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",
 )
+#: Parse warnings shown with an error: later items usually repeat the first ones.
+_MOST_REASONS = 5
 
 
 @integration_keys.get("/credentials")
@@ -122,9 +124,6 @@ test_alerts = PageBlueprint(
     __name__,
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",
 )
-
-#: Parse warnings shown with an error: later items usually repeat the first ones.
-_MOST_REASONS = 5
 
 
 @test_alerts.route("/test", methods=["GET", "POST"])

@@ -1,4 +1,4 @@
-"""Summarizes what is wrong with the newest deliveries of an integration."""
+"""The delivery log of integrations: the requests of senders with their outcomes and warnings."""
 
 import re
 from collections import Counter
@@ -25,6 +25,13 @@ from models import Integration, Project
 REFUSED_FROM = 300
 #: What became of a delivery.
 Outcome = Annotated[str, one_of("accepted", "refused")]
+#: The responses to deliveries over the rate limit: see `receivers.OverLimitError`.
+_OVER_LIMIT = (429, 503)
+_STATUS_CODE = re.compile(r"[0-9]{3}")
+#: The number of newest deliveries that are counted: the cost must not grow with the log.
+RECENT = 1_000
+#: The warnings of so many deliveries are read for words.
+_READ_WHOLE = 50
 
 
 def outcome_of(status_code: int) -> str:
@@ -79,13 +86,6 @@ class StoredDelivery(Delivery):
         description="As indented JSON if it is that; null if it was not stored. Its bytes are at "
         "`…/body`."
     )
-
-
-#: The responses to deliveries over the rate limit: see `receivers.OverLimitError`.
-_OVER_LIMIT = (429, 503)
-_STATUS_CODE = re.compile(r"[0-9]{3}")
-#: The number of newest deliveries that are counted: the cost must not grow with the log.
-RECENT = 1_000
 
 
 class DeliverySelection(StrEnum):
@@ -274,10 +274,6 @@ def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, 
         .limit(limit)
     )
     return tuple(RecentDelivery(**row) for row in rows.mappings())
-
-
-#: The warnings of so many deliveries are read for words.
-_READ_WHOLE = 50
 
 
 @dataclass(frozen=True, kw_only=True)

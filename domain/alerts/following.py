@@ -34,6 +34,13 @@ from domain.due import NOW, Moment
 from domain.types.base import Resource
 from models import AlertChange, AlertFollower
 
+#: The pause after the first failure; each further one is twice as long, up to the longest.
+_FIRST_PAUSE = timedelta(seconds=2)
+LONGEST_PAUSE = timedelta(minutes=5)
+_LONGEST_ERROR = 500
+#: So many projects have a share of a transaction, each of at least so many changes.
+_LEAST_SHARE = 10
+
 
 class Follower(StrEnum):
     """A part of the service that acts when an alert changes."""
@@ -57,14 +64,6 @@ def unfollow(project_id: int, follower: Follower, *, session: Session) -> None:
             AlertFollower.project_id == project_id, AlertFollower.follower == follower.value
         )
     )
-
-
-#: The pause after the first failure; each further one is twice as long, up to the longest.
-_FIRST_PAUSE = timedelta(seconds=2)
-LONGEST_PAUSE = timedelta(minutes=5)
-_LONGEST_ERROR = 500
-#: So many projects have a share of a transaction, each of at least so many changes.
-_LEAST_SHARE = 10
 
 
 class ChangeKind(StrEnum):

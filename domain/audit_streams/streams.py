@@ -43,6 +43,17 @@ from domain.outgoing.signing import Message, new_message_id
 from models import AuditEvent, AuditStreamEntry, User
 from models import AuditStream as AuditStreamRow
 
+#: Each one costs a row for every event.
+MOST_STREAMS = 20
+#: Attempts before an event is set aside: about nine minutes.
+MOST_TRIES = 10
+#: Of events in a row. A receiver that refuses more of them is at fault itself, and is waited for.
+MOST_SET_ASIDE = 3
+#: The most events that wait for one destination; the oldest are given up first.
+MOST_ENTRIES = 1_000_000
+#: An event that was set aside is tried once more after each recovery, until this many attempts.
+_LAST_TRY = 2 * MOST_TRIES
+
 
 def message_of(message_id: str, shown: Mapping[str, object]) -> Message:
     """Return the message for an event, given as the API shows it."""
@@ -68,16 +79,6 @@ def message_of_test(actor: Actor, *, now: datetime) -> Message:
     return message_of(message_id, shown)
 
 
-#: Each one costs a row for every event.
-MOST_STREAMS = 20
-#: Attempts before an event is set aside: about nine minutes.
-MOST_TRIES = 10
-#: Of events in a row. A receiver that refuses more of them is at fault itself, and is waited for.
-MOST_SET_ASIDE = 3
-#: The most events that wait for one destination; the oldest are given up first.
-MOST_ENTRIES = 1_000_000
-#: An event that was set aside is tried once more after each recovery, until this many attempts.
-_LAST_TRY = 2 * MOST_TRIES
 #: An entry, its event unless that is streamed only or was pruned, and whom that concerns.
 _Waiting = tuple[AuditStreamEntry, AuditEvent | None, str | None]
 

@@ -53,6 +53,14 @@ _TITLES = {
     Problem.FAILED: "Heartbeat failed: {}",
     Problem.UNFINISHED: "Heartbeat did not finish: {}",
 }
+#: When a project that takes no alerts now is looked at again.
+_CLOSED_PAUSE = timedelta(minutes=1)
+#: Of the entries that the service itself adds to the log.
+SENDER_OF_LOG = "Gatebell"
+UNHEARD = (
+    "Gatebell could not receive pings from {began_at} until {ended_at}, so a missing ping opened "
+    "no alert. The next ping is expected by {expected_at}, at most {grace} late."
+)
 
 
 def fingerprint_of(heartbeat_id: int) -> bytes:
@@ -62,10 +70,6 @@ def fingerprint_of(heartbeat_id: int) -> bytes:
 
 def _identity(heartbeat_id: int) -> str:
     return f"heartbeat {heartbeat_id}"
-
-
-#: When a project that takes no alerts now is looked at again.
-_CLOSED_PAUSE = timedelta(minutes=1)
 
 
 class FoundHeartbeat(NamedTuple):
@@ -179,12 +183,6 @@ _COUNT_AGAIN = (
     )
 )
 _LOG = insert(HeartbeatPing)
-#: Of the entries that the service itself adds to the log.
-SENDER_OF_LOG = "Gatebell"
-UNHEARD = (
-    "Gatebell could not receive pings from {began_at} until {ended_at}, so a missing ping opened "
-    "no alert. The next ping is expected by {expected_at}, at most {grace} late."
-)
 
 _POSTPONE = (
     update(Heartbeat)

@@ -1,4 +1,4 @@
-"""The states of a heartbeat, and what becomes of one that has to be looked at; without database."""
+"""When a heartbeat is expected, and what becomes of it; without database."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +18,10 @@ LONGEST = timedelta(days=366)
 LONGEST_CRON = 100
 _FIELDS = 5
 _SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
+#: While no ping can arrive, whether one can again is looked at so often.
+_LOOK_AGAIN = timedelta(seconds=10)
+#: However short its interval, an alert that somebody resolved opens again no sooner.
+_SHORTEST_REST = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +97,6 @@ def _check_cron(expression: str) -> None:
 def _next_of_cron(expression: str, time_zone: str, moment: datetime) -> datetime:
     """Return the next time; local times are handled as Debian's cron does at clock changes."""
     return next(CronSim(expression, moment.astimezone(ZoneInfo(time_zone)))).astimezone(UTC)
-
-
-#: While no ping can arrive, whether one can again is looked at so often.
-_LOOK_AGAIN = timedelta(seconds=10)
-#: However short its interval, an alert that somebody resolved opens again no sooner.
-_SHORTEST_REST = timedelta(minutes=1)
 
 
 class HeartbeatState(StrEnum):

@@ -41,6 +41,9 @@ from domain.incidents.types import HIGHEST_URGENCY, MOST_NAMED_ALERTS, OPEN_STAT
 from domain.silences.muting import silenced
 from models import Alert, Incident, IncidentWaiting, Project
 
+#: Waiting alerts of one transaction.
+_BATCH = 200
+
 
 def wait(project_id: int, alert_ids: Collection[int], *, session: Session) -> None:
     """Let alerts wait; those that wait already go on to."""
@@ -94,8 +97,6 @@ def waiting_alerts(
 #: Those that may open an incident; acknowledging an alert does nothing to its incident.
 _FIRING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED, ChangeKind.RAISED})
 _RECOVERED = frozenset({ChangeKind.RESOLVED, ChangeKind.IGNORED})
-#: Waiting alerts of one transaction.
-_BATCH = 200
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,7 @@ _FOLLOWING: dict[str, Sequence[str]] = {
     IncidentStatus.ACKNOWLEDGED.value: ("triggered",),
     _RESOLVED: OPEN_ALERTS,
 }
+MOST_ASSIGNEES = 20
 
 
 def change_status(
@@ -166,9 +167,6 @@ def severity_entry(incident: Incident, urgency: int) -> NewEntry:
     old, incident.urgency = incident.urgency, urgency
     details = {"old": severity_of(old).value, "new": severity_of(urgency).value}
     return NewEntry(incident_id=incident.id, kind=EntryKind.SEVERITY, details=details)
-
-
-MOST_ASSIGNEES = 20
 
 
 def usernames_of(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:

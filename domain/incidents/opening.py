@@ -1,4 +1,9 @@
-"""Opens incidents: one that a user asks for, and those that rules open."""
+"""Opens incidents: one that a user asks for, and those that rules open.
+
+What is left out of one is composed from its first alert, as GitLab does. What a sender reported as
+plain text stays plain text: it is escaped for Markdown. The annotation platform_incident_markdown
+is Markdown, and is appended as it is.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -19,6 +19,9 @@ from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.incidents.links import LinkedAlert
 from models import IncidentRule
 
+STORM_SIZE = 20
+STORM_TIME = timedelta(minutes=10)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveRule:
@@ -50,10 +53,6 @@ def active_rules(project_id: int, *, session: Session) -> tuple[ActiveRule, ...]
         )
         for row in rows
     )
-
-
-STORM_SIZE = 20
-STORM_TIME = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,8 @@ _SEVERITIES = tuple(Severity)
 HIGHEST_URGENCY = len(_SEVERITIES) - 1
 #: The most linked alerts that an incident names; it has the number of all.
 MOST_NAMED_ALERTS = 100
+LONGEST_RULE_NAME = 255
+_LONGEST_NAME = 255
 
 
 class IncidentStatus(StrEnum):
@@ -120,8 +122,6 @@ def _checked_lines(text: str, field: str, longest: int) -> str:
     return lines
 
 
-LONGEST_RULE_NAME = 255
-_LONGEST_NAME = 255
 #: A text of a filter. What no database can store matches nothing, as on the page.
 _Name = Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(storable)]
 _Search = Annotated[str, Field(max_length=LONGEST_SEARCH), AfterValidator(storable)]

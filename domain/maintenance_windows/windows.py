@@ -1,4 +1,4 @@
-"""The maintenance windows that take place, for whoever is about to page."""
+"""When maintenance windows take place: local times with a recurrence, and the ones of a moment."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ SHORTEST = timedelta(minutes=1)
 _EARLIEST, _LATEST = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - local times
 #: So many occurrences are looked at to find two that overlap.
 _COMPARED = 60
+_MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,9 +127,6 @@ def wall_time_of(moment: datetime, time_zone: str) -> datetime:
         )
         raise InvalidError(message, field="starts_at")
     return local
-
-
-_MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,15 @@ CLAIM_LIFETIME = timedelta(seconds=25)
 _OF_THE_MESSAGE = frozenset({400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 451, 500, 501})
 
 Kind = type[Destination]
+#: After the first failures; with the widest variation the longest is two minutes.
+_FIRST_SECONDS = (5, 10, 20, 40, 60, 80, 100, 100, 100, 100)
+_LONGEST_SECONDS = 3 * 3600
+#: Pauses differ by a fifth in both directions, so that destinations on one host do not return
+#: all at once.
+_VARIATION = 0.2
+_MOST_DOUBLINGS = 10
+LONGEST_PAUSE = timedelta(seconds=_LONGEST_SECONDS)
+_LONGEST_FIRST_SECONDS = 120
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,17 +178,6 @@ def record_failure(
         .execution_options(synchronize_session=False)
     ).one()
     return Failure(failures=tries + 1, failing_since=failing_since or now, next_try_at=next_try_at)
-
-
-#: After the first failures; with the widest variation the longest is two minutes.
-_FIRST_SECONDS = (5, 10, 20, 40, 60, 80, 100, 100, 100, 100)
-_LONGEST_SECONDS = 3 * 3600
-#: Pauses differ by a fifth in both directions, so that destinations on one host do not return
-#: all at once.
-_VARIATION = 0.2
-_MOST_DOUBLINGS = 10
-LONGEST_PAUSE = timedelta(seconds=_LONGEST_SECONDS)
-_LONGEST_FIRST_SECONDS = 120
 
 
 def pause_after(failures: int, *, share: float, asked_seconds: int | None = None) -> timedelta:

@@ -34,6 +34,10 @@ from models.destination import Destination
 
 #: A destination that has taken nothing for so long is failing: people are told.
 FAILING_AFTER = timedelta(days=1)
+#: Threads that destinations which failed last time do not get.
+_RESERVED = 16
+#: Entries that are removed or changed in one transaction.
+_SLICE = 500
 
 
 class DestinationState(StrEnum):
@@ -54,11 +58,6 @@ def state_of(row: Destination, *, now: datetime) -> DestinationState:
     is_failing = now - row.failing_since >= FAILING_AFTER
     return DestinationState.FAILING if is_failing else DestinationState.RETRYING
 
-
-#: Threads that destinations which failed last time do not get.
-_RESERVED = 16
-#: Entries that are removed or changed in one transaction.
-_SLICE = 500
 
 Between = Callable[[], None]
 

@@ -17,6 +17,8 @@ from models.destination import Destination
 _PREFIX = "whsec_"
 _SECRET_BYTES = 32
 _MESSAGE_ID_BYTES = 16
+LONGEST_OVERLAP = timedelta(days=90)
+USUAL_OVERLAP = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +56,6 @@ def unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
         "webhook-id": message_id,
         "webhook-timestamp": str(int(now.timestamp())),
     }
-
-
-LONGEST_OVERLAP = timedelta(days=90)
-USUAL_OVERLAP = timedelta(days=1)
 
 
 def secrets_of(row: Destination, *, keyring: Keyring, now: datetime) -> list[str]:

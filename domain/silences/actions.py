@@ -1,4 +1,4 @@
-"""What can be done with silences."""
+"""What can be done with silences, and what a new one would mute of the alerts of the last week."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -48,6 +48,12 @@ _MOST_SHOWN = 20
 #: What tells one problem from another, as senders name it.
 _TELLING = ("alertname", "service", "environment", "instance", "host")
 _LONGEST = LONGEST_TEXT // (2 * len(_TELLING))
+SHORTEST = timedelta(minutes=1)
+#: In a project: more would make each page slow to decide.
+MOST_LIVE = 500
+#: A start may lie so long in the past, as when a form was open for a while.
+_LATE_START = timedelta(days=1)
+_LATEST_START = timedelta(days=366)
 
 
 def matchers_for(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
@@ -98,12 +104,6 @@ def _candidates(project_id: int, *, session: Session, now: datetime) -> tuple[li
     return ids, len(ids) < len(rows)
 
 
-SHORTEST = timedelta(minutes=1)
-#: In a project: more would make each page slow to decide.
-MOST_LIVE = 500
-#: A start may lie so long in the past, as when a form was open for a while.
-_LATE_START = timedelta(days=1)
-_LATEST_START = timedelta(days=366)
 _AUTHOR, _ENDER = aliased(User), aliased(User)
 _ORDERS = {"id": SilenceRow.id, "starts_at": SilenceRow.starts_at, "ends_at": SilenceRow.ends_at}
 

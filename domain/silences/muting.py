@@ -25,6 +25,11 @@ from domain.silences.flapping import Hold, holds
 from domain.silences.types import MuteKind
 from models import Silence, User
 
+#: A page is held back no longer without asking again, so that it leaves soon after a silence was
+#: ended by hand, or a window deleted.
+_ASK_AGAIN = timedelta(seconds=30)
+_IDS_AT_ONCE = 1_000
+
 
 class LiveSilence(NamedTuple):
     """An active silence."""
@@ -92,12 +97,6 @@ def find_live(
         )
         found.setdefault(row.project_id, []).append(live)
     return found
-
-
-#: A page is held back no longer without asking again, so that it leaves soon after a silence was
-#: ended by hand, or a window deleted.
-_ASK_AGAIN = timedelta(seconds=30)
-_IDS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,6 +45,12 @@ MOST_ENDPOINTS = 20
 #: A delivery that failed for so long is given up.
 GIVE_UP_AFTER = timedelta(days=3)
 _GONE = 410
+_RECENT = 5
+#: Of an endpoint: the oldest of more that wait are given up, and the oldest of more are removed.
+MOST_WAITING, MOST_KEPT = 10_000, 20_000
+_SLICE = 500
+_TOO_LONG = "It waited for three days."
+_TOO_MANY = f"More than {MOST_WAITING:,} deliveries waited."
 
 
 class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
@@ -217,9 +223,6 @@ def note_attempt(row: DeliveryRow, attempt: Attempt, *, now: datetime) -> None:
     row.error = attempt.problem
 
 
-_RECENT = 5
-
-
 def list_deliveries(
     endpoint_id: int, state: DeliveryState | None, part: Slice, *, session: Session
 ) -> Page[WebhookDelivery]:
@@ -295,11 +298,6 @@ def store_test(
     return row.id
 
 
-#: Of an endpoint: the oldest of more that wait are given up, and the oldest of more are removed.
-MOST_WAITING, MOST_KEPT = 10_000, 20_000
-_SLICE = 500
-_TOO_LONG = "It waited for three days."
-_TOO_MANY = f"More than {MOST_WAITING:,} deliveries waited."
 _IS_WAITING = WEBHOOKS.queue.is_waiting
 
 

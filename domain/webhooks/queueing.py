@@ -1,4 +1,11 @@
-"""Queues messages about alerts for the endpoints that want them."""
+"""Queues messages about alerts and incidents for the endpoints that want them.
+
+A message says what happened, and shows the alert or incident as it is then. It has no names of
+users, so that deleting an account leaves nothing in logs of others.
+
+A trigger stores each change of an incident in its own transaction. It is deleted in the transaction
+that queues the messages, so none is lost and none is queued twice.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +35,8 @@ _MOST_LABELS = 64
 _LONGEST_LABEL = 1_000
 
 _Json = dict[str, Any]
+_AFTER_FAILURE = timedelta(minutes=1)
+_MOST_ALERTS, _LONGEST_DESCRIPTION = 100, 10_000
 
 
 def body_of(event: str, at: datetime, project: _Json, **about: _Json) -> str:
@@ -163,10 +172,6 @@ def store_deliveries(rows: Sequence[dict[str, Any]], *, session: Session) -> int
     if rows:
         session.execute(insert(WebhookDelivery), list(rows))
     return len(rows)
-
-
-_AFTER_FAILURE = timedelta(minutes=1)
-_MOST_ALERTS, _LONGEST_DESCRIPTION = 100, 10_000
 
 
 def _is_due(now: Moment) -> ColumnElement[bool]:

@@ -1,4 +1,8 @@
-"""The activity of an alert: actions and notes of users, and changes made by reports."""
+"""The activity of an alert: actions and notes of users, and changes made by reports.
+
+Every query about former alerts is bounded, whatever is stored: by the index on the fingerprint, and
+by a few alerts.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +22,9 @@ from models import Alert, AlertNote
 
 #: How the words begin that say from where the service itself acted.
 BY_ITSELF = "by itself"
+#: So many are counted; of more it is said that there are more.
+MOST_COUNTED = 20
+_LONGEST_NOTE = 200
 
 
 class NoteKind(StrEnum):
@@ -157,11 +164,6 @@ def _changed(name: str, old: Any, new: Any) -> FieldChange:
         words = SEVERITIES[old].value, SEVERITIES[new].value
         return FieldChange(field="severity", old=words[0], new=words[1], is_rise=new < old)
     return FieldChange(field=name.replace("_", " "), old=old, new=new)
-
-
-#: So many are counted; of more it is said that there are more.
-MOST_COUNTED = 20
-_LONGEST_NOTE = 200
 
 
 @dataclass(frozen=True, kw_only=True)

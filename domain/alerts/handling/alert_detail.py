@@ -1,4 +1,8 @@
-"""Reads one alert with all its fields, including those that only the stored payload has."""
+"""Reads one alert with all its fields, including those that only the stored payload has.
+
+Why reports were grouped into it is told by comparing the stored fingerprint with the one that each
+rule makes of the payload, so this stays true if the mapping or a setting has changed since.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +32,12 @@ from domain.text_links import is_web_url
 from models import Alert, Delivery, Integration
 
 Fields = tuple[tuple[str, str], ...]
+_MOST_LABELS = 6
+_MOST_FIELDS = 3
+#: A runbook may be a sentence. A URL is not cut.
+_LONGEST_LINK = 1_000
+_LONGEST_VALUE = 100
+_NOTHING = frozenset({"", "null", "{}", "[]"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,11 +248,6 @@ def read_report(
     )
 
 
-_MOST_LABELS = 6
-_MOST_FIELDS = 3
-#: A runbook may be a sentence. A URL is not cut.
-_LONGEST_LINK = 1_000
-_LONGEST_VALUE = 100
 #: What columns show, by the names that senders have for it, and what is about the report itself.
 _SHOWN = frozenset(
     {
@@ -251,7 +256,6 @@ _SHOWN = frozenset(
         *("gitlab_environment_name", "host", "instance", "dedup_key", "fingerprint"),
     }
 )
-_NOTHING = frozenset({"", "null", "{}", "[]"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,7 @@ from models import Alert, AlertBatch, AlertBatchItem, AlertNote, Project, User
 UNDONE_WITHIN = timedelta(days=1)
 _KEPT_FOR = 2 * UNDONE_WITHIN
 _ITEMS_AT_ONCE = 500
+_UNDO = "by undoing a change"
 
 
 class BatchState(StrEnum):
@@ -175,9 +176,6 @@ def prune_batches(*, session: Session, now: datetime, between: Callable[[], None
         session.execute(delete(AlertBatch).where(AlertBatch.id == batch_id))
         between()
     return len(ids)
-
-
-_UNDO = "by undoing a change"
 
 
 def change_selected(

@@ -1,6 +1,9 @@
 """What can be done with deliveries: read them, send them again, and try what one would do.
 
 What users send themselves is stored through the kept connections, as the receivers do.
+
+A refused delivery is marked in the transaction that stores its body again, so none is replayed
+twice, by however many people at once, and none is marked that was not stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,6 +57,10 @@ MOST_REPLAYED = 200
 _RETRIED_BY_SENDERS = 500
 #: As literals: with a parameter Postgres would not use the index of refused deliveries.
 _IS_REFUSED = text("deliveries.status_code >= 300")
+#: The length of the column.
+_LONGEST_SENDER = 64
+#: As whom the operator sends.
+_OPERATOR = "command line"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,12 +166,6 @@ def _store_second_refusal(
 def _mark(refused_id: int, stored_as: int, connection: KeptConnection) -> None:
     if not connection.all(_MARK, {"refused": refused_id, "stored_as": stored_as}):
         raise ConflictError("Somebody else has replayed this delivery.")
-
-
-#: The length of the column.
-_LONGEST_SENDER = 64
-#: As whom the operator sends.
-_OPERATOR = "command line"
 
 
 @question("alert_deliveries.index", plural="deliveries")

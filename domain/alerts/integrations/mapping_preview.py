@@ -1,4 +1,4 @@
-"""Previews a mapping before it is saved: on its sample, and on the latest deliveries."""
+"""Previews a mapping before it is saved, and recognizes the tool that sent a payload."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +43,9 @@ _UNGROUPED = (
     "A recovery finds no alert to resolve: no fingerprint is mapped, and grouping by the rest of "
     "the payload is off. Choose a source field for the fingerprint."
 )
+#: The number of deliveries that a preview reads, and their largest size in bytes.
+_MOST_DELIVERIES = 20
+_LARGEST_BODY = 256 * 1024
 
 
 def never_resolves(
@@ -71,11 +74,6 @@ def resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str 
         f"No fingerprint is mapped, so a recovery resolves an alert only if all of its values but "
         f"{rules} and the times are the same. Choose what identifies the alert as the fingerprint."
     )
-
-
-#: The number of deliveries that a preview reads, and their largest size in bytes.
-_MOST_DELIVERIES = 20
-_LARGEST_BODY = 256 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)

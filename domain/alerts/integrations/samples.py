@@ -1,4 +1,4 @@
-"""Samples of a sender's payload, and the mapping of their values to the fields of an alert."""
+"""Samples of a sender's payload: the mapping of their values, proposed, chosen and checked."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence

@@ -14,6 +14,11 @@ from models import Delivery
 
 #: The start of a body that is looked at, in bytes.
 LOOKED_AT = 4096
+_ANY_KEY = "Send the header “Authorization: Bearer KEY” with the key above."
+_ANY_TYPE = "Send the header “Content-Type: application/json” and JSON as the body."
+#: So many attempts are shown, of so many that are looked at.
+_SHOWN, _LOOKED_AT = 5, 50
+_ACCEPTED = "accepted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +38,6 @@ class Sender:
     volume: str = ""
 
 
-_ANY_KEY = "Send the header “Authorization: Bearer KEY” with the key above."
-_ANY_TYPE = "Send the header “Content-Type: application/json” and JSON as the body."
 ALERTMANAGER = Sender(
     name="Alertmanager",
     agents=("alertmanager/",),
@@ -188,11 +191,6 @@ def advice_for(status_code: int, sender: Sender) -> str:
         503: sender.volume or "Send less often; the sender tries again.",
     }
     return of_sender.get(status_code) or _ADVICE.get(status_code) or "Look at the delivery."
-
-
-#: So many attempts are shown, of so many that are looked at.
-_SHOWN, _LOOKED_AT = 5, 50
-_ACCEPTED = "accepted"
 
 
 class SetUpStage(StrEnum):

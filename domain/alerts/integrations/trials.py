@@ -35,6 +35,8 @@ SELECTIONS = {
     "tests": DeliverySelection.TESTS,
 }
 _Action = Annotated[str, one_of(*Action)]
+#: Alerts explained on a page; a webhook may have thousands.
+MOST_EXPLAINED = 50
 
 
 class DeliveryQuery(KeysetQuery):
@@ -115,10 +117,6 @@ class TestAlertResult(Resource):
     alerts: tuple[TestedAlert, ...] = Field(description="At most 50.")
     more: int = Field(description="The number of other alerts in the body.")
     parse_warnings: tuple[str, ...]
-
-
-#: Alerts explained on a page; a webhook may have thousands.
-MOST_EXPLAINED = 50
 
 
 def send_test_alert(

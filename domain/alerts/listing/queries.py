@@ -2,6 +2,9 @@
 
 A page with several statuses is merged from the first rows of each: in every index the status
 precedes the sort keys, except in one for all statuses by their start.
+
+Files are written in chunks of constant memory. Their rows of several projects say of which one they
+are: numbers of alerts are those of a project.
 """
 
 import json
@@ -52,6 +55,13 @@ from models import Alert, Assignment, Delivery, Integration, Occurrence, Project
 LARGEST_IID = 2**31 - 1
 #: The number of newest alerts of each status that are sorted if no index has the order.
 NEWEST_SORTED = 2_000
+#: The number of rows in memory at once.
+_CHUNK = 500
+_COLUMNS = (
+    *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
+    *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
+    "raised_from",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,15 +316,6 @@ def services_of(project_id: int, *, most: int, session: Session) -> tuple[str, .
     named = named.union_all(select(following).where(named.c.name.is_not(None)))
     found = session.scalars(select(named.c.name).where(named.c.name.is_not(None)).limit(most))
     return tuple(found)
-
-
-#: The number of rows in memory at once.
-_CHUNK = 500
-_COLUMNS = (
-    *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
-    *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
-    "raised_from",
-)
 
 
 def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The conditions of rules and routes on alerts: severity, environment, service and labels."""
+"""The conditions of rules and routes on alerts, and the kinds of fields that choose alerts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

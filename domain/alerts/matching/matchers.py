@@ -13,6 +13,8 @@ from domain.errors import InvalidError
 
 #: In bytes; a pattern whose program needs more is refused.
 _MEMORY = 1_000_000
+#: A name that both of Alertmanager's parsers take without quotes.
+_PLAIN_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 
 @lru_cache(maxsize=2_000)
@@ -45,8 +47,6 @@ def fits(pattern: str, value: str) -> bool:
     return _wildcards(pattern).fullmatch(value) is not None
 
 
-#: A name that both of Alertmanager's parsers take without quotes.
-_PLAIN_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 

@@ -1,8 +1,13 @@
-"""Parses label matchers as Alertmanager 0.27 and later do in their default mode.
+r"""Parses label matchers as Alertmanager 0.27 and later do in their default mode.
 
 Its documentation (configuration, “Label matchers”) has two syntaxes. What the classic one takes is
 read by it, else the UTF-8 one reads it. So text that either version of Alertmanager takes means
 the same here.
+
+In the classic syntax, the only one before 0.27, a value may be enclosed in double quotes, and is
+everything up to the next comma if it is not. In both, `\n`, `\"` and `\\` are escapes, and a
+backslash before other characters is itself. In the UTF-8 syntax names and values are literals
+without reserved characters, or strings in double quotes with the escapes of Go's string literals.
 """
 
 import re
