@@ -1,6 +1,6 @@
 """Health checks and metrics for operators."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from hmac import compare_digest
 from http import HTTPStatus
@@ -23,13 +23,13 @@ from web.api.description.described import HEALTH, Answer, Description, described
 from web.api.schemas.instance import Liveness, Readiness
 from web.build import running_build
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.metrics import current_metrics
+from web.metrics import Gauge, current_metrics
 from web.notifications.metrics import page_metrics
-from web.readiness import certificate_warning, clock_warning, git_warning, readiness_problem
+from web.readiness import clock_warning, readiness_problem
 from web.sealing.proxy_probes import seen_client
 from web.server.process_metrics import process_metrics
 from web.server.tls import served_certificate
-from web.services import settings
+from web.services import git, settings
 from web.settings.reader import Settings
 
 health = MachineBlueprint("health", __name__, errors=ErrorFormat.PAGE)
@@ -63,12 +63,13 @@ def healthz() -> Response:
 @open_to_anyone
 def readyz() -> Response:
     """Return 200 if requests can be served: the database responds and its schema is current."""
-    missing = readiness_problem()
+    missing, certificate = readiness_problem(), served_certificate()
     if missing is None:
         remarks = {
             "clock": clock_warning(),
-            "certificate": certificate_warning(),
-            "git": git_warning(),
+            "certificate": certificate.expiry_warning() if certificate else None,
+            # Everything else works without it.
+            "git": git().problem(),
         }
         said = {name: remark for name, remark in remarks.items() if remark}
         return jsonify(status="ok", database="ok", **said)
@@ -88,13 +89,12 @@ def metrics() -> Response:
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
     if not expected and not _is_from_trusted_network(request.environ, settings()):
         return Response(_NOT_FROM_HERE, HTTPStatus.FORBIDDEN, content_type="text/plain")
-    certificate = served_certificate()
     problem = readiness_problem()
     counted = current_metrics(
-        certificate_expires_at=certificate.expires_at if certificate else None,
         audit_streams=audit_stream_metrics(),
         collectors=(*process_metrics(), *page_metrics()),
         gauges=(
+            *_certificate_metrics(),
             *lasting_metrics(problem, build=running_build()),
             *self_monitor_metrics(),
             *webhook_metrics(),
@@ -102,6 +102,15 @@ def metrics() -> Response:
         ),
     )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)
+
+
+def _certificate_metrics() -> Iterator[Gauge]:
+    if certificate := served_certificate():
+        yield Gauge(
+            "gatebell_tls_certificate_expiry_timestamp_seconds",
+            "When the certificate expires that the web server shows.",
+            certificate.expires_at.timestamp(),
+        )
 
 
 def _is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from itertools import product
 
@@ -211,15 +210,13 @@ class Gauge:
 
 def current_metrics(
     *,
-    certificate_expires_at: datetime | None = None,
     audit_streams: Sequence[AuditStreamMetrics] = (),
     gauges: Sequence[Gauge] = (),
     collectors: Sequence[Collector] = (),
 ) -> bytes:
     """Return all metrics in the text format of Prometheus.
 
-    The destinations of the audit log and further gauges are the database's; the end of the TLS
-    certificate is this process's.
+    The destinations of the audit log and most gauges are the database's.
     """
     registry = CollectorRegistry()
     try:
@@ -228,7 +225,6 @@ def current_metrics(
     except ValueError:  # not started by gunicorn: this process is the only one
         counted = generate_latest(REGISTRY)
     found = (
-        _Certificate(certificate_expires_at),
         _AuditStreams(audit_streams),
         _Gauges(gauges),
         *collectors,
@@ -248,22 +244,6 @@ class _Gauges(Collector):
             gauge = GaugeMetricFamily(each.name, each.words, labels=list(each.labels))
             gauge.add_metric(list(each.labels.values()), each.value)
             yield gauge
-
-
-@dataclass(frozen=True)
-class _Certificate(Collector):
-    """A collector of the end of the TLS certificate."""
-
-    certificate_expires_at: datetime | None
-
-    def collect(self) -> Iterator[Metric]:
-        """Return the end of the TLS certificate, if there is one."""
-        if self.certificate_expires_at is not None:
-            yield GaugeMetricFamily(
-                "gatebell_tls_certificate_expiry_timestamp_seconds",
-                "When the certificate expires that the web server shows.",
-                value=self.certificate_expires_at.timestamp(),
-            )
 
 
 #: Gauges of the destinations of the audit log.

@@ -11,8 +11,7 @@ from domain.upkeep.clock_corrections import correction_remark
 from web.database.clocks import clock_lead_ms, in_words, is_too_much
 from web.database.schema import SchemaState, schema_state
 from web.extensions import db
-from web.server.tls import served_certificate
-from web.services import git, now, services
+from web.services import now, services
 
 _log = logging.getLogger("gatebell.readiness")
 
@@ -69,14 +68,3 @@ def clock_warning() -> str | None:
                 return correction_remark(session=session, now=now())
     except SQLAlchemyError:
         return None
-
-
-def certificate_warning() -> str | None:
-    """Return a sentence if the certificate of our TLS ends soon or has ended, or None."""
-    certificate = served_certificate()
-    return certificate.expiry_warning() if certificate else None
-
-
-def git_warning() -> str | None:
-    """Return what is wrong with Git on this host, or None; everything else works without it."""
-    return git().problem()

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 from sqlalchemy import case, func, or_, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.database.upsert import insert_into
 from domain.errors import DomainError
@@ -262,44 +262,38 @@ def _store_manifest(event: RegistryEvent, repository_id: int, session: Session) 
 
 
 def _store_tag(event: RegistryEvent, repository_id: int, session: Session) -> None:
-    table = RegistryTag
-    insert = insert_into(table, session=session).values(
-        repository_id=repository_id, name=event.tag, digest=event.digest, pushed_at=event.moment
-    )
-    session.execute(
-        insert.on_conflict_do_update(
-            index_elements=[table.repository_id, table.name],
-            set_={"digest": event.digest, "pushed_at": event.moment},
-            where=or_(table.pushed_at.is_(None), table.pushed_at < event.moment),
-        )
-    )
+    key = {"repository_id": repository_id, "name": event.tag}
+    values = {"digest": event.digest, "pushed_at": event.moment}
+    _store_latest(RegistryTag, key, values, RegistryTag.pushed_at, session)
 
 
 def _store_tag_removal(event: RegistryEvent, repository_id: int, session: Session) -> None:
-    table = RegistryTag
-    insert = insert_into(table, session=session).values(
-        repository_id=repository_id, name=event.tag, removed_at=event.moment
-    )
-    session.execute(
-        insert.on_conflict_do_update(
-            index_elements=[table.repository_id, table.name],
-            set_={"removed_at": event.moment},
-            where=or_(table.removed_at.is_(None), table.removed_at < event.moment),
-        )
-    )
+    key = {"repository_id": repository_id, "name": event.tag}
+    values = {"removed_at": event.moment}
+    _store_latest(RegistryTag, key, values, RegistryTag.removed_at, session)
 
 
 def _store_deletion(event: RegistryEvent, repository_id: int, session: Session) -> None:
     """Store the deletion of a digest; of a layer nothing comes of it."""
-    table = RegistryManifest
-    insert = insert_into(table, session=session).values(
-        repository_id=repository_id, digest=event.digest, deleted_at=event.moment
-    )
+    key = {"repository_id": repository_id, "digest": event.digest}
+    values = {"deleted_at": event.moment}
+    _store_latest(RegistryManifest, key, values, RegistryManifest.deleted_at, session)
+
+
+def _store_latest(
+    table: type[RegistryTag | RegistryManifest],
+    key: Mapping[str, Any],
+    values: Mapping[str, Any],
+    moment: InstrumentedAttribute[datetime | None],
+    session: Session,
+) -> None:
+    """Store values in the row of a key, unless it has a later moment of the same kind."""
+    insert = insert_into(table, session=session).values(**key, **values)
     session.execute(
         insert.on_conflict_do_update(
-            index_elements=[table.repository_id, table.digest],
-            set_={"deleted_at": event.moment},
-            where=or_(table.deleted_at.is_(None), table.deleted_at < event.moment),
+            index_elements=list(key),
+            set_=values,
+            where=or_(moment.is_(None), moment < values[moment.key]),
         )
     )
 

@@ -18,25 +18,19 @@ _MOST_SHOWN = 100
 audit = AppGroup("audit", help="The audit log.")
 
 
-class HeadType(click.ParamType[Head]):
-    """A parameter type for the head of a seal."""
-
-    name = "NUMBER:HASH"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Head:
-        """Parse the value."""
-        try:
-            return Head.of(value)
-        except ValueError:
-            self.fail(
-                "Use a head from a log line “audit events sealed”, such as 12:HASH.", param, ctx
-            )
+def _head(_context: click.Context, _option: click.Parameter, text: str | None) -> Head | None:
+    try:
+        return None if text is None else Head.of(text)
+    except ValueError as error:
+        message = "Use a head from a log line “audit events sealed”, such as 12:HASH."
+        raise click.BadParameter(message) from error
 
 
 @audit.command("verify")
 @click.option(
     "--head",
-    type=HeadType(),
+    metavar="NUMBER:HASH",
+    callback=_head,
     help="A head recorded earlier, for example in the log, which must still exist.",
 )
 @with_appcontext

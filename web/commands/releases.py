@@ -132,23 +132,8 @@ def _page_of(change: Change) -> str:
 releases.add_command(check_command)
 
 
-class ReleaseType(click.ParamType[Release]):
-    """A parameter type for a release."""
-
-    name = "RELEASE"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Release:
-        """Parse the value."""
-        try:
-            return parse_release(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 @releases.command("rehearse")
-@click.argument("release", type=ReleaseType())
+@click.argument("release", callback=_release)
 @click.option(
     "--format", "output", type=click.Choice(["json", "text"]), default="json", show_default=True
 )

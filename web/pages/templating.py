@@ -153,16 +153,6 @@ def in_zone(moment: datetime, time_zone: str) -> str:
     return f"{local:%a} {local.isoformat(' ', 'minutes')[:16]}"
 
 
-def written_day(day: date) -> str:
-    """Return a day: `2024-05-16`."""
-    return day.isoformat()
-
-
-def machine_time(moment: datetime) -> str:
-    """Return a time for the datetime attribute (RFC 3339, in UTC)."""
-    return written_time(moment)
-
-
 def file_size(size: int) -> str:
     """Return a size in bytes for people: `340 bytes`, `1.2 KiB`, `1.0 MiB`, `5.0 GiB`."""
     if size < _KIBI:
@@ -223,7 +213,11 @@ def initial(text: str) -> str:
 
 def init_app(app: Flask) -> None:
     """Register filters, tests and globals for templates."""
-    version_of = _asset_version(Path(app.static_folder or "static"))
+    folder = Path(app.static_folder or "static")
+
+    @cache
+    def version_of(filename: str) -> str:
+        return hashlib.sha256((folder / filename).read_bytes()).hexdigest()[:12]
 
     def asset(filename: str) -> str:
         # The URL changes with the content, so that browsers may cache it for a year.
@@ -241,8 +235,9 @@ def init_app(app: Flask) -> None:
         "in_zone": in_zone,
         "cadence": written_cadence,
         "restriction": written_restriction,
-        "written_day": written_day,
-        "machine_time": machine_time,
+        "written_day": date.isoformat,
+        # For the attribute datetime (RFC 3339, in UTC).
+        "machine_time": written_time,
         "file_size": file_size,
         "milliseconds": milliseconds,
         "severity_icon": severity_icon,
@@ -258,11 +253,3 @@ def init_app(app: Flask) -> None:
     app.jinja_env.globals["asset"] = asset
     app.jinja_env.globals["page_url"] = page_url
     app.jinja_env.globals["size_choice"] = size_choice
-
-
-def _asset_version(folder: Path) -> Callable[[str], str]:
-    @cache
-    def version_of(filename: str) -> str:
-        return hashlib.sha256((folder / filename).read_bytes()).hexdigest()[:12]
-
-    return version_of

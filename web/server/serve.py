@@ -107,7 +107,7 @@ def main() -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(_WRONG_SETTING)
     Thread(target=_say_when_ready, args=(settings,), daemon=True).start()
-    sys.exit(_supervisor(settings).run())
+    sys.exit(_supervising(settings, web=_WEB, worker=_WORKER).run())
 
 
 #: It replaces its processes that hang by itself.
@@ -121,10 +121,6 @@ _WORKER = Program(
     when_ended=WhenEnded.RESTART,
     watchdog_seconds=_WATCHDOG_SECONDS,
 )
-
-
-def _supervisor(settings: Settings) -> Supervisor:
-    return _supervising(settings, web=_WEB, worker=_WORKER)
 
 
 def supervised_worker(settings: Settings) -> Supervisor:

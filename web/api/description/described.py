@@ -11,7 +11,7 @@ what that is, and the tests send requests by them. Nothing is done when a reques
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -109,15 +109,19 @@ class Description:
     without: tuple[str, ...] = ()
 
 
-def described(description: Description) -> Callable[[View], View]:
-    """Give a view its description."""
+def _saying(name: str, value: object) -> Callable[[View], View]:
+    """Return the decorator that gives a view an attribute."""
 
     def decorate(view: View) -> View:
-        with_description = cast("Any", view)
-        with_description.gatebell_description = description
+        setattr(view, name, value)
         return view
 
     return decorate
+
+
+def described(description: Description) -> Callable[[View], View]:
+    """Give a view its description."""
+    return _saying("gatebell_description", description)
 
 
 def answers_with(**media_types: str) -> Callable[[View], View]:
@@ -125,24 +129,12 @@ def answers_with(**media_types: str) -> Callable[[View], View]:
 
     By the word that `<any(…):…>` of the URL chose, or as `file`.
     """
-
-    def decorate(view: View) -> View:
-        with_media_types = cast("Any", view)
-        with_media_types.gatebell_media_types = media_types
-        return view
-
-    return decorate
+    return _saying("gatebell_media_types", media_types)
 
 
 def refuses_with(*statuses: int) -> Callable[[View], View]:
     """Say with which statuses an operation of the API refuses besides those of its kind."""
-
-    def decorate(view: View) -> View:
-        with_statuses = cast("Any", view)
-        with_statuses.gatebell_refusals = statuses
-        return view
-
-    return decorate
+    return _saying("gatebell_refusals", statuses)
 
 
 def find_refusals(view: Callable[..., Any]) -> tuple[int, ...]:

@@ -31,53 +31,38 @@ _Special = Mapping[int, _Schemas]
 _WHOLE = {"type": "integer", "minimum": 0}
 _RATES = ("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset")
 
+
+def _header(description: str, **schema: Any) -> dict[str, Any]:
+    return {"description": description, "schema": schema or {"type": "string"}}
+
+
 HEADERS: Mapping[str, dict[str, Any]] = {
-    "RateLimit-Limit": {"description": "Requests allowed in the window.", "schema": _WHOLE},
-    "RateLimit-Observed": {
-        "description": "Requests in this window, including rejected ones.",
-        "schema": _WHOLE,
-    },
-    "RateLimit-Remaining": {"description": "Requests left in this window.", "schema": _WHOLE},
-    "RateLimit-Reset": {
-        "description": "End of the window, in seconds since 1970.",
-        "schema": _WHOLE,
-    },
-    "Retry-After": {"description": "Seconds to wait.", "schema": _WHOLE},
-    "ETag": {
-        "description": "For `If-None-Match`: if nothing has changed, the response is 304 without a "
-        "body.",
-        "schema": {"type": "string"},
-    },
-    "Link": {
-        "description": 'The pages around this one (RFC 8288), such as `rel="next"`.',
-        "schema": {"type": "string"},
-    },
-    "X-Total": {"description": "The number of items.", "schema": _WHOLE},
-    "X-Total-Pages": {"description": "The number of pages.", "schema": _WHOLE},
-    "X-Page": {"description": "The number of this page.", "schema": _WHOLE},
-    "X-Per-Page": {"description": "Items of a page.", "schema": _WHOLE},
-    "X-Next-Page": {
-        "description": "The number of the next page, or empty.",
-        "schema": {"type": "string"},
-    },
-    "X-Prev-Page": {
-        "description": "The number of the page before, or empty.",
-        "schema": {"type": "string"},
-    },
-    IGNORED_PARAMETERS: {
-        "description": "The parameters of the request that this list does not know and has "
-        "ignored, percent-encoded, separated by commas.",
-        "schema": {"type": "string"},
-    },
-    "WWW-Authenticate": {
-        "description": "How to authenticate (RFC 6750, RFC 7617), and why this was refused.",
-        "schema": {"type": "string"},
-    },
-    "Idempotency-Replayed": {
-        "description": "true for the stored response to an earlier request with this key.",
-        "schema": {"const": "true"},
-    },
-    "Location": {"description": "The URL to continue at.", "schema": {"type": "string"}},
+    "RateLimit-Limit": _header("Requests allowed in the window.", **_WHOLE),
+    "RateLimit-Observed": _header("Requests in this window, including rejected ones.", **_WHOLE),
+    "RateLimit-Remaining": _header("Requests left in this window.", **_WHOLE),
+    "RateLimit-Reset": _header("End of the window, in seconds since 1970.", **_WHOLE),
+    "Retry-After": _header("Seconds to wait.", **_WHOLE),
+    "ETag": _header(
+        "For `If-None-Match`: if nothing has changed, the response is 304 without a body."
+    ),
+    "Link": _header('The pages around this one (RFC 8288), such as `rel="next"`.'),
+    "X-Total": _header("The number of items.", **_WHOLE),
+    "X-Total-Pages": _header("The number of pages.", **_WHOLE),
+    "X-Page": _header("The number of this page.", **_WHOLE),
+    "X-Per-Page": _header("Items of a page.", **_WHOLE),
+    "X-Next-Page": _header("The number of the next page, or empty."),
+    "X-Prev-Page": _header("The number of the page before, or empty."),
+    IGNORED_PARAMETERS: _header(
+        "The parameters of the request that this list does not know and has ignored, "
+        "percent-encoded, separated by commas."
+    ),
+    "WWW-Authenticate": _header(
+        "How to authenticate (RFC 6750, RFC 7617), and why this was refused."
+    ),
+    "Idempotency-Replayed": _header(
+        "true for the stored response to an earlier request with this key.", const="true"
+    ),
+    "Location": _header("The URL to continue at."),
 }
 _NUMBERED = ("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page")
 _OF_NUMBERED = (*_NUMBERED, "X-Prev-Page")
@@ -137,12 +122,8 @@ ERRORS: _Schemas = (
 )
 
 
-def _header(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/headers/{name}"}
-
-
 def _headers(*names: str) -> dict[str, Any]:
-    return {name: _header(name) for name in names}
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def responses_of(view: DescribedView, referred: Referred) -> dict[str, Any]:

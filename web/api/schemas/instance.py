@@ -108,19 +108,16 @@ _REMOVED = {
 }
 
 
-def _changed_release(of: type[Resource]) -> type[Resource]:
-    rehearsal: Any = (
+InstanceSettings = _resource("InstanceSettings", _SETTINGS, removed=_REMOVED)
+InstanceSettingsOfRelease = create_model(
+    "InstanceSettingsOfRelease",
+    __base__=InstanceSettings,
+    __doc__="The values in a new release.",
+    rehearsal=(
         ReleaseRehearsal,
         Field(description="What the change of the running release breaks."),
-    )
-    made: dict[str, Any] = {"rehearsal": rehearsal}
-    return create_model(
-        "InstanceSettingsOfRelease", __base__=of, __doc__="The values in a new release.", **made
-    )
-
-
-InstanceSettings = _resource("InstanceSettings", _SETTINGS, removed=_REMOVED)
-InstanceSettingsOfRelease = _changed_release(InstanceSettings)
+    ),
+)
 InstanceSettingsBody = _body("InstanceSettingsBody", {**_REMOVED, **_SETTINGS})
 Appearance = _resource("Appearance", _APPEARANCE)
 AppearanceBody = _body("AppearanceBody", _APPEARANCE)
