@@ -137,7 +137,7 @@ def _message(
 ) -> NewMessage:
     changes = list({use.change.id: use.change for use in uses}.values())
     first = min(changes, key=lambda change: due[change.removal])
-    day = _in_words(due[first.removal])
+    day = due[first.removal]
     parts = "\n\n".join(_part(change, uses, due, sign) for change in changes)
     ids = " ".join(sorted(change.id for change in changes))
     return NewMessage(
@@ -163,18 +163,14 @@ def _part(
 ) -> str:
     callers = "\n".join(
         f"    {use.consumer.name}: {use.calls} call{'' if use.calls == 1 else 's'}, "
-        f"last on {_in_words(use.last_at.date())}"
+        f"last on {use.last_at.date()}"
         for use in uses
         if use.change is change
     )
     return (
         f"* {change.title}\n"
-        f"  with release {change.release}, on {_in_words(due[change.removal])}.\n"
+        f"  with release {change.release}, on {due[change.removal]}.\n"
         f"  Instead: {change.replacement}\n"
         f"{callers}\n"
         f"  {sign.base_url}/help/releases/{change.id}"
     )
-
-
-def _in_words(day: date) -> str:
-    return day.isoformat()

@@ -58,16 +58,6 @@ def self_signed(key: EllipticCurvePrivateKey, *, now: datetime) -> x509.Certific
     )
 
 
-def pem_of(certificate: x509.Certificate) -> str:
-    """Return the certificate in PEM."""
-    return certificate.public_bytes(Encoding.PEM).decode()
-
-
-def x5c_of(certificate: x509.Certificate) -> list[str]:
-    """Return the chain of one certificate: base64 of its DER, not base64url."""
-    return [base64.b64encode(certificate.public_bytes(Encoding.DER)).decode()]
-
-
 def libtrust_kid(certificate: x509.Certificate) -> str:
     """Return the fingerprint of a certificate's key: 240 bits of SHA-256 in base32, grouped."""
     public = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -196,7 +186,8 @@ def _opened(ciphertext: str, certificate: str, keyring: Keyring) -> TokenSigner:
     return TokenSigner(
         key=ECKey.import_key(json.loads(keyring.decrypt(ciphertext))),
         kid=libtrust_kid(parsed),
-        x5c=x5c_of(parsed),
+        # The chain of one certificate: base64 of its DER, not base64url.
+        x5c=[base64.b64encode(parsed.public_bytes(Encoding.DER)).decode()],
     )
 
 
@@ -207,7 +198,7 @@ def _store(
     certificate = self_signed(cast("EllipticCurvePrivateKey", key.private_key), now=now)
     row = RegistryKey(
         kid=libtrust_kid(certificate),
-        certificate=pem_of(certificate),
+        certificate=certificate.public_bytes(Encoding.PEM).decode(),
         private_ciphertext=keyring.encrypt(json.dumps(key.as_dict(private=True))),
         created_at=now,
         signs_from=signs_from,

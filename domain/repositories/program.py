@@ -160,28 +160,19 @@ class Git:
 
     def problem(self) -> str | None:
         """Return what is wrong with Git on this host, in a few words, or None."""
-        return _checks.problem(self)
-
-
-class _Checks:
-    """What is known of programs, for half a minute each."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[float, str | None]] = {}
-
-    def problem(self, git: Git) -> str | None:
-        checked_at, found = self._known.get(git.program, (float("-inf"), None))
+        checked_at, found = _known.get(self.program, (float("-inf"), None))
         if monotonic() - checked_at > _CHECK_SECONDS:
             try:
-                found = _problem_of(git)
+                found = _problem_of(self)
             except GitTimeoutError:
                 # A busy host, not a host without Git: what was known stays true.
                 return found
-            self._known[git.program] = (monotonic(), found)
+            _known[self.program] = (monotonic(), found)
         return found
 
 
-_checks = _Checks()
+#: What is known of programs, and since when, for half a minute each.
+_known: dict[str, tuple[float, str | None]] = {}
 
 
 def _problem_of(git: Git) -> str | None:

@@ -13,7 +13,7 @@ _READING = frozenset({"GET", "HEAD"})
 
 def all_parameters() -> dict[str, Any]:
     """Return the parameters of the query and the body (JSON object or form); the body wins."""
-    body = _json_parameters() if is_json_request() else pairs_of(request.form)
+    body = json_object(request.get_data()) if is_json_request() else pairs_of(request.form)
     return {**pairs_of(request.args), **body}
 
 
@@ -34,10 +34,6 @@ def pairs_of(given: MultiDict[str, str]) -> dict[str, Any]:
         name.removesuffix("[]"): values if name.endswith("[]") else values[-1]
         for name, values in given.lists()
     }
-
-
-def _json_parameters() -> dict[str, Any]:
-    return json_object(request.get_data())
 
 
 def json_object(content: bytes) -> dict[str, Any]:

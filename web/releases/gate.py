@@ -57,7 +57,7 @@ class Gate:
     def parameters(self) -> Mapping[str, Any]:
         """Return the parameters, with the values of former names under their new ones as well."""
         taken = dict(self.given)
-        for change in self._announced():
+        for change in _announced(self.concerns, self.release):
             for former, names in (change.renamed or {}).items():
                 if former in taken:
                     taken = dict.fromkeys(names, taken[former]) | taken
@@ -77,9 +77,6 @@ class Gate:
         for name in gone:
             _put(tree, name.replace("[]", ".__all__").split("."))
         return {"__all__": tree} if is_list else tree
-
-    def _announced(self) -> Sequence[Change]:
-        return _announced(self.concerns, self.release)
 
 
 def open_gate(read: Callable[[], Mapping[str, Any]]) -> Gate | None:

@@ -39,7 +39,7 @@ from gunicorn.workers.ggevent import GeventWorker
 from werkzeug.exceptions import ServiceUnavailable
 
 from web.server.request_body import GRACEFUL_CLOSE_SECONDS, DeadlineBody, close_gracefully
-from web.server.tls import ServedCertificate, handshake_failure, served_certificate, shake_hands
+from web.server.tls import ServedCertificate, handshake_failure, served_certificate
 from web.standard_streams import dropped_lines
 
 _TO_STOP = frozenset({SIGINT, SIGQUIT, SIGTERM})
@@ -278,7 +278,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         self._handshakes[own] = None
         try:
             with gevent.Timeout(self.request_seconds, TimeoutError()):
-                secured = shake_hands(client, certificate)
+                secured = certificate.context.wrap_socket(client, server_side=True)
         except OSError as error:
             reason = handshake_failure(error)
             self.log.info("No TLS connection with %s: %s", (address or [""])[0], reason)

@@ -6,7 +6,6 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from socket import SHUT_RD, socket
-from typing import Any
 from urllib.parse import urlsplit
 
 from domain.clock import system_clock
@@ -189,8 +188,3 @@ def handshake_failure(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "the client took too long"
     return "the connection was lost"
-
-
-def shake_hands(client: Any, certificate: ServedCertificate) -> Any:
-    """Return the TLS connection over one that was accepted; raise OSError, and close both then."""
-    return certificate.context.wrap_socket(client, server_side=True)

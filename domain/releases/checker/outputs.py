@@ -23,7 +23,7 @@ class Checked(NamedTuple):
 def as_text(checked: Sequence[Checked]) -> str:
     """Return a line for each finding, as compilers write them: an error, or only a warning."""
     return "".join(
-        f"{each.name}:{found.line}: {_level(found)}: {_told(found)}\n"
+        f"{each.name}:{found.line}: {_level(found)}: {found.change.message}\n"
         for each in checked
         for found in each.report.findings
     )
@@ -93,14 +93,9 @@ def _result(name: str, found: Finding, rule: int) -> dict[str, Any]:
         "ruleId": change.id,
         "ruleIndex": rule,
         "level": _level(found),
-        "message": {"text": _told(found)},
+        "message": {"text": found.change.message},
         "locations": [{"physicalLocation": place}],
     }
-
-
-def _told(found: Finding) -> str:
-    change = found.change
-    return f"{change.title} (release {change.release}). {change.replacement}"
 
 
 def _level(found: Finding) -> str:

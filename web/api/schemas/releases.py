@@ -227,14 +227,9 @@ def calls_of(use: Use) -> dict[str, Any]:
 _MOST_USES = 100
 
 
-class RehearsedConsumer(Resource):
+class RehearsedConsumer(ConsumerResource):
     """A consumer, and how its calls are affected."""
 
-    kind: Annotated[str, one_of(*ConsumerKind)]
-    #: Of the application, the token, or the user; null for requests without a token.
-    id: int | None
-    name: str
-    owner: str
     certainty: Annotated[str, one_of("sure", "possible")]
     calls: int
     operations: list[str]

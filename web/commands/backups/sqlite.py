@@ -48,7 +48,7 @@ def opened(file: Path) -> Iterator[Connection]:
 
 
 @contextmanager
-def changing(file: Path) -> Iterator[Connection]:
+def _changing(file: Path) -> Iterator[Connection]:
     """Open a copy that nobody else uses, to change it."""
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.begin() as connection:
@@ -91,7 +91,7 @@ def restore(settings: Settings, source: Path, expected: Contents, keyring: Keyri
         copy.unlink()
         message = f"Nothing was restored: the copy differs. {' '.join(faults[:5])}"
         raise InvalidError(message)
-    with changing(copy) as connection:
+    with _changing(copy) as connection:
         forget_hosts(connection)
     former = _put_aside(place)
     copy.rename(place)
