@@ -77,7 +77,7 @@ migration: $(VENV)/development ## Generate a migration from the models: NAME="wh
 	@$(PY) -m migrations.new "$(NAME)"
 
 docs: $(VENV)/development ## Write the generated documents; those that name every test go to build/docs
-	@$(PY) -m web.settings.document > docs/settings.md
+	@$(PY) -m web.settings.sections > docs/settings.md
 	@$(PY) -m domain.releases.document > docs/releases.md
 	@$(PY) -m tests.coverage.summary > docs/coverage.md
 	@mkdir -p build/docs

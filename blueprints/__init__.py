@@ -7,9 +7,8 @@ from blueprints.account.activity import activity
 from blueprints.account.api_changes import api_changes
 from blueprints.account.authorized_applications import authorized_applications
 from blueprints.account.email_confirmations import email_confirmations
-from blueprints.account.page_sizes import page_sizes
 from blueprints.account.passkeys import passkeys
-from blueprints.account.profile import account
+from blueprints.account.profile import account, page_sizes
 from blueprints.account.second_factors import second_factors
 from blueprints.admin import admin
 from blueprints.admin.audit import audit

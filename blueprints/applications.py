@@ -1,17 +1,171 @@
-"""The user settings page 'applications': a user's own applications."""
+"""Pages of applications: of a user's own under /-/user_settings, and what administrators share."""
 
-from flask import render_template
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.application_pages import ApplicationPages
+from domain.access.scopes import views
 from domain.oauth.clients.applications import get_own
-from domain.oauth.clients.types import ApplicationView
-from domain.oauth.clients.views import list_own
-from forms.applications import ApplicationForm
+from domain.oauth.clients.directory import get_page, list_own
+from domain.oauth.clients.secrets import list_secrets
+from domain.oauth.clients.types import ApplicationPage, ApplicationView
+from domain.oauth.setting_up import actions
+from domain.oauth.setting_up.refusals import Viewer, list_refusals, progress_of
+from domain.oauth.setting_up.types import ApplicationWithSecret, OwnApplicationBody, RenewalBody
+from forms.applications import ApplicationForm, RenewalForm
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
-from web.http.endpoints import PageBlueprint
-from web.services import now
+from web.http.endpoints import Mark, PageBlueprint
+from web.http.work import work
+from web.oauth.endpoint_urls import endpoints
+from web.sealing.session_secrets import keep_one_time_secret, take_one_time_secret
+from web.services import now, settings
+
+_SECRET = "application secret"  # noqa: S105 - a name
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationPages:
+    """The steps that the pages of both blueprints share: each view is one of them."""
+
+    #: The name of the blueprint, with those around it.
+    endpoint: str
+    form: type[ApplicationForm]
+    #: Returns an application that the user may change, or raises NotFoundError.
+    get: Callable[[int], ApplicationView]
+    #: Registers applications of the instance, and shows whose each one is.
+    is_administration: bool
+
+    def bind(self, blueprint: Blueprint, mark: Mark) -> None:
+        """Let the URLs of a blueprint lead to these pages, for those whom a mark lets in."""
+        one = "/<int:application_id>"
+        for rule, view, methods in (
+            ("/new", self.new, ["GET", "POST"]),
+            (one, self.show, ["GET"]),
+            (f"{one}/setup", self.setup, ["GET"]),
+            (f"{one}/edit", self.edit, ["GET", "POST"]),
+            (f"{one}/renew_secret", self.renew_secret, ["POST"]),
+            (f"{one}/secrets/<int:secret_id>/end", self.end_secret, ["POST"]),
+            (f"{one}/delete", self.delete, ["GET"]),
+            (f"{one}/delete", self.remove, ["POST"]),
+        ):
+            blueprint.add_url_rule(rule, view.__name__, mark(view), methods=methods)
+
+    def new(self) -> ResponseReturnValue:
+        """Register an application and show its credentials."""
+        form = self.form()
+        if not form.is_submitted():
+            return self._form_page("new", form)
+        more = {"is_instance_wide": True} if self.is_administration else {}
+        made = form.carry_out(
+            lambda: actions.register_application(work(), form.read(OwnApplicationBody, **more))
+        )
+        if made is None:
+            return self._form_page("new", form)
+        return self._show_secret(made)
+
+    def show(self, application_id: int) -> ResponseReturnValue:
+        """Show an application, with its secret right after its creation or renewal."""
+        return self._show_page(self.get(application_id), RenewalForm())
+
+    def setup(self, application_id: int) -> ResponseReturnValue:
+        """Show only how far an application has come, for a page that waits for it."""
+        application = self.get(application_id)
+        page = self._rendered("_setup", application=application, **self._setup_of(application))
+        return page, 200, {"Cache-Control": "no-store"}
+
+    def edit(self, application_id: int) -> ResponseReturnValue:
+        """Change an application."""
+        application = self.get(application_id)
+        form = self.form.of(application)
+        seen = _page_of(application_id)
+        if not form.is_submitted() or not form.carry_out(
+            lambda: actions.change_application(work(), application_id, form.change())
+        ):
+            return self._form_page("edit", form, seen)
+        flash("Application saved.")
+        return self._back_to(application_id)
+
+    def renew_secret(self, application_id: int) -> ResponseReturnValue:
+        """Issue a new secret and show it; the old one stays valid for the chosen time."""
+        application, form = self.get(application_id), RenewalForm()
+        renewed = form.carry_out(
+            lambda: actions.rotate_secret(work(), application_id, form.read(RenewalBody))
+        )
+        return self._show_page(application, form) if renewed is None else self._show_secret(renewed)
+
+    def end_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
+        """Revoke the older one of two secrets."""
+        self.get(application_id)
+        actions.end_secret(work(), application_id, secret_id)
+        flash("The older secret no longer works.")
+        return self._back_to(application_id)
+
+    def delete(self, application_id: int) -> ResponseReturnValue:
+        """Ask for confirmation of the removal."""
+        self.get(application_id)
+        return self._rendered("delete", application=_page_of(application_id))
+
+    def remove(self, application_id: int) -> ResponseReturnValue:
+        """Delete an application with all its tokens."""
+        self.get(application_id)
+        application = actions.remove_application(work(), application_id)
+        flash(f"The application {application.name} and all its tokens were deleted.")
+        is_of_users = self.is_administration and not application.instance_wide
+        of = "users" if is_of_users else None
+        return redirect(url_for(f"{self.endpoint}.index", of=of))
+
+    def _show_page(self, application: ApplicationView, renewal: RenewalForm) -> ResponseReturnValue:
+        page = self._rendered(
+            "show",
+            application=_page_of(application.id),
+            scopes=views(application.scopes),
+            secrets=list_secrets(application.id, session=db.session(), now=now()),
+            secret=take_one_time_secret(_SECRET, application.id),
+            renewal=renewal,
+            endpoints=endpoints(),
+            **self._setup_of(application),
+            refresh_replay_seconds=settings().refresh_replay_seconds,
+        )
+        return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
+
+    def _setup_of(self, application: ApplicationView) -> dict[str, object]:
+        viewer = Viewer(user_id=get_current_user().id, sees_everybody=self.is_administration)
+        session = db.session()
+        return {
+            "progress": progress_of(application, viewer=viewer, session=session, now=now()),
+            "refused_requests": list_refusals(application.id, session=session),
+        }
+
+    def _form_page(
+        self, name: str, form: ApplicationForm, application: ApplicationPage | None = None
+    ) -> ResponseReturnValue:
+        page = self._rendered(
+            name, form=form, application=application, scope_choices=form.scope_choices
+        )
+        return page, 422 if form.errors else 200
+
+    def _rendered(self, name: str, **context: object) -> str:
+        return render_template(
+            f"applications/{name}.html",
+            endpoint=self.endpoint,
+            is_administration=self.is_administration,
+            **context,
+        )
+
+    def _show_secret(self, made: ApplicationWithSecret) -> ResponseReturnValue:
+        keep_one_time_secret(_SECRET, made.id, made.secret or "")
+        return self._back_to(made.id)
+
+    def _back_to(self, application_id: int) -> ResponseReturnValue:
+        return redirect(url_for(f"{self.endpoint}.show", application_id=application_id))
+
+
+def _page_of(application_id: int) -> ApplicationPage:
+    return get_page(application_id, session=db.session(), now=now())
+
 
 applications = PageBlueprint("applications", __name__, url_prefix="/-/user_settings/applications")
 

@@ -16,9 +16,9 @@ from web.admin.instance_state import (
     audit_stream_metrics,
     lasting_metrics,
     mail_metrics,
+    self_monitor_metrics,
     webhook_metrics,
 )
-from web.admin.self_monitor import self_monitor_metrics
 from web.api.description.described import HEALTH, Answer, Description, described
 from web.api.schemas.instance import Liveness, Readiness
 from web.build import running_build
@@ -26,7 +26,7 @@ from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import Gauge, current_metrics
 from web.notifications.metrics import page_metrics
 from web.readiness import clock_warning, readiness_problem
-from web.sealing.proxy_probes import seen_client
+from web.sealing.sealer import seen_client
 from web.server.process_metrics import process_metrics
 from web.server.tls import served_certificate
 from web.services import git, settings

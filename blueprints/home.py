@@ -6,12 +6,11 @@ from typing import Any
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.first_password import has_first_password
+from domain.accounts.passwords import has_first_password
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import count_by_status, count_open_by_severity, open_alerts
 from domain.alerts.listing.watched_projects import projects_of_member
-from domain.database.list_queries import words
-from domain.database.paging import ListPart
+from domain.database.paging import ListPart, words
 from domain.escalations.explanation import unanswered_among
 from domain.incidents.listing import open_incidents_of
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring

@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.queries import LARGEST_IID
 from domain.alerts.matching.labels import AlertLabels, labels_of
-from domain.database.list_queries import row_id
+from domain.database.paging import row_id
 from domain.errors import InvalidError, QueryError
 from domain.projects.views import ProjectView
 from domain.silences import actions

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
 from domain.access.scopes import ScopeView
-from domain.database.list_queries import one_of
+from domain.database.paging import one_of
 from domain.errors import InvalidError
 from domain.oauth.personal_tokens import lists
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView

@@ -3,7 +3,7 @@
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.avatars import avatar_path
+from domain.accounts.profiles import avatar_path
 from domain.projects.people import get_person
 from web.access.marks import signed_in, viewer
 from web.extensions import db

@@ -19,7 +19,7 @@ from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.pages.refusals import refusals_shown
 from web.pages.sent_tests import say_sent
-from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
+from web.sealing.session_secrets import keep_one_time_secret, take_one_time_secret
 from web.services import settings
 
 _AT = "/<names:project_path>/-/settings/webhooks"

@@ -13,7 +13,7 @@ from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.alerts.matching.parser import LONGEST_TEXT
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
-from domain.database.list_queries import one_of, row_id, words
+from domain.database.paging import one_of, row_id, words
 from domain.errors import QueryError
 from forms.base import Form, SomeBody, without_edges
 

@@ -3,7 +3,7 @@
 from wtforms import StringField
 from wtforms.validators import DataRequired, Length
 
-from domain.oauth.devices.user_codes import LONGEST_TYPED
+from domain.oauth.devices import LONGEST_TYPED
 from forms.base import Form, without_edges
 
 

@@ -12,7 +12,7 @@ from domain.alerts.listing.sort_orders import SortOrder
 from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
-from domain.database.list_queries import one_of, words
+from domain.database.paging import one_of, words
 from domain.incidents.listing import NEWEST, SORT_ORDERS, TABS, IncidentFilter
 from domain.incidents.types import (
     LONGEST_DESCRIPTION,

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 from wtforms import SelectField, SelectMultipleField, StringField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Length
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role
 from domain.errors import InvalidError
 from domain.projects.member_role_actions import HIGHEST_BASE, LONGEST_DESCRIPTION, LONGEST_NAME
 from domain.projects.member_types import MemberRole, NewMemberRole, NewMembers

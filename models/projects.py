@@ -185,7 +185,7 @@ class MemberRole(Base):
     description: Mapped[str] = mapped_column(Text)
     #: Members with this custom role have this one: Guest 10 … Maintainer 40.
     base_role: Mapped[int] = mapped_column(SmallInteger)
-    #: Names of `Ability` (domain/access/abilities.py).
+    #: Names of `Ability` (domain/access/roles.py).
     abilities: Mapped[list[str]] = mapped_column(JSON)
     created_at: Mapped[datetime]
     name_key: Mapped[str | None] = folded()

@@ -49,7 +49,7 @@ from models.folding import fold
 from web.extensions import db
 from web.http.work import work
 from web.services import now, settings
-from web.settings.password_rules import password_rules
+from web.settings.policies import password_rules
 
 
 class Outcome(StrEnum):

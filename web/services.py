@@ -19,7 +19,7 @@ from werkzeug.routing import Map
 from domain.access.actor import Actor, Seal, Work
 from domain.accounts.email_addresses import Letterhead
 from domain.accounts.passwords import PasswordRules
-from domain.accounts.signing_in.attempts import SignInLimits
+from domain.accounts.signing_in.actions import SignInLimits
 from domain.alerts.formats.base import Reading
 from domain.alerts.receiving.refusals import RefusalKind
 from domain.api_usage.storing import CallCounter
@@ -47,7 +47,7 @@ from web.database.write_probe import WriteProbe
 from web.outgoing.apprise_processes import check_apprise_url
 from web.outgoing.client import OutgoingClient, attempt
 from web.settings import policies
-from web.settings.password_rules import password_rules
+from web.settings.policies import password_rules
 from web.settings.reader import Settings, override
 
 Made = TypeVar("Made")

@@ -3,8 +3,11 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.oauth.consent import actions
-from domain.oauth.consent.authorized_applications import list_authorized
+from domain.oauth.consent.authorized_applications import (
+    list_authorized,
+    revoke_application,
+    revoke_tokens_of_passwords,
+)
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -28,7 +31,7 @@ def index() -> ResponseReturnValue:
 @signed_in
 def revoke(application_id: int) -> ResponseReturnValue:
     """Revoke all access of one application for the user."""
-    name = actions.revoke_application(work(), application_id)
+    name = revoke_application(work(), application_id)
     flash(f"{name} no longer has access to your account.")
     return redirect(url_for("authorized_applications.index"))
 
@@ -37,6 +40,6 @@ def revoke(application_id: int) -> ResponseReturnValue:
 @signed_in
 def revoke_passwords() -> ResponseReturnValue:
     """Revoke all tokens of password grants without an application."""
-    actions.revoke_tokens_of_passwords(work())
+    revoke_tokens_of_passwords(work())
     flash("Tokens from password sign-ins are revoked.")
     return redirect(url_for("authorized_applications.index"))

@@ -3,9 +3,13 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.account.password_confirmation import WRONG_PASSWORD, is_confirmed
+from blueprints.account.password_confirmation import (
+    WRONG_PASSWORD,
+    is_confirmed,
+    is_current_password,
+)
 from domain.accounts.factors import passkeys as domain
-from domain.accounts.factors.passkey_ceremonies import PasskeyRefusedError
+from domain.accounts.factors.passkeys import PasskeyRefusedError
 from domain.users import own_account
 from forms.account import (
     MadePasskeyForm,
@@ -17,16 +21,14 @@ from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.sealing.passkey_challenges import (
+from web.sealing.sign_ins import (
     find_relying_party,
     get_relying_party,
     remember_challenge,
     take_response,
 )
 from web.services import services
-from web.signing_in.completion import renew_this_sign_in
-from web.signing_in.factor_changes import finish_adding_factor
-from web.signing_in.password_confirmation import is_current_password
+from web.signing_in.completion import finish_adding_factor, renew_this_sign_in
 
 passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
 

@@ -1,27 +1,27 @@
 """A user's own settings: profile, password and other credentials."""
 
-from flask import flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.account.password_confirmation import WRONG_PASSWORD
+from blueprints.account.password_confirmation import WRONG_PASSWORD, is_current_password
 from domain.accounts.email_addresses import find_waiting
 from domain.accounts.factors.recovery_codes import HOW_MANY
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.types import PasswordBody, ProfileBody
-from domain.accounts.users import checked_email
+from domain.accounts.users import checked_email, choose_page_size
+from domain.database.paging import parse_id
 from domain.errors import InvalidError, TooManyAttemptsError
 from domain.users import own_account
-from domain.users.account_access import granted_access
+from domain.users.own_account import granted_access
 from forms.account import PasswordForm, ProfileForm
 from web.access.marks import get_current_user, signed_in
 from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.sealing.passkey_challenges import find_relying_party
+from web.sealing.sign_ins import find_relying_party
 from web.services import settings
-from web.signing_in.completion import renew_this_sign_in
-from web.signing_in.password_confirmation import is_current_password
+from web.signing_in.completion import next_url, renew_this_sign_in
 
 account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 
@@ -112,3 +112,14 @@ def _profile_page(form: ProfileForm) -> tuple[str, int]:
         sends_mail=bool(settings().mail_url),
     )
     return page, 422 if form.errors else 200
+
+
+page_sizes = PageBlueprint("page_sizes", __name__, url_prefix="/-/user_settings")
+
+
+@page_sizes.post("/page_size")
+@signed_in
+def choose() -> ResponseReturnValue:
+    """Keep the number of rows and go back to the list."""
+    choose_page_size(work(), parse_id(request.form.get("size", "")) or 0)
+    return redirect(next_url())

@@ -17,9 +17,9 @@ from web.http.work import work
 from web.pages.qr_codes import qr_code
 from web.sealing.session_secrets import find_secret, keep_secret, take_secret
 from web.services import settings
-from web.signing_in.completion import renew_this_sign_in
-from web.signing_in.factor_changes import (
+from web.signing_in.completion import (
     finish_adding_factor,
+    renew_this_sign_in,
     take_recovery_codes,
     to_recovery_codes,
 )

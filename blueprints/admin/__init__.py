@@ -7,10 +7,9 @@ from blueprints.admin.keys import keys
 from blueprints.admin.member_roles import member_roles
 from blueprints.admin.notifications import notifications
 from blueprints.admin.overview import overview
-from blueprints.admin.personal_data import personal_data
 from blueprints.admin.registry import registry
 from blueprints.admin.settings import instance_settings
-from blueprints.admin.users import users
+from blueprints.admin.users import personal_data, users
 from web.http.endpoints import PageBlueprint
 
 admin = PageBlueprint("admin", __name__, url_prefix="/admin")

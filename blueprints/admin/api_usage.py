@@ -8,7 +8,7 @@ from flask import Blueprint, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.api_usage.reading import Use, uses_of_instance
-from domain.database.list_queries import one_of, words
+from domain.database.paging import one_of, words
 from domain.errors import QueryError
 from domain.releases.changes import Change
 from domain.releases.schedule import BY_ID

@@ -3,8 +3,8 @@
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
-from blueprints.application_pages import ApplicationPages
-from domain.database.list_queries import one_of, words
+from blueprints.applications import ApplicationPages
+from domain.database.paging import one_of, words
 from domain.oauth.clients.applications import get_any
 from domain.oauth.clients.directory import (
     ApplicationFilter,

@@ -7,7 +7,7 @@ from domain.audit.log import EventView, page_of_events
 from domain.database.paging import Page
 from forms.audit import AuditFilterForm
 from web.access.marks import administrator, administrator_afresh
-from web.audit.files import event_file
+from web.audit import event_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.links import page_links

@@ -3,10 +3,14 @@
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.oauth.openid.key_actions import rotate_keys
-from domain.oauth.openid.key_lifecycle import list_key_lifecycle
-from domain.oauth.openid.key_types import NewKeyBody
-from domain.oauth.openid.keys import LONGEST_ID_TOKEN, NOTICE, KeyRotation
+from domain.oauth.openid.keys import (
+    LONGEST_ID_TOKEN,
+    NOTICE,
+    KeyRotation,
+    NewKeyBody,
+    list_key_lifecycle,
+    rotate_keys,
+)
 from forms.keys import RotationForm
 from web.access.marks import administrator
 from web.extensions import db

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.abilities import LEAST_ROLES, Ability
+from domain.access.roles import LEAST_ROLES, Ability
 from domain.errors import InvalidError
 from domain.projects import member_role_actions as actions
 from domain.projects.member_roles import list_member_roles

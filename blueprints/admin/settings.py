@@ -7,8 +7,16 @@ from domain.errors import NotFoundError
 from domain.releases.version import Release, parse_release
 from forms.instance_settings import SettingsForm, form_for
 from web.access.marks import administrator
-from web.admin.setting_changes import forget_setting, settings_now, store_setting, stored_settings
-from web.admin.setting_views import SectionView, matching, section_views, title_of
+from web.admin.settings import (
+    SectionView,
+    forget_setting,
+    matching,
+    section_views,
+    settings_now,
+    store_setting,
+    stored_settings,
+    title_of,
+)
 from web.extensions import db
 from web.http.public_urls import current_path
 from web.http.work import work

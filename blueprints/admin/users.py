@@ -3,6 +3,7 @@
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.administration import get_account
 from domain.accounts.directory import (
     GROUPS,
     AccountCounts,
@@ -12,26 +13,24 @@ from domain.accounts.directory import (
 )
 from domain.accounts.email_addresses import confirm_waiting, vouch_for_all
 from domain.accounts.factors.second_factors import factors_of
-from domain.accounts.types import (
-    Account,
-    AccountChangeBody,
-    NewAccount,
-    PasswordResetBody,
-)
-from domain.database.list_queries import one_of, words
-from domain.oauth.clients.views import list_own
+from domain.accounts.types import Account, AccountChangeBody, Erased, NewAccount, PasswordResetBody
+from domain.database.paging import one_of, words
+from domain.errors import InvalidError, NotFoundError
+from domain.oauth.clients.directory import list_own
 from domain.oauth.consent.authorized_applications import list_authorized
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
+from domain.personal_data.erasure import count_applications
 from domain.projects.overview import my_projects
 from domain.projects.views import Viewer
 from domain.users import actions
-from forms.account import AccountChangeForm, AccountForm
+from forms.account import AccountChangeForm, AccountForm, ErasureForm
 from web.access.marks import administrator, get_current_user
+from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.work import work
 from web.pages.links import Tab, page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
-from web.sealing.one_time_secrets import keep_one_time_secret, take_one_time_secret
+from web.sealing.session_secrets import keep_one_time_secret, take_one_time_secret
 from web.services import now, settings
 
 users = Blueprint("users", __name__, url_prefix="/users")
@@ -236,3 +235,38 @@ def _done(user: Account, sentence: str) -> ResponseReturnValue:
 
 def _back_to(user_id: int) -> ResponseReturnValue:
     return redirect(url_for("admin.users.show", user_id=user_id))
+
+
+personal_data = Blueprint("personal_data", __name__, url_prefix="/users")
+
+
+@personal_data.post("/<int:user_id>/export")
+@administrator
+def export(user_id: int) -> ResponseReturnValue:
+    """Download the personal data of a user."""
+    return export_file(user_id)
+
+
+@personal_data.route("/<int:user_id>/delete", methods=["GET", "POST"])
+@administrator
+def delete(user_id: int) -> ResponseReturnValue:
+    """Show the consequences, and erase a person."""
+    user = get_account(user_id, session=db.session())
+    form = ErasureForm(heir=get_current_user().username, username=user.username)
+    if form.is_submitted() and form.carry_out(lambda: _delete(user_id, form)):
+        flash(f"Account {user.username} deleted.")
+        return redirect(url_for("admin.users.index"))
+    page = render_template(
+        "admin/users/delete.html",
+        account=user,
+        form=form,
+        application_count=count_applications(user, session=db.session()),
+    )
+    return page, 422 if form.errors else 200
+
+
+def _delete(user_id: int, form: ErasureForm) -> Erased:
+    try:
+        return actions.delete_user(work(), user_id, form.body)
+    except NotFoundError as error:
+        raise InvalidError(str(error), field="heir") from error

@@ -7,8 +7,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
 from blueprints.alerts.list_pages import AlertList, AllAlertsList, ProjectAlertList
-from domain.access.abilities import Ability
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role
 from domain.alerts.handling import actions
 from domain.alerts.handling.batch_actions import assign_alert, give_status, undo_batch
 from domain.alerts.handling.batches import (

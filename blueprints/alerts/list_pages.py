@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from flask import request, url_for
 from werkzeug.datastructures import MultiDict
 
-from domain.access.abilities import Ability
+from domain.access.roles import Ability
 from domain.alerts.listing import queries
 from domain.alerts.listing.filters import SEVERITIES, TABS, looked_up
 from domain.alerts.listing.queries import AlertRow
@@ -20,8 +20,7 @@ from domain.alerts.listing.watched_projects import (
     projects_of_member,
     taking_changes,
 )
-from domain.database.list_queries import row_id
-from domain.database.paging import Page
+from domain.database.paging import Page, row_id
 from domain.escalations.explanation import unanswered_among
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView

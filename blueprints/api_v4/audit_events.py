@@ -6,7 +6,7 @@ from domain.audit.types import AuditEventFilters
 from domain.projects import audit_event_actions as actions
 from web.api.description.described import answers_with
 from web.api.operations import Resources, operation
-from web.audit.files import event_file
+from web.audit import event_file
 
 audit_events = Resources("audit_events", __name__, url_prefix="/audit_events")
 audit_events.bind("GET", "", actions.list_events)

@@ -6,7 +6,7 @@ from flask import Blueprint
 
 from domain.errors import InvalidParametersError
 from domain.types.base import Body, Resource
-from web.admin.setting_changes import settings_now, store_settings
+from web.admin.settings import settings_now, store_settings
 from web.api.operations import operation
 from web.api.schemas.instance import (
     API_NAMES,

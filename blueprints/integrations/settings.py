@@ -18,7 +18,7 @@ from domain.alerts.integrations.mapping_preview import (
 from domain.alerts.integrations.samples import MappingDraft
 from domain.alerts.integrations.types import IntegrationChange, IntegrationView
 from domain.alerts.reading.mapping_rules import Operator
-from domain.database.list_queries import row_id
+from domain.database.paging import row_id
 from domain.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integrations import (

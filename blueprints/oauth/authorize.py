@@ -11,9 +11,9 @@ from flask_login import current_user
 from domain.access.scopes import views as scope_views
 from domain.oauth import authorization
 from domain.oauth.authorization import AuthorizationStep, CheckedRequest
+from domain.oauth.clients.directory import get_page
 from domain.oauth.clients.redirect_uris import destination_of
 from domain.oauth.clients.types import ApplicationView
-from domain.oauth.clients.views import get_page
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.consent.pushed_requests import open_pushed
 from domain.oauth.grants.authorization_code import UnknownRedirectUriError
@@ -25,9 +25,9 @@ from web.api.schemas.oauth import AuthorizationRequest
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
 from web.oauth.approvals import decided_approval, needs_new_proof, visitors_approval
-from web.oauth.authorization_url import authorization_url, read_asked_at, with_asked_at
 from web.oauth.binding import authorization_server, request_from, request_in_query, send
-from web.sealing.consent_forms import consume, open_consent_form, seal_consent_form
+from web.oauth.endpoint_urls import authorization_url, read_asked_at, with_asked_at
+from web.sealing.forms import consume, open_consent_form, seal_consent_form
 from web.services import now
 
 authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_applications=True)

@@ -7,10 +7,9 @@ from flask_login import current_user
 from domain.access.scopes import grantable
 from domain.access.scopes import views as scope_views
 from domain.errors import InvalidError, NotFoundError, TooManyAttemptsError
-from domain.oauth.clients.views import get_page
-from domain.oauth.devices import authorizations as devices
-from domain.oauth.devices.authorizations import Decision, DeviceRequest
-from domain.oauth.devices.user_codes import LONGEST_TYPED, read_user_code, shown
+from domain.oauth import devices
+from domain.oauth.clients.directory import get_page
+from domain.oauth.devices import LONGEST_TYPED, Decision, DeviceRequest, read_user_code, shown
 from forms.device import UserCodeForm
 from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
@@ -19,7 +18,7 @@ from web.http.public_urls import public_url
 from web.oauth.approvals import decided_approval, needs_new_proof
 from web.oauth.binding import oauth_context
 from web.pages.qr_codes import qr_code
-from web.sealing.device_forms import open_device_form, seal_device_form
+from web.sealing.forms import open_device_form, seal_device_form
 from web.services import now, settings
 
 device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_applications=True)

@@ -14,7 +14,7 @@ from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.oauth.binding import request_in_form, request_in_query, send
-from web.sealing.logout_requests import (
+from web.sealing.forms import (
     open_confirmation,
     open_request,
     seal_confirmation,

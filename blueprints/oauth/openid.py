@@ -3,7 +3,7 @@
 from flask import Response, jsonify
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.avatars import draw_avatar
+from domain.accounts.profiles import draw_avatar
 from domain.oauth.openid.userinfo import userinfo as claims_for
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.releases.schedule import BY_ID

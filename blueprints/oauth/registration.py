@@ -7,8 +7,8 @@ from flask.typing import ResponseReturnValue
 
 from domain.alerts.reading.body import read_object
 from domain.errors import ForbiddenError, NotFoundError
+from domain.oauth import registration as domain
 from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
-from domain.oauth.registration import registrations as domain
 from web.access.bearer_token import TokenLocation, presented_token
 from web.access.marks import checks_its_client, find_bearer
 from web.access.rate_limits import by_address, by_registrar

@@ -6,7 +6,7 @@ from flask import request
 from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
-from domain.oauth.endpoints.token_info import token_info
+from domain.oauth.endpoints.introspection import token_info
 from domain.oauth.presented_tokens.bearer import (
     BearerRefusedError,
     Refusal,

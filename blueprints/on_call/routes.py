@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.database.list_queries import one_of
+from domain.database.paging import one_of
 from domain.escalations import actions
 from domain.escalations.dry_run import MOST_ALERTS
 from domain.escalations.policies import all_policies

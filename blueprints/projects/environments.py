@@ -3,8 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role
 from domain.alerts import environments as domain
 from domain.alerts.environments import EnvironmentFilter
 from domain.alerts.listing import charts
@@ -15,7 +14,7 @@ from domain.ci_cd import environment_actions as actions
 from domain.ci_cd.deployment_actions import newest_deployments
 from domain.ci_cd.environment_actions import environment_history
 from domain.ci_cd.types import NewEnvironment
-from domain.database.list_queries import words
+from domain.database.paging import words
 from domain.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
 from forms.projects import EnvironmentForm

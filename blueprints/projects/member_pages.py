@@ -6,8 +6,7 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
-from domain.database.list_queries import words
-from domain.database.paging import Listed, ListPart
+from domain.database.paging import Listed, ListPart, words
 from domain.errors import InvalidError, NotFoundError
 from domain.projects import member_actions as actions
 from domain.projects.invitation_actions import list_invitations

@@ -6,8 +6,7 @@ from flask import flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
-from domain.accounts.factors.passkey_ceremonies import PasskeyRefusedError
-from domain.accounts.factors.passkeys import request_options_for_anyone
+from domain.accounts.factors.passkeys import PasskeyRefusedError, request_options_for_anyone
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
@@ -21,13 +20,13 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.oauth.binding import oauth_context, request_from
 from web.pages.markdown import rendered_markdown
-from web.sealing.passkey_challenges import (
+from web.sealing.sign_ins import (
+    begin_pending_sign_in,
     find_relying_party,
     get_relying_party,
     remember_challenge,
     take_response,
 )
-from web.sealing.pending_sign_ins import begin_pending_sign_in
 from web.services import settings
 from web.signing_in.attempts import sign_in_attempt
 from web.signing_in.completion import next_url, requested_page, sign_in_as

@@ -4,8 +4,7 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from domain.accounts.factors.passkey_ceremonies import PasskeyRefusedError
-from domain.accounts.factors.passkeys import request_options_for
+from domain.accounts.factors.passkeys import PasskeyRefusedError, request_options_for
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.actions import WrongCodeError
@@ -21,15 +20,17 @@ from web.access.marks import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.sealing.passkey_challenges import (
+from web.sealing.sign_ins import (
+    PendingSignIn,
+    consume,
+    find_pending_sign_in,
     find_relying_party,
     get_relying_party,
     remember_challenge,
     take_response,
 )
-from web.sealing.pending_sign_ins import PendingSignIn, consume, find_pending_sign_in
+from web.signing_in.attempts import known_accounts
 from web.signing_in.completion import next_url, requested_page, sign_in_as
-from web.signing_in.known_browsers import known_accounts
 
 two_factor = PageBlueprint(
     "two_factor", __name__, url_prefix="/users/two_factor", leads_to_applications=True

@@ -2,11 +2,10 @@
 
 from typing import Protocol
 
-from domain.access.abilities import Ability
 from domain.access.actor import Actor
 from domain.access.features import AccessLevel, Feature, feature_of
 from domain.access.permissions import Permission
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role
 from domain.errors import ForbiddenError, NotFoundError
 
 

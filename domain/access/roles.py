@@ -1,6 +1,7 @@
-"""Member roles, in order; each includes the permissions of the ones below."""
+"""Member roles, in order, and what a custom role can add to the one that it is based on."""
 
-from enum import IntEnum
+from collections.abc import Iterable
+from enum import IntEnum, StrEnum
 
 
 class Role(IntEnum):
@@ -28,3 +29,41 @@ def role_named(word: str) -> Role:
     names = ", ".join(role.label for role in Role)
     message = f"“{word}” is not a role; the roles are {names}."
     raise ValueError(message)
+
+
+class Ability(StrEnum):
+    """A permission that a custom role can add; the value is its name in the API."""
+
+    READ_CODE = "read_code"
+    READ_ALERTS = "read_alerts"
+    ADMIN_ALERTS = "admin_alerts"
+    READ_ENVIRONMENTS = "read_environments"
+    ADMIN_ENVIRONMENTS = "admin_environments"
+    ADMIN_INTEGRATIONS = "admin_integrations"
+
+
+#: The lowest role that has an ability anyway.
+LEAST_ROLES = {
+    Ability.READ_CODE: Role.REPORTER,
+    Ability.READ_ENVIRONMENTS: Role.DEVELOPER,
+    Ability.READ_ALERTS: Role.DEVELOPER,
+    Ability.ADMIN_ALERTS: Role.DEVELOPER,
+    Ability.ADMIN_ENVIRONMENTS: Role.MAINTAINER,
+    Ability.ADMIN_INTEGRATIONS: Role.MAINTAINER,
+}
+#: What cannot be changed without being seen.
+_INCLUDED = {
+    Ability.ADMIN_ALERTS: Ability.READ_ALERTS,
+    Ability.ADMIN_ENVIRONMENTS: Ability.READ_ENVIRONMENTS,
+}
+
+
+def with_included(chosen: Iterable[Ability]) -> frozenset[Ability]:
+    """Return these abilities with those that they include."""
+    given = frozenset(chosen)
+    return given | {_INCLUDED[each] for each in given if each in _INCLUDED}
+
+
+def known_abilities(names: Iterable[str]) -> frozenset[Ability]:
+    """Return the abilities with these names; a name of a later release counts for nothing."""
+    return frozenset(Ability(name) for name in names if name in set(Ability))

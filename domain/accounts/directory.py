@@ -10,9 +10,8 @@ from sqlalchemy import ColumnElement, Row, and_, case, exists, func, not_, or_, 
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import get_account
-from domain.accounts.avatars import avatar_url
 from domain.accounts.email_addresses import IS_UNCONFIRMED, find_waiting
-from domain.accounts.profiles import profile_path
+from domain.accounts.profiles import avatar_url, profile_path
 from domain.accounts.types import Account, AccountPage, ListedAccount, UserQuery
 from domain.accounts.types import User as PublicUser
 from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN

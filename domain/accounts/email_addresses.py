@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.accounts.attempt_limits import claim_attempt
-from domain.accounts.signing_in.attempts import SignInLimits
+from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, checked_email
 from domain.audit.events import EventKind
 from domain.database.upsert import insert_into

@@ -1,8 +1,9 @@
-"""Password hashing (Argon2id, configurable cost) and strength checks."""
+"""Password hashing (Argon2id, configurable cost), strength checks, and the first password."""
 
 from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from unicodedata import category, normalize
 
@@ -24,6 +25,8 @@ _JUDGED_CHARACTERS = 24
 _LANES = 4
 #: zxcvbn keeps the user's words in a global variable.
 _judging = Lock()
+FIRST_USERNAME = "admin"
+_FILE_NAME = "first_administrator.txt"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,3 +153,19 @@ def _check_guesses(password: str, own_words: tuple[str, ...]) -> None:
         said = " ".join(sentence for sentence in advice if sentence)
         message = f"This password is easy to guess. {said}".strip()
         raise ValueError(message)
+
+
+def first_password_file(instance_path: Path) -> Path:
+    """Return where the file is."""
+    return instance_path / _FILE_NAME
+
+
+def has_first_password(username: str, instance_path: Path) -> bool:
+    """Return whether this is the first administrator with the generated password."""
+    return username == FIRST_USERNAME and first_password_file(instance_path).exists()
+
+
+def forget_first_password(username: str, instance_path: Path) -> None:
+    """Remove the file after the password was changed."""
+    if username == FIRST_USERNAME:
+        first_password_file(instance_path).unlink(missing_ok=True)

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import or_, select
+from sqlalchemy import bindparam, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.access.actions import action
+from domain.access.actor import Work
 from domain.accounts.attempt_limits import (
     AttemptLimit,
     claim_attempt,
@@ -23,8 +25,11 @@ from domain.accounts.passwords import (
     check_password_strength,
     hash_password,
 )
+from domain.accounts.profiles import PROFILE, Profile, profile_in
 from domain.database.locks import release_locks
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.database.paging import LARGEST_ID
+from domain.database.statements import KeptConnection
+from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.keyring import Keyring
 from domain.time_zones import check_zone
 from models import User
@@ -34,6 +39,11 @@ ACTIVE = "active"
 #: Kinds of accounts. A bot is the account of a project or group access token; of an erased account
 #: only the id is left.
 HUMAN, BOT, ERASED = "human", "bot", "erased"
+_WITH_KIND = select(*PROFILE, User.kind)
+_BY_ID = _WITH_KIND.where(User.id == bindparam("named"))
+_BY_NAME = _WITH_KIND.where(User.username_key == bindparam("named"))
+#: The sizes of pages to choose from.
+PAGE_SIZES = (20, 50, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -373,3 +383,32 @@ def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     user.password_hash, user.must_change_password = "", False
     user.kind, user.state, user.is_admin = ERASED, "blocked", False
     user.last_sign_in_at = user.password_changed_at = user.email_confirmed_at = None
+
+
+def get_profile_to_act_as(named: str, *, connection: KeptConnection) -> Profile:
+    """Return the profile of the person with this id or user name.
+
+    Raises NotFoundError, or ForbiddenError for an account that nobody can use, and for a bot.
+    """
+    is_number = named.isascii() and named.isdecimal()
+    is_found = _BY_ID if is_number and int(named) <= LARGEST_ID else _BY_NAME
+    row = connection.first(is_found, {"named": int(named) if is_found is _BY_ID else fold(named)})
+    kind = row[len(PROFILE)] if row else ERASED
+    if row is None or kind == ERASED:
+        message = "The user that sudo names was not found."
+        raise NotFoundError(message)
+    profile = profile_in(row)
+    if profile.state != ACTIVE or kind != HUMAN:
+        why = "is a bot" if kind == BOT else f"is {profile.state}"
+        message = f"Nobody can act as {profile.username}: the account {why}."
+        raise ForbiddenError(message)
+    return profile
+
+
+@action("own_account.change")
+def choose_page_size(work: Work, size: int) -> None:
+    """Keep the size that a user chose; raise InvalidError for another number."""
+    if size not in PAGE_SIZES:
+        message = f"A page has {', '.join(map(str, PAGE_SIZES[:-1]))} or {PAGE_SIZES[-1]} rows."
+        raise InvalidError(message, field="size")
+    work.session.get_one(User, work.actor.id).page_size = size

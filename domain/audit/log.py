@@ -1,6 +1,7 @@
-"""Reads the audit log: filtered, the newest event first, by key or by number."""
+"""Reads the audit log: filtered, the newest event first, by key or by number, or as a file."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.audit.events import STREAMED_ONLY, EventKind
 from domain.clock import written
+from domain.csv_lines import csv_line
 from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_part
 from domain.errors import NotFoundError
 from models import AuditEvent, User
@@ -17,14 +19,29 @@ from models.folding import fold
 
 #: Of sign-ins, by their `amr` value (RFC 8176); what only says that there were several is left out.
 _METHODS = {"pwd": "password", "otp": "code", "hwk": "passkey", "swk": "passkey"}
-
-
 #: Titles that differ from the stored names, which never change.
 _TITLES = {
     EventKind.RECOVERY_CODES_MADE.value: "Recovery codes created",
     EventKind.CODE_INVALIDATED.value: "Authorization code invalidated",
     EventKind.REPOSITORY_DOWNLOADED.value: "Repository downloaded",
 }
+_IN_PROJECTS = (
+    EventKind.INTEGRATION_CHANGED.value,
+    EventKind.ON_CALL_SCHEDULE_CHANGED.value,
+    EventKind.ON_CALL_OVERRIDE_CHANGED.value,
+    EventKind.ON_CALL_SWAP_CHANGED.value,
+    EventKind.ON_CALL_CALENDAR_CHANGED.value,
+)
+#: Characters shown of long identifiers.
+_LONGEST = {"application_id": 12}
+#: What a list of the API can be ordered by.
+_ORDERS = {"id": AuditEvent.id}
+#: The number of events in memory at once.
+_CHUNK = 500
+_COLUMNS = (
+    *("id", "created_at", "event_name", "title", "author_id", "author_name", "entity_id"),
+    *("entity_path", "target_details", "ip_address", "user_agent", "correlation_id", "details"),
+)
 
 
 def in_words(kind: str) -> str:
@@ -38,17 +55,6 @@ def in_words(kind: str) -> str:
 KINDS = tuple(
     sorted((kind.value, in_words(kind.value)) for kind in EventKind if kind not in STREAMED_ONLY)
 )
-
-
-_IN_PROJECTS = (
-    EventKind.INTEGRATION_CHANGED.value,
-    EventKind.ON_CALL_SCHEDULE_CHANGED.value,
-    EventKind.ON_CALL_OVERRIDE_CHANGED.value,
-    EventKind.ON_CALL_SWAP_CHANGED.value,
-    EventKind.ON_CALL_CALENDAR_CHANGED.value,
-)
-#: Characters shown of long identifiers.
-_LONGEST = {"application_id": 12}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,10 +244,6 @@ def page_of_events(wanted: EventFilter, part: Slice, *, session: Session) -> Pag
     )
 
 
-#: What a list of the API can be ordered by.
-_ORDERS = {"id": AuditEvent.id}
-
-
 def list_events(wanted: EventFilter, part: ListPart, *, session: Session) -> Listed[EventView]:
     """Return a part of the audit log for the API, by numbers or by key."""
     found = fetch_part(_statement(wanted), _ORDERS, part, session=session)
@@ -281,3 +283,48 @@ def view_of(event: AuditEvent, username: str | None) -> EventView:
         user_agent=event.user_agent,
         request_id=event.request_id,
     )
+
+
+def as_json_lines(wanted: EventFilter, *, session: Session) -> Iterator[str]:
+    """Yield a line of JSON for each event, as the API shows it, the newest first."""
+    for event in _all_events(wanted, session=session):
+        yield json.dumps(event.as_json(), ensure_ascii=False) + "\n"
+
+
+def as_csv(wanted: EventFilter, *, session: Session) -> Iterator[str]:
+    """Yield the events as CSV (RFC 4180) in which no cell is a formula, the newest first."""
+    yield csv_line(_COLUMNS)
+    for event in _all_events(wanted, session=session):
+        yield csv_line(_cells(event))
+
+
+def _cells(event: EventView) -> tuple[object, ...]:
+    return (
+        event.id,
+        written(event.created_at),
+        event.kind,
+        event.title,
+        event.actor_id,
+        event.actor_name,
+        event.user_id,
+        event.username,
+        event.subject,
+        event.address,
+        event.user_agent,
+        event.request_id,
+        json.dumps(event.details, ensure_ascii=False) if event.details else "",
+    )
+
+
+def _all_events(wanted: EventFilter, *, session: Session) -> Iterator[EventView]:
+    before: int | None = None
+    while True:
+        try:
+            page = page_of_events(wanted, Slice(size=_CHUNK, before=before), session=session)
+        finally:
+            # Free the connection: a slow client, or one that hangs up, must not keep it.
+            session.close()
+        yield from page.items
+        if page.next_before is None:
+            return
+        before = int(page.next_before)

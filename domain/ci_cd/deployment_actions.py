@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.accounts.references import user_references
+from domain.accounts.profiles import user_references
 from domain.alerts.environments import (
     EnvironmentView,
     create_environment,

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.accounts.references import UserReference, user_references
+from domain.accounts.profiles import UserReference, user_references
 from domain.database.paging import fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.projects.views import ProjectView

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.accounts.references import user_references
+from domain.accounts.profiles import user_references
 from domain.ci_cd.types import CommitStatus, CommitStatusQuery, NewCommitStatus
 from domain.database.paging import fetch_part
 from domain.errors import InvalidError

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.accounts.references import UserReference
+from domain.accounts.profiles import UserReference
 from domain.alerts.environments import reference_of
 from domain.types.base import (
     Body,

@@ -1,4 +1,10 @@
-"""Releases database locks before slow work."""
+"""Locks of the database: what is released before slow work, and numbers of advisory locks.
+
+Triggers, the adding up of days and new paths lock by the hash of a word of their own, which is
+another space than those numbers.
+"""
+
+from enum import IntEnum, unique
 
 from sqlalchemy.orm import Session
 
@@ -11,3 +17,13 @@ def release_locks(session: Session) -> None:
     so what was read before has to be looked at again where it matters.
     """
     session.commit()
+
+
+@unique
+class AdvisoryLock(IntEnum):
+    """An action that one process on all hosts does at a time; the numbers are arbitrary."""
+
+    MIGRATIONS = 7_240_118_364
+    SIGNING_KEYS = 7_240_118_365
+    REGISTRY_KEYS = 7_240_118_367
+    MOVES = 7_240_118_368

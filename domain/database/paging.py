@@ -1,6 +1,9 @@
-"""Pages of lists: by key, whose cost does not depend on their position, and numbered ones."""
+"""Pages of lists: by key, whose cost does not depend on their position, and numbered ones.
 
-from collections.abc import Callable, Mapping
+Unknown parameters of lists are refused.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -9,16 +12,20 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.errors import QueryError
 
+Item = TypeVar("Item")
+LARGEST_ID = 2**63 - 1
+_LONGEST_ID = len(str(LARGEST_ID))
+LONGEST_SEARCH = 200
+#: So much of an unknown name is said again.
+_LONGEST_ECHO = 50
+
 
 class _HasId(Protocol):
     @property
     def id(self) -> int: ...
 
 
-Item = TypeVar("Item")
 Identified = TypeVar("Identified", bound=_HasId)
-LARGEST_ID = 2**63 - 1
-_LONGEST_ID = len(str(LARGEST_ID))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,3 +151,60 @@ def _fetch_by_key(
     shown = rows[: part.size]
     has_more = len(rows) > part.size
     return Listed(items=tuple(shown), next_cursor=str(shown[-1].list_key) if has_more else None)
+
+
+def check_known(
+    given: Iterable[tuple[str, Sequence[str]]], known: Sequence[str], unsaid: Sequence[str] = ()
+) -> None:
+    """Raise QueryError for an unknown or a repeated parameter.
+
+    What is `unsaid` is known as well, and is not named among what the list takes.
+    """
+    for name, values in given:
+        if name not in known and name not in unsaid:
+            raise QueryError(
+                f"{_shown(name)} is not a known parameter; {_takes(known)}.", field=name
+            )
+        if len(values) > 1:
+            raise QueryError(f"{name} can be given only once.", field=name)
+
+
+def _shown(name: str) -> str:
+    if not name:
+        return "A value without a name"
+    return f"{name[:_LONGEST_ECHO]}…" if len(name) > _LONGEST_ECHO else name
+
+
+def _takes(known: Sequence[str]) -> str:
+    return f"known parameters: {', '.join(known)}" if known else "this list has no parameters"
+
+
+def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
+    """Return the chosen value, or the default without one; raise QueryError for others."""
+    value = given.get(name) or usual
+    if value != usual and value not in choices:
+        raise QueryError(f"{name} must be one of {', '.join(choices)}.", field=name)
+    return value
+
+
+def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) -> str:
+    """Return a text, which may be empty; raise QueryError if it is too long."""
+    value = given.get(name, "")
+    if len(value) > most:  # a truncated text would match more
+        raise QueryError(f"{name} can have at most {most} characters.", field=name)
+    return value
+
+
+def row_id(given: Mapping[str, str], name: str) -> int | None:
+    """Return a row id, or raise QueryError."""
+    text = given.get(name, "")
+    number = parse_id(text)
+    if text and number is None:
+        raise QueryError(f"{name} must be a whole number.", field=name)
+    return number
+
+
+def slice_of(given: Mapping[str, str], *, size: int) -> Slice:
+    """Return the slice that `before` or `after` begins."""
+    before, after = read_cursor(given.get("before")), read_cursor(given.get("after"))
+    return Slice(size=size, before=before, after=after)

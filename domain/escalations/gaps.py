@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability
+from domain.access.roles import Ability
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.clock import date_and_time
 from domain.database.upsert import insert_into

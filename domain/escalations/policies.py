@@ -8,7 +8,7 @@ from typing import NoReturn
 from sqlalchemy import false, or_, select
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability
+from domain.access.roles import Ability
 from domain.accounts.users import ERASED
 from domain.alerts.reading.text import storable
 from domain.database.paging import LARGEST_ID

@@ -8,8 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
-from domain.database.list_queries import LONGEST_SEARCH
-from domain.database.paging import LARGEST_ID
+from domain.database.paging import LARGEST_ID, LONGEST_SEARCH
 from domain.errors import InvalidError
 from domain.types.base import (
     LARGEST_NUMBER,

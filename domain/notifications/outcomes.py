@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, exists, insert, literal, null, or_, select, true, update
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability
+from domain.access.roles import Ability
 from domain.alerts.handling.activity import NoteKind
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.notifications.contact_types.registry import contact_type

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from domain.accounts.signing_in.attempts import SignInLimits
+from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import Event
 from domain.database.statements import KeptConnection, Run

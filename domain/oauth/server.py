@@ -16,16 +16,16 @@ from domain.oauth.client_requests import ClientEndpoint, TokenGrant
 from domain.oauth.clients.applications import find_by_uid
 from domain.oauth.clients.authentication import find_named
 from domain.oauth.clients.redirect_uris import with_parameters, without_secrets
+from domain.oauth.consent.pushed_requests import PushedAuthorizationEndpoint
 from domain.oauth.context import OAuthContext, RefusedRequest
-from domain.oauth.endpoints.device_authorization import DeviceAuthorizationEndpoint
 from domain.oauth.endpoints.introspection import IntrospectionEndpoint
-from domain.oauth.endpoints.pushed_authorization import PushedAuthorizationEndpoint
 from domain.oauth.endpoints.revocation import RevocationEndpoint
 from domain.oauth.grants.authorization_code import (
     AuthorizationCodeGrant,
     UnknownRedirectUriError,
     issuer_parameter,
 )
+from domain.oauth.grants.device_code import DeviceAuthorizationEndpoint
 from domain.oauth.grants.registry import GRANTS_BY_TYPE, PARAMETERS
 from domain.oauth.protocol import NO_STORE, OAuthResponse, ProtocolRequest
 from domain.oauth.reasons import BY_ERROR, OTHER

@@ -6,7 +6,7 @@ from sqlalchemy import func, or_, select
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.accounts.references import user_references
+from domain.accounts.profiles import user_references
 from domain.audit.events import EventKind
 from domain.clock import written
 from domain.database.paging import LARGEST_ID, fetch_part

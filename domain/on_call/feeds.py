@@ -10,12 +10,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.access.checks import check_feature
 from domain.access.features import Feature
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.errors import DomainError, NotFoundError

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import select
 
 from domain.access.actor import Work
-from domain.accounts.references import UserReference, user_references
+from domain.accounts.profiles import UserReference, user_references
 from domain.accounts.users import ACTIVE
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.on_call.final_schedule import spans

@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, time
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability
 from domain.access.actor import Work
+from domain.access.roles import Ability
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.errors import InvalidError
 from domain.projects.member_lists import last_days_with, users_with

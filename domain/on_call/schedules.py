@@ -8,7 +8,7 @@ from types import MappingProxyType
 from sqlalchemy import select, update
 
 from domain.access.actor import Work
-from domain.accounts.references import user_references
+from domain.accounts.profiles import user_references
 from domain.alerts.reading.text import storable
 from domain.database.paging import LARGEST_ID
 from domain.errors import InvalidError, NotFoundError

@@ -8,7 +8,7 @@ from sqlalchemy import or_, select, union
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
-from domain.accounts.references import UserReference, user_references
+from domain.accounts.profiles import UserReference, user_references
 from domain.on_call.final_schedule import Span, by_users, spans
 from domain.on_call.plans import Period, Plan
 from domain.on_call.reading import read_plans

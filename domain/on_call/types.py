@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from domain.accounts.references import UserReference
+from domain.accounts.profiles import UserReference
 from domain.errors import InvalidError
 from domain.on_call.final_schedule import Source
 from domain.on_call.plans import EVERY_DAY, Cadence, Period, Restriction, RotationPlan, Unit

@@ -1,39 +1,241 @@
 """The inventory of tables with personal data; export, erasure and documentation use it."""
 
-from sqlalchemy import func, or_
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 
+from sqlalchemy import ColumnElement, SQLColumnExpression, func, or_
+
+from domain.accounts.users import UserView
 from domain.mail.outbox import without_links
-from domain.personal_data.alert_data import ALERT_DATA
-from domain.personal_data.tables import ErasureRule, PersonalDataTable, by
 from models import (
     AccessToken,
+    AlertBatch,
+    AlertNote,
     Application,
+    Assignment,
+    AssignmentNotice,
     AuditEvent,
     AuditStreamEntry,
     Authorization,
+    Base,
     CallCount,
     ChangeNotice,
     CommitStatus,
     Consent,
+    Contact,
     Deployment,
     DeviceAuthorization,
     EmailConfirmation,
+    EscalationPage,
     IdempotentRequest,
     Incident,
     IncidentAssignee,
     IncidentNote,
     Invitation,
     Mail,
+    MaintenanceWindow,
     Member,
+    OnCallFeed,
+    OnCallOverride,
+    OnCallSwap,
+    OnCallTurn,
+    PageRecipient,
     Passkey,
     PersonalAccessToken,
     ProjectRelease,
     RecoveryCode,
+    SavedAlertFilter,
     SignIn,
+    Silence,
     TotpDevice,
     User,
 )
 from models.folding import fold
+
+
+class ErasureRule(StrEnum):
+    """The effect of an erasure on rows; the value describes it."""
+
+    DELETED = "deleted"
+    PSEUDONYM = "kept under a pseudonym"
+    HANDED_ON = "transferred to another user, or deleted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonalDataTable:
+    """A table with personal data."""
+
+    #: Its name in an export.
+    name: str
+    #: Its content, in words.
+    about: str
+    model: type[Base]
+    #: The condition for the rows of a person.
+    of: Callable[[UserView], ColumnElement[bool]]
+    #: The exported columns; keyed hashes and keys are left out.
+    exported: tuple[str, ...]
+    #: By column: what is exported of a text that may contain secrets.
+    rewritten: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    on_erasure: ErasureRule
+
+
+def by(column: SQLColumnExpression[int | None]) -> Callable[[UserView], ColumnElement[bool]]:
+    """Return the condition for rows in which a column has the id of a person."""
+
+    def is_theirs(user: UserView) -> ColumnElement[bool]:
+        condition: ColumnElement[bool] = column == user.id
+        return condition
+
+    return is_theirs
+
+
+ALERT_DATA = (
+    PersonalDataTable(
+        name="contacts",
+        about="Addresses at which the person is paged, and when something was sent there",
+        model=Contact,
+        of=by(Contact.user_id),
+        exported=(
+            "type",
+            "label",
+            "shown_address",
+            "created_at",
+            "confirmed_at",
+            "last_sent_at",
+            "last_failed_at",
+            "last_error",
+        ),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="paging",
+        about="Quiet hours, when the person was last paged, and the pages",
+        model=PageRecipient,
+        of=by(PageRecipient.user_id),
+        exported=(
+            "time_zone",
+            "quiet_from",
+            "quiet_until",
+            "critical_breaks_quiet",
+            "wants_follow_ups",
+            "last_page_at",
+            "last_message_at",
+            "last_page_severity",
+        ),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="assignments",
+        about="Alerts assigned to the person",
+        model=Assignment,
+        of=by(Assignment.user_id),
+        exported=("alert_id",),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="assignment_notices",
+        about="Assignments that the person is told of by e-mail, until that is written",
+        model=AssignmentNotice,
+        of=by(AssignmentNotice.user_id),
+        exported=("alert_id", "incident_id", "by_name", "created_at"),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="alert_activity",
+        about="The person's actions and comments on alerts",
+        model=AlertNote,
+        of=by(AlertNote.user_id),
+        exported=("alert_id", "kind", "text", "created_at"),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="alert_batches",
+        about="Bulk changes of alerts, for two days",
+        model=AlertBatch,
+        of=by(AlertBatch.user_id),
+        exported=("id", "project_id", "status", "list_query", "changed", "state", "created_at"),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="saved_alert_filters",
+        about="Alert filters that the person saved",
+        model=SavedAlertFilter,
+        of=by(SavedAlertFilter.user_id),
+        exported=("project_id", "name", "query", "is_shared", "created_at"),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="on_call_turns",
+        about="Positions in the rotations of on-call schedules, current and former",
+        model=OnCallTurn,
+        of=by(OnCallTurn.user_id),
+        exported=("rotation_id", "position"),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="on_call_overrides",
+        about="On-call overrides for the person, or created by the person",
+        model=OnCallOverride,
+        of=lambda user: or_(
+            OnCallOverride.user_id == user.id, OnCallOverride.created_by == user.id
+        ),
+        exported=("schedule_id", "starts_at", "ends_at", "created_at"),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="on_call_swaps",
+        about="Swaps of on-call shifts with the person, or arranged by the person",
+        model=OnCallSwap,
+        of=lambda user: or_(
+            OnCallSwap.user_id == user.id,
+            OnCallSwap.other_user_id == user.id,
+            OnCallSwap.created_by == user.id,
+        ),
+        exported=(
+            "schedule_id",
+            "starts_at",
+            "ends_at",
+            "other_starts_at",
+            "other_ends_at",
+            "created_at",
+        ),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="on_call_feeds",
+        about="On-call calendars that the person subscribed to",
+        model=OnCallFeed,
+        of=by(OnCallFeed.user_id),
+        exported=("schedule_id", "created_at", "last_read_at"),
+        on_erasure=ErasureRule.DELETED,
+    ),
+    PersonalDataTable(
+        name="silences",
+        about="Silences that the person created or ended, for a year after their end",
+        model=Silence,
+        of=lambda user: or_(Silence.created_by_id == user.id, Silence.ended_by_id == user.id),
+        exported=("project_id", "matchers", "comment", "starts_at", "ends_at", "created_at"),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="maintenance_windows",
+        about="Maintenance windows that the person created",
+        model=MaintenanceWindow,
+        of=by(MaintenanceWindow.created_by_id),
+        exported=("project_id", "name", "local_start", "time_zone", "rule", "created_at"),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
+        name="escalation_pages",
+        about="Alerts that the person was paged for, and when, for 90 days",
+        model=EscalationPage,
+        of=by(EscalationPage.user_id),
+        exported=("alert_id", "round", "step", "paged_at"),
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+)
+
 
 __all__ = ["PERSONAL_DATA", "ErasureRule", "PersonalDataTable"]
 

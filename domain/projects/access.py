@@ -7,10 +7,9 @@ from typing import NamedTuple
 from sqlalchemy import func, literal, or_, select
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability, known_abilities
 from domain.access.checks import check_role
 from domain.access.features import AccessLevel, Feature
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role, known_abilities
 from domain.errors import NotFoundError
 from domain.projects.grants import (
     INTERNAL,

@@ -19,8 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import LEAST_ROLES, Ability
-from domain.access.roles import Role
+from domain.access.roles import LEAST_ROLES, Ability, Role
 from domain.database.latest import latest
 from domain.database.paging import Listed, ListPart, fetch_part
 from domain.projects.access import INTERNAL, PRIVATE, PUBLIC, Permissions, namespace_of

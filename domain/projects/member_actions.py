@@ -5,8 +5,7 @@ from datetime import date
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.access.roles import Role
-from domain.accounts.avatars import avatar_path
-from domain.accounts.profiles import profile_path
+from domain.accounts.profiles import avatar_path, profile_path
 from domain.audit.events import EventKind
 from domain.database.paging import ListPart
 from domain.errors import InvalidError, NotFoundError

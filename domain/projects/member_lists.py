@@ -8,8 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import LEAST_ROLES, Ability, known_abilities
-from domain.access.roles import Role
+from domain.access.roles import LEAST_ROLES, Ability, Role, known_abilities
 from domain.accounts.users import ACTIVE, BOT, HUMAN
 from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
 from domain.errors import NotFoundError

@@ -2,10 +2,9 @@
 
 from sqlalchemy import select
 
-from domain.access.abilities import with_included
 from domain.access.actions import action, question
 from domain.access.actor import Work
-from domain.access.roles import Role
+from domain.access.roles import Role, with_included
 from domain.audit.events import EventKind
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, InvalidError, TakenError

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability
+from domain.access.roles import Ability
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.member_types import MemberRole
 from models import Member

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role, role_named
+from domain.access.roles import Ability, Role, role_named
 from domain.projects.views import Namespace
 from domain.types.base import (
     Argument,

@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session
 from domain.access.roles import Role
 from domain.accounts.names import LONGEST_PATH
 from domain.accounts.users import BOT
-from domain.database.advisory_locks import AdvisoryLock
+from domain.database.locks import AdvisoryLock
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.creation import (
     Changes,

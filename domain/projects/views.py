@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NamedTuple
 
-from domain.access.abilities import LEAST_ROLES, Ability
 from domain.access.actor import Work
 from domain.access.features import AccessLevel, Feature
-from domain.access.roles import Role
+from domain.access.roles import LEAST_ROLES, Ability, Role
 from domain.types.base import Resource
 
 

@@ -28,7 +28,7 @@ from joserfc.jwk import ECKey
 from sqlalchemy import Select, delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.database.advisory_locks import AdvisoryLock
+from domain.database.locks import AdvisoryLock
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from models import RegistryKey

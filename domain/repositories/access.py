@@ -5,8 +5,7 @@ from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import LEAST_ROLES, Ability
-from domain.access.roles import Role
+from domain.access.roles import LEAST_ROLES, Ability, Role
 from domain.audit.events import Event, EventKind
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.access import PRIVATE, PUBLIC, follow_to_project

@@ -30,8 +30,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from domain.clock import written
-from domain.database.list_queries import LONGEST_SEARCH
-from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, read_cursor
+from domain.database.paging import LARGEST_ID, LONGEST_SEARCH, Listed, ListPart, Page, read_cursor
 from domain.durations import duration_text, parse_duration
 from domain.grace_period import GracePeriod
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, or_, select
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.accounts.email_addresses import WAITS_FOR
+from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.idempotency import KEPT_FOR
 from domain.oauth.setting_up.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
 from domain.on_call.schedules import PAST_KEPT_FOR
@@ -34,6 +35,7 @@ from models import (
     EmailConfirmation,
     Escalation,
     EscalationPage,
+    Group,
     Heartbeat,
     HeartbeatPing,
     IdempotentRequest,
@@ -49,6 +51,7 @@ from models import (
     PageBatch,
     PageMessage,
     PersonalAccessToken,
+    Project,
     PushedRequest,
     RegistryKey,
     RegistryManifest,
@@ -60,6 +63,7 @@ from models import (
     Silence,
     TokenRefusal,
     UnreachableTime,
+    User,
     WebServer,
 )
 
@@ -80,6 +84,7 @@ _IDLE_CLIENTS_STAY = timedelta(days=30)
 _UNREACHABLE_TIMES_STAY = timedelta(days=31)
 #: How long people can look up why nobody was paged.
 _PAST_SILENCES_STAY = timedelta(days=365)
+_MEMBERSHIPS_AT_ONCE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,3 +337,35 @@ def _remove_upwards(
         _delete(Delivery.id, keys, session)
         between()
         total, last = total + len(keys), keys[-1]
+
+
+def remove_ended(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
+    """Remove memberships that have ended, each with an audit event, and return how many."""
+    path = func.coalesce(Group.path, Project.path).label("path")
+    ended = (
+        select(Member.id, Member.user_id, User.username, path)
+        .join(User, User.id == Member.user_id)
+        .outerjoin(Group, Group.id == Member.group_id)
+        .outerjoin(Project, Project.id == Member.project_id)
+        .where(Member.expires_at <= now.date())
+        .limit(_MEMBERSHIPS_AT_ONCE)
+        .with_for_update(of=Member, skip_locked=True)
+    )
+    removed = 0
+    while rows := session.execute(ended).all():
+        for row in rows:
+            event = Event(
+                kind=EventKind.MEMBER_EXPIRED,
+                user_id=row.user_id,
+                subject=row.path,
+                details={"username": row.username},
+            )
+            store_event(event, EventSource(), session=session, now=now)
+        session.execute(
+            delete(Member)
+            .where(Member.id.in_([row.id for row in rows]))
+            .execution_options(synchronize_session=False)
+        )
+        between()
+        removed += len(rows)
+    return removed

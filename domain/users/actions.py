@@ -8,8 +8,7 @@ from domain.accounts import administration, directory
 from domain.accounts.administration import add_account, change_account, generate_password
 from domain.accounts.email_addresses import vouch, welcome
 from domain.accounts.factors.second_factors import remove_second_factors as forget_factors
-from domain.accounts.first_password import forget_first_password
-from domain.accounts.passwords import PasswordRules
+from domain.accounts.passwords import PasswordRules, forget_first_password
 from domain.accounts.types import (
     Account,
     AccountBody,
@@ -36,7 +35,7 @@ from domain.personal_data.export import export_person
 from domain.projects.people import is_known
 from domain.projects.views import Viewer
 from domain.types.base import Found
-from domain.users.account_access import end_access
+from domain.users.own_account import end_access
 
 
 @question("users.index")

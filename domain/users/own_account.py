@@ -3,12 +3,11 @@
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.accounts.administration import get_account
-from domain.accounts.email_addresses import request_change
+from domain.accounts.email_addresses import forget_new_address, request_change
 from domain.accounts.factors import passkeys, recovery_codes, totp
-from domain.accounts.factors.passkey_ceremonies import CeremonyResponse, PasskeyRefusedError
+from domain.accounts.factors.passkeys import CeremonyResponse, PasskeyRefusedError
 from domain.accounts.factors.second_factors import forget_useless_recovery_codes, has_second_factor
-from domain.accounts.first_password import forget_first_password
-from domain.accounts.passwords import PasswordRules
+from domain.accounts.passwords import PasswordRules, forget_first_password
 from domain.accounts.signing_in.sessions import close_other_sign_ins, close_sign_in_of
 from domain.accounts.types import NameBody, PasswordBody, ProfileBody
 from domain.accounts.users import BOT, change_password, change_profile, checked_email
@@ -17,7 +16,34 @@ from domain.database.locks import release_locks
 from domain.errors import ForbiddenError
 from domain.keyring import Keyring
 from domain.oauth.clients.user_agents import device_in_words
-from domain.users.account_access import end_access
+from domain.oauth.consent.authorized_applications import list_authorized, revoke_everything
+from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
+from domain.oauth.personal_tokens.tokens import revoke_own_tokens
+
+
+def granted_access(work: Work, user_id: int) -> dict[str, bool]:
+    """Return which kinds of access there are to end, as the page to change a password asks."""
+    own = TokenFilter(owner_id=user_id, user_id=user_id, is_active=True)
+    return {
+        "has_applications": bool(list_authorized(user_id, session=work.session, now=work.now)),
+        "has_tokens": count_tokens(own, session=work.session, now=work.now) > 0,
+    }
+
+
+def end_access(work: Work, user_id: int, *, applications: bool, tokens: bool) -> dict[str, int]:
+    """End the chosen kinds of access, and return how many there were, for the audit log.
+
+    A new e-mail address that waits is forgotten: whoever knew the former password may have asked
+    for it.
+    """
+    ended = {}
+    forget_new_address(user_id, session=work.session)
+    if applications:
+        ended["applications_ended"] = revoke_everything(user_id, session=work.session, now=work.now)
+    if tokens:
+        ended["tokens_revoked"] = revoke_own_tokens(user_id, session=work.session, now=work.now)
+    return ended
+
 
 APP = "authenticator app"
 #: Recovery codes in clear.

@@ -1,5 +1,5 @@
 // Searching settings: the list narrows with every letter. What counts is what the server looks at
-// when the form is sent (web/admin/setting_views.py).
+// when the form is sent (web/admin/settings.py).
 "use strict";
 
 const field = document.querySelector("[data-settings-search]");

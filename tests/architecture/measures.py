@@ -27,7 +27,7 @@ HOT_PATHS = (
     "domain/alerts/storing/",
     "domain/heartbeats/pings.py",
     "domain/oauth/clients/credential_lookup.py",
-    "domain/oauth/devices/",
+    "domain/oauth/devices.py",
     "domain/oauth/endpoints/",
     "domain/oauth/grants/",
     "domain/oauth/presented_tokens/",

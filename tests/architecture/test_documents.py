@@ -12,8 +12,8 @@ from tests.architecture.test_shape import LAYERS, modules
 from tests.coverage.coverage_table import marks, statements
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
-from web.settings.document import document as settings_document
 from web.settings.reader import Settings
+from web.settings.sections import document as settings_document
 
 ROOT = Path(__file__).parents[2]
 

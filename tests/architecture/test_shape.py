@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 
 from domain.alerts.formats.registry import INTEGRATION_TYPES
-from domain.database.advisory_locks import AdvisoryLock
+from domain.database.locks import AdvisoryLock
 from tests.architecture.measures import Checkout, comparisons_of_types
 
 ROOT = Path(__file__).parents[2]
@@ -160,7 +160,7 @@ def test_advisory_locks_have_numbers_of_one_table() -> None:
     assert len(set(numbers)) == len(AdvisoryLock.__members__)
     for file in (*ROOT.glob("domain/**/*.py"), *ROOT.glob("web/**/*.py")):
         source = file.read_text(encoding="utf-8")
-        if file.name != "advisory_locks.py":
+        if file.name != "locks.py":
             assert not re.search(r"7_?240_?118_?\d{3}", source), file
         for taken in re.findall(r"pg_\w*advisory\w*lock\(([^)]*)", source):
             assert taken.startswith(("AdvisoryLock.", "hashtext(", ":key", "%s")), (file, taken)

@@ -17,7 +17,7 @@ from tests.support.service.commands import operate
 from tests.support.service.live import LiveGatebell
 from web.commands.doctor import FORGED, judge_headers
 from web.extensions import db
-from web.sealing.proxy_probes import HEADER, new_probe
+from web.sealing.sealer import HEADER, new_probe
 from web.services import services
 from web.settings.reader import Settings
 

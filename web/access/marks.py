@@ -8,11 +8,10 @@ from flask import flash, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import UserMixin, current_user
 
-from domain.access.abilities import Ability
 from domain.access.checks import check_feature, check_role, check_state, check_takes_changes
 from domain.access.features import feature_of
 from domain.access.permissions import permission_of
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role
 from domain.accounts.signing_in.sessions import find_sign_in
 from domain.accounts.users import UserView
 from domain.errors import NotFoundError

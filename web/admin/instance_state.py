@@ -3,31 +3,33 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.accounts.first_password import FIRST_USERNAME, has_first_password
+from domain.accounts.passwords import FIRST_USERNAME, has_first_password
 from domain.audit_streams.streams import AUDIT_STREAMS
 from domain.audit_streams.types import AuditStream
-from domain.mail.queue_state import queue_state
-from domain.oauth.personal_tokens.former_tokens import FormerToken, list_former_tokens
+from domain.mail.outbox import queue_state
+from domain.oauth.personal_tokens.lists import FormerToken, list_former_tokens
 from domain.outgoing.destinations import DestinationState
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
-from domain.self_monitor.checks import MonitorState
+from domain.self_monitor.checks import Check, MonitorState, monitor_state
 from domain.webhooks.endpoints import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
-from web.admin.self_monitor import self_monitor_state
-from web.admin.setting_changes import settings_now
+from web.admin.settings import settings_now
 from web.build import Build, running_build
 from web.database.schema import newest_known_revision
 from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
 from web.readiness import readiness_problem
 from web.services import now, services, settings
+from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.worker")
+_monitor_log = logging.getLogger("gatebell.self_monitor")
+_SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +168,51 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
             set_aside=each.set_aside,
         )
         for each in found
+    ]
+
+
+def self_monitor_state(current: Settings) -> MonitorState | None:
+    """Return what the last check found; None while the self-monitor is off."""
+    if not current.self_monitor_project:
+        return None
+    period = timedelta(seconds=current.self_monitor_interval_seconds)
+    return monitor_state(period=period, session=db.session(), now=now())
+
+
+def self_monitor_metrics() -> Sequence[Gauge]:
+    """Return the gauges of the last check; none if there was none or it is unknown."""
+    try:
+        found = self_monitor_state(settings())
+    except SQLAlchemyError as error:
+        db.session.rollback()
+        _monitor_log.warning(
+            "the state of the self-monitor is unknown", extra={"reason": type(error).__name__}
+        )
+        return ()
+    if found is None or found.last is None:
+        return ()
+    success = found.last_success_at.timestamp() if found.last_success_at else 0.0
+    return (
+        Gauge("gatebell_self_monitor_up", "Whether the last check went well.", int(found.is_well)),
+        Gauge(
+            "gatebell_self_monitor_last_success_timestamp_seconds",
+            "When the last check that succeeded began.",
+            success,
+        ),
+        *_lengths(found.last),
+    )
+
+
+def _lengths(last: Check) -> Sequence[Gauge]:
+    lengths = (
+        ("gatebell_self_monitor_stored_seconds", "taken by the public URL", last.stored),
+        ("gatebell_self_monitor_paged_seconds", "paged", last.paged),
+        ("gatebell_self_monitor_resolved_seconds", "resolved", last.resolved),
+    )
+    return [
+        Gauge(name, f"How long the alert took to be {words}.", length / _SECOND)
+        for name, words, length in lengths
+        if length is not None
     ]
 
 

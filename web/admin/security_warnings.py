@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.engine import make_url
 
-from web.admin.setting_views import title_of
+from web.admin.settings import title_of
 from web.settings.policies import token_lifetimes
 from web.settings.reader import Settings
 

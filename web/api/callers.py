@@ -9,7 +9,7 @@ from flask import g, request
 from werkzeug.datastructures import MultiDict
 
 from domain.access.permissions import Permission
-from domain.accounts.acting import get_profile_to_act_as
+from domain.accounts.users import get_profile_to_act_as
 from domain.errors import ForbiddenError, InvalidError
 from domain.oauth.presented_tokens.bearer import Bearer, BearerRefusedError, Refusal
 from web.access.bearer_token import QUERY_TOKENS

@@ -46,7 +46,7 @@ _COMMANDS = {
     "incident-rules": ("domain.incidents.rule_actions", "Which alerts open incidents."),
     "incidents": ("domain.incidents.actions", "Incidents of projects."),
     "integrations": ("integrations:integrations", "Alert integrations of projects."),
-    "keys": ("domain.oauth.openid.key_actions", "Keys that sign ID tokens."),
+    "keys": ("domain.oauth.openid.keys", "Keys that sign ID tokens."),
     "mail": ("mail:mail", "E-mail that the worker sends."),
     "maintenance-windows": (
         "domain.maintenance_windows.actions",

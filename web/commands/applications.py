@@ -6,7 +6,7 @@ import click
 from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
-from domain.oauth.clients.views import list_instance_wide, list_own
+from domain.oauth.clients.directory import list_instance_wide, list_own
 from domain.oauth.setting_up import actions
 from web.commands.generated import command_of
 from web.commands.transaction import one_transaction

@@ -6,8 +6,7 @@ import click
 from flask.cli import AppGroup, with_appcontext
 from sqlalchemy.orm import Session
 
-from domain.audit.seals import audit_key
-from domain.audit.verification import Head, verify
+from domain.audit.seals import Head, audit_key, verify
 from web.commands.output import print_answer
 from web.extensions import db
 from web.services import now, services, settings

@@ -19,10 +19,10 @@ from sqlalchemy.orm import Session
 from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
-from domain.accounts.first_password import FIRST_USERNAME, has_first_password
+from domain.accounts.passwords import FIRST_USERNAME, has_first_password
 from domain.clock import date_and_time
 from domain.encryption.outgoing import outgoing_tls_context
-from domain.mail.queue_state import queue_state
+from domain.mail.outbox import queue_state
 from domain.mail.smtp import Mailer, MailError
 from domain.notifications.queue_state import count_overdue, states_by_type
 from domain.programs.hosts import SILENCE, list_present
@@ -31,7 +31,7 @@ from domain.secret_keys import missing_fingerprints
 from domain.upkeep.clock_corrections import ahead_remark, correction_remark
 from domain.upkeep.rekeying import rotation
 from web.admin.security_warnings import security_warnings
-from web.admin.setting_changes import settings_now
+from web.admin.settings import settings_now
 from web.build import running_build
 from web.commands.backups.postgres import version_of
 from web.commands.output import print_answer
@@ -43,7 +43,7 @@ from web.extensions import db
 from web.jobs.mail import mail_server, sender_of
 from web.limit_storage import counts_on_host, storage_configuration
 from web.pages.templating import duration, pluralize
-from web.sealing.proxy_probes import HEADER, new_probe
+from web.sealing.sealer import HEADER, new_probe
 from web.server.tls import CertificateFilesError, open_certificate
 from web.services import git, now, services
 from web.settings.reader import Settings, SettingsError, misspelt_in_environment

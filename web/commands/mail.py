@@ -7,11 +7,10 @@ from flask.cli import AppGroup
 
 from domain.clock import written
 from domain.errors import ConflictError, InvalidError
-from domain.mail.outbox import Message
-from domain.mail.queue_state import count_given_up, queue_state
+from domain.mail.outbox import Message, count_given_up, queue_state
 from domain.mail.smtp import Mailer, MailError
 from domain.randomness import random_hex
-from web.admin.setting_changes import settings_now
+from web.admin.settings import settings_now
 from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.jobs.mail import mail_server, sender_of

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from domain.access.abilities import Ability
+from domain.access.roles import Ability
 from domain.projects import member_role_actions as actions
 from domain.projects.member_types import NewMemberRole
 from domain.types.reading import read_body

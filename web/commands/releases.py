@@ -14,7 +14,7 @@ from domain.releases.checker.checker import ENDINGS, NAMES, NEWEST, check
 from domain.releases.checker.findings import UnreadableContentError
 from domain.releases.checker.outputs import Checked, as_json, as_sarif, as_text
 from domain.releases.version import Release, parse_release
-from web.admin.setting_changes import settings_now
+from web.admin.settings import settings_now
 from web.api.schemas.releases import ReleaseRehearsal
 from web.extensions import db
 from web.releases import rehearsal

@@ -7,13 +7,15 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from web.admin.setting_changes import (
+from web.admin.settings import (
+    SettingView,
+    ValueSource,
     forget_setting,
+    section_views,
     settings_now,
     store_setting,
     stored_settings,
 )
-from web.admin.setting_views import SettingView, ValueSource, section_views
 from web.api.schemas.releases import ReleaseRehearsal
 from web.commands.transaction import one_transaction
 from web.extensions import db

@@ -19,7 +19,7 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError
 
-from domain.database.advisory_locks import AdvisoryLock
+from domain.database.locks import AdvisoryLock
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 from flask import url_for
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role
 from domain.alerts.integrations.integrations import get_receiver
-from domain.database.list_queries import row_id
+from domain.database.paging import row_id
 from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.clients.applications import get_any, get_own, newest_own
 from domain.oauth.clients.types import ApplicationView

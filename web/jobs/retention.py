@@ -14,17 +14,15 @@ from sqlalchemy.orm import Session
 from domain.alerts.handling.batches import prune_batches
 from domain.alerts.handling.retention import remove_resolved, resolve_silent
 from domain.alerts.listing.charts import add_up
-from domain.audit.seals import audit_key, prune_events, seal_events
-from domain.audit.verification import head_of
+from domain.audit.seals import audit_key, head_of, prune_events, seal_events
 from domain.audit_streams.streams import drop_old_entries, remove_orphans
 from domain.clock import Clock, system_clock
 from domain.keyring import Keyring
 from domain.oauth.personal_tokens.lifetimes import end_endless_tokens
 from domain.repositories.storage import remove_repository
 from domain.upkeep.deletion import remove_deleted
-from domain.upkeep.ended_memberships import remove_ended
 from domain.upkeep.folded_names import fold_accounts, fold_environments
-from domain.upkeep.pruning import Retention, prune
+from domain.upkeep.pruning import Retention, prune, remove_ended
 from domain.webhooks.endpoints import give_up_old, prune_log
 from web.database.engine import engine_of
 from web.jobs.current_settings import current_settings

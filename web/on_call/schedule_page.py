@@ -10,8 +10,8 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from domain.accounts.references import UserReference
-from domain.database.list_queries import one_of
+from domain.accounts.profiles import UserReference
+from domain.database.paging import one_of
 from domain.errors import QueryError
 from domain.escalations.policies import policies_with
 from domain.escalations.steps import Target, TargetKind

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from flask import request, url_for
 from flask_login import current_user
 
-from domain.accounts.page_sizes import PAGE_SIZES
+from domain.accounts.users import PAGE_SIZES
 from domain.database.paging import Listed, ListPart, Page
 from web.http.public_urls import page_url
 from web.pages.list_query import page_size

@@ -4,8 +4,7 @@ from flask import request
 from flask_login import current_user
 from werkzeug.datastructures import MultiDict
 
-from domain.database.list_queries import check_known, row_id, slice_of
-from domain.database.paging import ListPart, Slice
+from domain.database.paging import ListPart, Slice, check_known, row_id, slice_of
 from domain.errors import QueryError
 from web.access.marks import get_current_user
 from web.services import settings

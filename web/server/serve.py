@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.first_password import FIRST_USERNAME, first_password_file
+from domain.accounts.passwords import FIRST_USERNAME, first_password_file
 from domain.accounts.users import NewUser, create_user
 from domain.clock import system_clock
 from domain.errors import ConflictError
@@ -35,7 +35,7 @@ from web.instance_files import write_private_file
 from web.logging import configure_logging
 from web.server.supervisor import Program, Supervisor, WhenEnded
 from web.server.tls import CertificateFilesError, open_certificate
-from web.settings.password_rules import password_rules
+from web.settings.policies import password_rules
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 from web.standard_streams import unblock_standard_streams
 

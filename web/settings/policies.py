@@ -3,7 +3,8 @@
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from domain.accounts.signing_in.attempts import SignInLimits
+from domain.accounts.passwords import HashCost, PasswordRules
+from domain.accounts.signing_in.actions import SignInLimits
 from domain.alerts.formats.base import Reading
 from domain.oauth.context import (
     DevicePolicy,
@@ -18,8 +19,19 @@ from domain.registry.tokens import TokenPolicy
 from domain.releases.schedule import BY_ID
 from domain.releases.version import parse_release
 from domain.repositories.program import Git
-from web.settings.password_rules import hash_cost
 from web.settings.reader import Settings
+
+
+def password_rules(settings: Settings) -> PasswordRules:
+    """Return the rules for passwords under these settings."""
+    return PasswordRules(minimum=settings.password_min_length, cost=hash_cost(settings))
+
+
+def hash_cost(settings: Settings) -> HashCost:
+    """Return the Argon2id parameters under these settings."""
+    return HashCost(
+        memory_kib=settings.password_hash_memory_kib, passes=settings.password_hash_passes
+    )
 
 
 def reading(current: Settings) -> Reading:

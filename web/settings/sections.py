@@ -1,9 +1,11 @@
-"""Sections of settings, in the documentation and on the administrators' page."""
+"""Sections of settings, for the administrators' page and docs/settings.md; made from the table."""
 
+import sys
 from collections.abc import Iterator
-from dataclasses import Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
+from web.settings.fields import Source, about
 from web.settings.reader import Settings
 
 #: The first setting of each section; a section may be continued later.
@@ -27,6 +29,19 @@ _FIRST = {
     "form_body_limit_bytes": "Interfaces and records",
     "appearance_title": "Appearance",
 }
+_MARKS = {Source.ENVIRONMENT: "", Source.SECRET: " ⚿", Source.LIVE: " ↻"}
+_INTRODUCTION = """\
+# Settings
+
+Generated from `web/settings/table.py` by `make docs`.
+
+Settings are environment variables; an empty variable counts as unset. With an invalid value the
+service does not start, and names the variable.
+
+- ↻ can also be changed while the service is running: `gatebell settings set NAME VALUE`. That value
+  is stored in the database, applies to all processes, and takes precedence over the environment.
+- ⚿ is a secret: it is never shown, and `NAME_FILE` can name a file that contains it.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,3 +76,30 @@ def _with_titles() -> Iterator[tuple[str, Field[Any]]]:
     for setting in fields(Settings):
         title = _FIRST.get(setting.name, title)
         yield title, setting
+
+
+def document() -> str:
+    """Return the text of docs/settings.md."""
+    return _INTRODUCTION + "".join(line + "\n" for line in _rows())
+
+
+def _rows() -> Iterator[str]:
+    for section in sections():
+        yield from ("", f"## {section.title}", "")
+        yield from ("| variable | default | allowed | meaning |", "|---|---|---|---|")
+        for setting in section.settings:
+            known = about(setting)
+            name = f"`{setting.name.upper()}`" + _MARKS[known.source]
+            yield f"| {name} | {_default_of(setting)} | {known.kind.allowed} | {known.doc} |"
+
+
+def _default_of(setting: Field[Any]) -> str:
+    if setting.default is MISSING:
+        return about(setting).default_in_words
+    if isinstance(setting.default, bool):
+        return str(setting.default).lower()
+    return str(setting.default) if setting.default not in {"", (), None} else "none"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

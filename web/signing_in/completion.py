@@ -1,9 +1,10 @@
-"""Completes a sign-in and redirects to the requested page."""
+"""Completes a sign-in or a change of second factors, and leads to a due change of password."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from urllib.parse import unquote
 
-from flask import redirect, request, session, url_for
+from flask import Flask, flash, redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, login_user
 
@@ -11,9 +12,13 @@ from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import Authentication, renew_sign_in
 from web.access.marks import get_current_user, load_current_user
 from web.extensions import db
+from web.http.endpoints import find_endpoint, page_blueprints
 from web.http.work import work
+from web.sealing.session_secrets import keep_secret, take_secret
 from web.services import services, settings
-from web.signing_in.known_browsers import remember_browser
+from web.signing_in.attempts import remember_browser
+
+_SESSION_KEY = "recovery_codes"
 
 
 def sign_in_as(authentication: Authentication) -> ResponseReturnValue:
@@ -55,3 +60,39 @@ def requested_page() -> str:
     path = unquote(target.partition("?")[0]).replace("\\", "/")
     is_ours = target.startswith(url_for("home.index")) and not path.startswith("//")
     return target if is_ours and "/.." not in path and target.isprintable() else ""
+
+
+def finish_adding_factor(name: str, codes: Sequence[str]) -> ResponseReturnValue:
+    """Confirm a new second factor; the first one has recovery codes."""
+    renew_this_sign_in()
+    if codes:
+        return to_recovery_codes(codes)
+    flash(f"The {name} is ready: use it when you sign in.")
+    return redirect(url_for("account.security"))
+
+
+def to_recovery_codes(codes: Sequence[str]) -> ResponseReturnValue:
+    """Redirect to the page that shows new codes once."""
+    keep_secret(_SESSION_KEY, " ".join(codes))
+    return redirect(url_for("second_factors.show_recovery_codes"))
+
+
+def take_recovery_codes() -> list[str]:
+    """Return the codes that were just issued, once."""
+    return (take_secret(_SESSION_KEY) or "").split()
+
+
+def require_own_passwords(app: Flask) -> None:
+    """Redirect such users to the password form, from all pages but it and those to sign out."""
+    for name in page_blueprints(app):
+        app.before_request_funcs.setdefault(name, []).append(_lead_to_choice)
+
+
+def _lead_to_choice() -> ResponseReturnValue | None:
+    endpoint = find_endpoint()
+    is_open = endpoint is not None and endpoint.open_before_password_change
+    if is_open or not current_user.is_authenticated:
+        return None
+    if not current_user.user.must_change_password:
+        return None
+    return redirect(url_for("account.security"))

@@ -3,7 +3,7 @@
 What is refused is counted, and stays counted when the error is raised.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,29 +20,86 @@ from domain.accounts.attempt_limits import (
     refund_attempt,
 )
 from domain.accounts.factors import recovery_codes, totp
-from domain.accounts.factors.passkey_ceremonies import (
+from domain.accounts.factors.passkeys import (
     PREFERRED,
     REQUIRED,
     Assertion,
     CeremonyResponse,
     PasskeyRefusedError,
+    find_owner,
+    use_passkey,
 )
-from domain.accounts.factors.passkeys import find_owner, use_passkey
 from domain.accounts.factors.second_factors import factors_of
-from domain.accounts.signing_in.attempts import SignInLimits
+from domain.accounts.passwords import HashCost
 from domain.accounts.signing_in.sessions import Authentication, by_passkey, close_sign_in
-from domain.accounts.users import (
-    SignInAttempt,
-    UserView,
-    authenticate,
-    find_active_user,
-    find_user,
-)
+from domain.accounts.users import SignInAttempt, UserView, authenticate, find_active_user, find_user
 from domain.audit.events import Actor, EventKind
 from domain.database.locks import release_locks
 from domain.errors import InvalidError, TooManyAttemptsError
+from domain.ip_addresses import client_prefix
 from domain.keyring import CredentialType, Keyring
 from models import SignIn, User
+from models.folding import fold
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignInLimits:
+    """The instance's limits on failed sign-in and second-factor attempts."""
+
+    per_account: int
+    per_address: int
+    second_factor_per_account: int
+    window: timedelta
+    cost: HashCost
+
+    def attempt(
+        self,
+        login: str,
+        password: str,
+        *,
+        address: str | None,
+        device_ids: Mapping[int, str] | None = None,
+    ) -> SignInAttempt:
+        """Build a sign-in attempt from an IP address, with the limits that apply to it.
+
+        `device_ids` maps the accounts that have signed in from the same browser before to the ids
+        in its device cookie.
+        """
+        return SignInAttempt(
+            login=login,
+            password=password,
+            account_limit=AttemptLimit(
+                subject=f"sign-in account {fold(login.strip())}",
+                attempts=self.per_account,
+                window=self.window,
+            ),
+            address_limit=self.address_limit(address),
+            browser_limits={
+                user_id: self.browser_limit(device_id)
+                for user_id, device_id in (device_ids or {}).items()
+            },
+            cost=self.cost,
+        )
+
+    def browser_limit(self, device_id: str) -> AttemptLimit:
+        """Return the limit for a browser that an account has signed in from before."""
+        return AttemptLimit(
+            subject=f"sign-in browser {device_id}", attempts=self.per_account, window=self.window
+        )
+
+    def email_limit(self, user_id: int) -> AttemptLimit:
+        """Return the limit on messages to e-mail addresses that a user wants to confirm."""
+        return AttemptLimit(
+            subject=f"e-mail address, user {user_id}", attempts=self.per_account, window=self.window
+        )
+
+    def address_limit(self, address: str | None) -> AttemptLimit:
+        """Return the limit for an IP address, over all steps of signing in."""
+        return AttemptLimit(
+            subject=f"sign-in address {client_prefix(address or '')}",
+            attempts=self.per_address,
+            window=self.window,
+        )
 
 
 class WrongCodeError(InvalidError):

@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
-from domain.accounts.factors.passkey_ceremonies import Assertion
+from domain.accounts.factors.passkeys import Assertion
 from domain.accounts.users import ACTIVE, HUMAN, UserView, view_of
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability
+from domain.access.roles import Ability
 from domain.accounts.users import UserView, get_user
 from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.listing.filters import NOBODY

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, or_, select, tuple_
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability
+from domain.access.roles import Ability
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.handling.status import (
     StatusChange,

@@ -9,7 +9,10 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, case, delete, func, or_, select, union, update
 from sqlalchemy.orm import Session
 
+from domain.access.actions import action
+from domain.access.actor import Work
 from domain.access.scopes import in_order
+from domain.audit.events import EventKind
 from domain.errors import NotFoundError
 from domain.oauth.clients.applications import TRUSTED
 from domain.oauth.clients.user_agents import device_in_words
@@ -297,3 +300,20 @@ def revoke_without_application(user_id: int, *, session: Session, now: datetime)
         .values(revoked_at=now)
         .execution_options(synchronize_session=False)
     )
+
+
+@action("authorized_applications.revoke")
+def revoke_application(work: Work, application_id: int) -> str:
+    """Revoke all access of an application to one's account, and return the name of it."""
+    own_id = work.actor.id or 0
+    name = revoke_authorized(application_id, own_id, session=work.session, now=work.now)
+    work.record(EventKind.CONSENT_REVOKED, subject=name, user_id=own_id)
+    return name
+
+
+@action("authorized_applications.revoke")
+def revoke_tokens_of_passwords(work: Work) -> None:
+    """Revoke all tokens that one's password was given for without an application."""
+    own_id = work.actor.id or 0
+    revoke_without_application(own_id, session=work.session, now=work.now)
+    work.record(EventKind.TOKEN_REVOKED, subject="password grant", user_id=own_id)

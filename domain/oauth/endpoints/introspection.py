@@ -1,4 +1,4 @@
-"""Token introspection (RFC 7662), for an application's own tokens."""
+"""Token introspection (RFC 7662) by applications, and GET /oauth/token/info by the token itself."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,6 +16,7 @@ from domain.oauth.clients.credential_lookup import (
 )
 from domain.oauth.clients.found_rows import FoundPair
 from domain.oauth.openid.id_tokens import subject
+from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.tokens.issuing import token_type_of
 
@@ -97,3 +98,20 @@ def _of_access(token: FoundPair) -> dict[str, object]:
 
 def _seconds(moment: datetime) -> int:
     return int(moment.timestamp())
+
+
+def token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
+    """Return the token info object; `expires_in` is the remaining lifetime in seconds.
+
+    `scopes` and `expires_in_seconds` are the older names, kept for older clients.
+    """
+    left = bearer.seconds_left(now)
+    return {
+        "resource_owner_id": bearer.profile.id,
+        "scope": list(bearer.scopes),
+        "expires_in": left,
+        "application": {"uid": bearer.application_uid},
+        "created_at": int(bearer.created_at.timestamp()),
+        "scopes": list(bearer.scopes),
+        "expires_in_seconds": left,
+    }

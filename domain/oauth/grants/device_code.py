@@ -1,24 +1,26 @@
-"""The device authorization grant at the token endpoint (RFC 8628 sections 3.4 and 3.5)."""
+"""The device authorization grant (RFC 8628): its endpoint (section 3.1), its polls (3.4, 3.5)."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Literal, NamedTuple, NoReturn
+from urllib.parse import urlencode
 
 from authlib.oauth2.rfc6749 import AccessDeniedError
-from authlib.oauth2.rfc8628 import (
-    AuthorizationPendingError,
-    ExpiredTokenError,
-    SlowDownError,
-)
+from authlib.oauth2.rfc8628 import AuthorizationPendingError, ExpiredTokenError, SlowDownError
+from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint as AuthlibDeviceAuthorizationEndpoint
 from authlib.oauth2.rfc8628 import DeviceCodeGrant as AuthlibDeviceCodeGrant
 from sqlalchemy import and_, bindparam, case, func, true, update
 
 from domain.accounts.users import ACTIVE
-from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
+from domain.oauth.client_requests import ClientEndpoint, ClientParameters, ClientRequest, TokenGrant
+from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import DEVICE_CODE
 from domain.oauth.clients.found_rows import FoundDevice, FoundGrant
 from domain.oauth.context import OAuthPolicy
+from domain.oauth.devices import begin
+from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import DENIED, Reason, Refusal, RefusedGrantError
+from domain.oauth.requested_scopes import allowed_scopes
 from domain.oauth.tokens.issuing import grant_in, may_refresh, new_pair, token_response
 from domain.oauth.tokens.redemption import end_device, redeem_device_code
 from models import DeviceAuthorization
@@ -75,6 +77,8 @@ _RECORD_POLL = (
 _RECORD_POLL_SOON = _RECORD_POLL.where(
     func.set_config("synchronous_commit", "off", true()) == "off"
 )
+#: The default scope of a device request (RFC 6749 section 3.3).
+DEFAULT_SCOPE = "read_user"
 
 
 class DeviceExchange(ClientParameters):
@@ -192,3 +196,31 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         # The specification's example of this one response writes it with a capital.
         kind = issued["token_type"] if is_bound else "Bearer"
         return {**issued, "token_type": kind}
+
+
+class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthorizationEndpoint):
+    """POST /oauth/authorize_device: issues a code for the device and one for its user."""
+
+    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+        """Refuse a client that is not registered for the device grant (RFC 7591 section 2)."""
+        del request
+        client.require_grant_type(DeviceCodeGrant.GRANT_TYPE)
+
+    def check(self, asked: ClientRequest[None]) -> str:
+        """Return the requested scopes, or raise invalid_scope."""
+        text = asked.request.value("scope") or DEFAULT_SCOPE
+        return allowed_scopes(text, asked.get_client())
+
+    def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
+        """Store the request of the device and return its codes (section 3.2)."""
+        policy = self._context.policy
+        new = begin(asked.get_client().application.id, checked, context=self._context)
+        page = f"{policy.issuer}/oauth/device"
+        return {
+            "device_code": new.device_code,
+            "user_code": new.user_code,
+            "verification_uri": page,
+            "verification_uri_complete": f"{page}?{urlencode({'user_code': new.user_code})}",
+            "expires_in": int(policy.devices.code_lifetime.total_seconds()),
+            "interval": policy.devices.poll_interval,
+        }

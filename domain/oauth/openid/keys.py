@@ -8,10 +8,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import lru_cache
 
 from joserfc.jwk import RSAKey
+from pydantic import Field
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
@@ -25,12 +26,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.database.advisory_locks import AdvisoryLock
-from domain.database.locks import release_locks
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.audit.events import EventKind
+from domain.database.locks import AdvisoryLock, release_locks
 from domain.database.statements import KeptConnection
 from domain.encryption.key_strength import LEAST_RSA_BITS, MOST_RSA_BITS
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
+from domain.types.base import Body, Resource, Time
 from models import SigningKey
 
 ALGORITHM = "RS256"
@@ -216,3 +220,102 @@ def find_public_key(kid: str, *, session: Session) -> RSAKey | None:
     """Return the public key with this `kid`, or None."""
     jwk = session.scalar(select(SigningKey.public_jwk).where(SigningKey.kid == kid))
     return RSAKey.import_key(dict(jwk)) if jwk is not None else None
+
+
+class Key(Resource):
+    """A published key."""
+
+    kid: str
+    created_at: Time
+    #: When it ceases to sign; null while nothing takes its place.
+    retired_at: Time | None
+
+
+class Keys(Resource):
+    """The published keys, the oldest first."""
+
+    keys: list[Key]
+
+
+class NewKey(Keys):
+    """A new key, with those that are published from now on."""
+
+    kid: str
+
+
+class NewKeyBody(Body):
+    """How a new key replaces the old ones."""
+
+    handover: KeyRotation = Field(
+        default=KeyRotation.AFTER_NOTICE,
+        description="When the new key starts signing, and whether the old keys are kept.",
+    )
+    bits: int = Field(default=USUAL_BITS, description="Size of the key.")
+
+
+class KeyState(Enum):
+    """The state of a key; the values are shown on the page."""
+
+    #: In the key set, so that clients can fetch it before it signs.
+    PUBLISHED = "Waits"
+    SIGNING = "Signs"
+    #: Still in the key set, for the ID tokens that it has signed.
+    RETIRED = "Has ceased"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyStatus:
+    """A published key with its state and its dates."""
+
+    kid: str
+    #: When it was made, and published from then on.
+    created_at: datetime
+    state: KeyState
+    #: When it ceases to sign; None while nothing takes its place.
+    signs_until: datetime | None
+
+    @property
+    def published_until(self) -> datetime | None:
+        """The latest time at which an ID token that it signed expires."""
+        return self.signs_until + LONGEST_ID_TOKEN if self.signs_until else None
+
+
+def list_key_lifecycle(
+    *, session: Session, keyring: Keyring, now: datetime
+) -> tuple[KeyStatus, ...]:
+    """Return the keys of the published set, the newest first."""
+    signing = find_signing_kid(session=session, keyring=keyring, now=now)
+    published = list_published_keys(session=session, now=now)
+    return tuple(
+        KeyStatus(
+            kid=key.kid,
+            created_at=key.created_at,
+            state=_state(key, signing, now),
+            signs_until=key.retired_at,
+        )
+        for key in reversed(published)
+    )
+
+
+def _state(key: PublishedKey, signing: str | None, now: datetime) -> KeyState:
+    if key.kid == signing:
+        return KeyState.SIGNING
+    has_ceased = key.retired_at is not None and key.retired_at <= now
+    return KeyState.RETIRED if has_ceased else KeyState.PUBLISHED
+
+
+@question("keys.index")
+def list_keys(work: Work) -> Keys:
+    """List the published keys, oldest first."""
+    published = list_published_keys(session=work.session, now=work.now)
+    return Keys(keys=[Key.model_validate(each) for each in published])
+
+
+@action("keys.rotate")
+def rotate_keys(work: Work, new: NewKeyBody) -> NewKey:
+    """Create a key. Old keys stay published until all their ID tokens have expired."""
+    keyring = work.policy(Keyring)
+    kid = rotate(new.handover, bits=new.bits, session=work.session, keyring=keyring, now=work.now)
+    details = {"handover": new.handover.value, "bits": new.bits}
+    work.record(EventKind.SIGNING_KEY_ROTATED, subject=kid, details=details)
+    return NewKey(kid=kid, keys=list_keys(work).keys)

@@ -6,8 +6,7 @@ from datetime import date
 from sqlalchemy import Date, bindparam, func, or_, select, true
 from sqlalchemy.orm import aliased
 
-from domain.accounts.avatars import avatar_url
-from domain.accounts.profiles import PROFILE, Profile, profile_in, profile_path
+from domain.accounts.profiles import PROFILE, Profile, avatar_url, profile_in, profile_path
 from domain.database.statements import KeptConnection, Row
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.presented_tokens.bearer import Bearer

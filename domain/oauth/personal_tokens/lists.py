@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, select
+from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.database.paging import LARGEST_ID, Listed, Page, Slice
 from domain.errors import NotFoundError
 from domain.projects.views import Namespace
-from models import Bot, PersonalAccessToken
+from models import AccessToken, Application, Bot, PersonalAccessToken, User
 from models.folding import fold, searchable
 
 #: From here on a page warns that a token is about to end.
@@ -26,6 +26,8 @@ TIMES: dict[str, InstrumentedAttribute[Any]] = {
     "last_used": PersonalAccessToken.last_used_at,
 }
 _SORT_COLUMNS: dict[str, InstrumentedAttribute[Any]] = {**TIMES, "name": PersonalAccessToken.name}
+#: How many of each kind a page names.
+_MOST = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,3 +215,51 @@ def get_row(token_id: int, *, owner_id: int | None, session: Session) -> Persona
         message = "Personal access token not found."
         raise NotFoundError(message)
     return token
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormerToken:
+    """A personal access token, or all that an application has of a user."""
+
+    user_id: int
+    username: str
+    #: Of the token or the application; None for tokens of passwords.
+    name: str | None
+    is_personal: bool
+
+
+def list_former_tokens(*, session: Session, now: datetime) -> tuple[FormerToken, ...]:
+    """Return the first of them, by the names of their users."""
+    personal = session.execute(
+        select(User.id, User.username, PersonalAccessToken.name)
+        .select_from(PersonalAccessToken)
+        .join(User, User.id == PersonalAccessToken.user_id)
+        .where(PersonalAccessToken.keeps_admin_mode, User.is_admin, is_live(now))
+        .order_by(User.username, PersonalAccessToken.id)
+        .limit(_MOST)
+    )
+    is_usable = or_(
+        AccessToken.expires_at.is_(None),
+        AccessToken.expires_at > now,
+        AccessToken.refresh_digest.is_not(None),
+    )
+    of_applications = session.execute(
+        select(User.id, User.username, func.min(Application.name).label("name"))
+        .select_from(AccessToken)
+        .join(User, User.id == AccessToken.user_id)
+        .outerjoin(Application, Application.id == AccessToken.application_id)
+        .where(
+            AccessToken.keeps_admin_mode,
+            User.is_admin,
+            AccessToken.revoked_at.is_(None),
+            is_usable,
+        )
+        .group_by(User.id, User.username, AccessToken.application_id)
+        .order_by(User.username)
+        .limit(_MOST)
+    )
+    return tuple(
+        FormerToken(user_id=row.id, username=row.username, name=row.name, is_personal=is_personal)
+        for rows, is_personal in ((personal, True), (of_applications, False))
+        for row in rows
+    )

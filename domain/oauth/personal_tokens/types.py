@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from domain.access.roles import Role
-from domain.database.list_queries import LONGEST_SEARCH
+from domain.database.paging import LONGEST_SEARCH
 from domain.oauth.personal_tokens.lists import TIMES, TokenFilter
 from domain.projects.views import Namespace
 from domain.types.base import (

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from domain.access.abilities import Ability
 from domain.access.actions import Action, action, question
 from domain.access.actor import OPERATOR, Actor, Means, Work
 from domain.access.features import AccessLevel, Feature
 from domain.access.permissions import PERMISSIONS
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.views import GroupView, ProjectView
 from domain.silences import actions as silences

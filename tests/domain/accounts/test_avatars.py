@@ -3,7 +3,7 @@
 import pytest
 from flask.testing import FlaskClient
 
-from domain.accounts.avatars import avatar_path, draw_avatar
+from domain.accounts.profiles import avatar_path, draw_avatar
 
 
 @pytest.mark.parametrize(

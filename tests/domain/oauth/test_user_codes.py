@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.oauth.clients.user_agents import device_in_words
-from domain.oauth.devices.user_codes import (
+from domain.oauth.devices import (
     ALPHABET,
     LONGEST_TYPED,
     new_user_code,

@@ -9,8 +9,7 @@ import pytest
 from sqlalchemy import create_engine, event
 from sqlalchemy.orm import Session
 
-from domain.access.abilities import Ability
-from domain.access.roles import Role
+from domain.access.roles import Ability, Role
 from domain.database.paging import ListPart
 from domain.projects.member_lists import (
     MemberFilter,

@@ -24,7 +24,7 @@ from tests.support.accounts.administration import (
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
-from web.admin.setting_views import title_of
+from web.admin.settings import title_of
 from web.settings.sections import sections
 
 pytestmark = pytest.mark.one_database("sqlite")

@@ -6,8 +6,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from domain.access.abilities import LEAST_ROLES, Ability
-from domain.access.roles import Role
+from domain.access.roles import LEAST_ROLES, Ability, Role
 from domain.projects.member_role_actions import HIGHEST_BASE
 from tests.support.accounts.administration import last_event, root
 from tests.support.accounts.api_caller import ApiCaller, api_caller

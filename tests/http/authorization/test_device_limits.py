@@ -10,7 +10,7 @@ import requests
 from sqlalchemy import delete, update
 
 from domain.keyring import Keyring
-from domain.oauth.devices.user_codes import new_user_code, shown
+from domain.oauth.devices import new_user_code, shown
 from models import AttemptCount, DeviceAuthorization
 from tests.conftest import KINDS
 from tests.support.accounts.people import (

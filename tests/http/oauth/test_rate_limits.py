@@ -19,7 +19,7 @@ from domain.errors import NotFoundError
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.randomness import random_password
 from tests.support.signing_in.password_rules import RULES
-from web.admin.setting_changes import store_setting
+from web.admin.settings import store_setting
 from web.extensions import db
 from web.http.work import work
 from web.services import now, services

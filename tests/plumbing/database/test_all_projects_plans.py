@@ -7,7 +7,7 @@ from typing import Any
 from flask import Flask
 from sqlalchemy import event, select, text
 
-from domain.access.abilities import Ability
+from domain.access.roles import Ability
 from domain.alerts.handling.batches import BatchOrder, advance, change_all_matching, undo
 from domain.alerts.listing.filters import NOBODY, OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import count_by_status, count_open_by_severity, list_alerts

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 
 from domain.oauth.error_help import ERRORS
 from domain.oauth.grants.registry import registrable_grant_types
-from domain.oauth.registration.metadata import read_metadata
+from domain.oauth.registration import read_metadata
 from domain.oauth.setting_up.refusals import list_refusals
 from forms.applications import InstanceApplicationForm
 from tests.support.service.commands import operate

@@ -12,7 +12,7 @@ from models import TotpDevice, User
 from tests.support.accounts.people import now
 from tests.support.signing_in.password_rules import RULES
 from web.extensions import db
-from web.sealing.pending_sign_ins import begin_pending_sign_in, consume, find_pending_sign_in
+from web.sealing.sign_ins import begin_pending_sign_in, consume, find_pending_sign_in
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from web.admin.security_warnings import security_warnings
-from web.admin.setting_views import SettingView, ValueSource, section_views, title_of
+from web.admin.settings import SettingView, ValueSource, section_views, title_of
 from web.settings.reader import Settings
 from web.settings.sections import sections
 

@@ -11,8 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, inspect, select, table, text
 from sqlalchemy.orm import Session
 
-from domain.audit.seals import audit_key
-from domain.audit.verification import verify
+from domain.audit.seals import audit_key, verify
 from domain.clock import system_clock
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError

@@ -2,14 +2,14 @@
 
 from flask import Response, stream_with_context
 
-from domain.audit import export
+from domain.audit import log
 from domain.audit.log import EventFilter
 from web.extensions import db
 from web.services import now
 
 _KINDS = {
-    "jsonl": (export.as_json_lines, "application/jsonl; charset=utf-8"),
-    "csv": (export.as_csv, "text/csv; charset=utf-8; header=present"),
+    "jsonl": (log.as_json_lines, "application/jsonl; charset=utf-8"),
+    "csv": (log.as_csv, "text/csv; charset=utf-8; header=present"),
 }
 
 

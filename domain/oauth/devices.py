@@ -5,6 +5,7 @@ else can), to approved or denied, to redeemed. The approval also makes an author
 for a code that goes through a browser: so it can be taken back even before the device has come.
 """
 
+import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -22,9 +23,53 @@ from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthContext
-from domain.oauth.devices.user_codes import new_user_code, read_user_code, shown
-from domain.randomness import random_hex
+from domain.randomness import random_hex, random_letters
 from models import Application, Authorization, DeviceAuthorization
+
+#: No vowels, so that no words come about; nothing that can be taken for something else.
+ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
+#: 20**8 codes are 34.5 bits: enough with a short life and few guesses.
+LENGTH = 8
+#: In characters: enough for any number of spaces and dashes that people type.
+LONGEST_TYPED = 64
+_STORED = (
+    "application_id",
+    "scopes",
+    "device_code_digest",
+    "user_code_digest",
+    "created_at",
+    "expires_at",
+    "interval",
+    "address",
+    "user_agent",
+)
+
+
+def new_user_code() -> str:
+    """Return eight random letters."""
+    return random_letters(ALPHABET, LENGTH)
+
+
+def shown(code: str) -> str:
+    """Return a code for display: two groups of four letters."""
+    return f"{code[:4]}-{code[4:]}"
+
+
+def read_user_code(typed: str) -> str | None:
+    """Return the code in what a user typed, or None if it cannot be one.
+
+    Case, spaces and dashes do not count, and neither does the width of the letters.
+    """
+    if len(typed) > LONGEST_TYPED:
+        return None
+    letters = unicodedata.normalize("NFKC", typed).upper()
+    code = "".join(each for each in letters if not _is_between(each))
+    return code if len(code) == LENGTH and set(code) <= set(ALPHABET) else None
+
+
+def _is_between(character: str) -> bool:
+    """Return whether a character is a separator: a space, a dash or invisible."""
+    return character.isspace() or unicodedata.category(character) in {"Pd", "Zs", "Cf"}
 
 
 class UnknownUserCodeError(InvalidError):
@@ -62,19 +107,6 @@ _KINDS = {
     Decision.APPROVE: EventKind.DEVICE_APPROVED,
     Decision.DENY: EventKind.DEVICE_DENIED,
 }
-
-
-_STORED = (
-    "application_id",
-    "scopes",
-    "device_code_digest",
-    "user_code_digest",
-    "created_at",
-    "expires_at",
-    "interval",
-    "address",
-    "user_agent",
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,0 @@
-"""The device authorization grant (RFC 8628): requests and user codes."""

@@ -1,1 +1,0 @@
-"""Dynamic client registration (RFC 7591, RFC 7592)."""

@@ -1,0 +1,124 @@
+"""Sealed state of the pages on which people decide: about consent, a device, a logout.
+
+It binds the decision to the request that was shown, and to the sign-in that it was shown to.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+
+from domain.accounts.attempt_limits import claim_once
+from domain.errors import DomainError
+from domain.oauth.devices import DecidedError
+from domain.oauth.endpoints.logout import LogoutRequest
+from domain.randomness import random_hex
+from web.extensions import db
+from web.sealing.sealer import BrokenSealError, seal, unseal
+from web.services import now, services
+
+_LIFETIME = timedelta(hours=1)
+_CONSENT, _DEVICE, _LOGOUT = "consent", "device", "logout question"
+#: A cross-site POST by an application comes without our cookie, so the user is unknown: the
+#: validated request is sealed into a redirect to a GET, without its ID token.
+_CARRIED, _CARRIED_FOR = "logout", timedelta(minutes=5)
+
+
+class ExpiredFormError(DomainError):
+    """The form is expired, belongs to another sign-in, or was tampered with."""
+
+    def __init__(self) -> None:
+        """Advise to start again."""
+        super().__init__("This form has expired. Start again from the application.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsentForm:
+    """The content of a sealed consent form."""
+
+    number: str
+    parameters: Mapping[str, Sequence[str]]
+    sign_in_id: int
+
+
+def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) -> str:
+    """Seal the request parameters for one sign-in."""
+    sealed = {
+        "number": random_hex(16),
+        "parameters": {name: list(values) for name, values in parameters.items()},
+        "sign_in": sign_in_id,
+    }
+    return seal(sealed, purpose=_CONSENT)
+
+
+def open_consent_form(sealed_text: str) -> ConsentForm:
+    """Return the form, or raise ExpiredFormError; the sign-in is not checked here."""
+    sealed = _opened(sealed_text, _CONSENT, _LIFETIME)
+    return ConsentForm(
+        number=sealed.get("number", sealed_text),  # former releases gave none
+        parameters=sealed["parameters"],
+        sign_in_id=sealed["sign_in"],
+    )
+
+
+def consume(form: ConsentForm, *, sign_in_id: int) -> bool:
+    """Mark the form as used; return False if it was used before.
+
+    Raises ExpiredFormError if it belongs to another sign-in.
+    """
+    if form.sign_in_id != sign_in_id:
+        raise ExpiredFormError
+    return claim_once(
+        f"consent question {form.number}",
+        lifetime=_LIFETIME,
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )
+
+
+def seal_device_form(device_id: int, *, sign_in_id: int) -> str:
+    """Seal the id of a device request for one sign-in."""
+    return seal([device_id, sign_in_id], purpose=_DEVICE)
+
+
+def open_device_form(sealed_text: str, *, sign_in_id: int) -> int:
+    """Return the id of the device request; raise DecidedError if the form is not valid."""
+    try:
+        device_id, owner = unseal(sealed_text, purpose=_DEVICE, lifetime=_LIFETIME)
+    except BrokenSealError as error:
+        raise DecidedError from error
+    if owner != sign_in_id:
+        raise DecidedError
+    return int(device_id)
+
+
+def seal_request(asked: LogoutRequest) -> str:
+    """Seal a request for a redirect."""
+    return seal(asdict(asked), purpose=_CARRIED)
+
+
+def open_request(sealed_text: str) -> LogoutRequest:
+    """Return the request, or raise ExpiredFormError."""
+    return LogoutRequest(**_opened(sealed_text, _CARRIED, _CARRIED_FOR))
+
+
+def seal_confirmation(asked: LogoutRequest, *, sign_in_id: int) -> str:
+    """Seal a request for the confirmation by one sign-in."""
+    sealed = {"asked": asdict(asked), "sign_in": sign_in_id}
+    return seal(sealed, purpose=_LOGOUT)
+
+
+def open_confirmation(sealed_text: str, *, sign_in_id: int) -> LogoutRequest:
+    """Return the request, or raise ExpiredFormError."""
+    sealed = _opened(sealed_text, _LOGOUT, _LIFETIME)
+    if sealed["sign_in"] != sign_in_id:
+        raise ExpiredFormError
+    return LogoutRequest(**sealed["asked"])
+
+
+def _opened(sealed_text: str, purpose: str, lifetime: timedelta) -> Any:
+    try:
+        return unseal(sealed_text, purpose=purpose, lifetime=lifetime)
+    except BrokenSealError as error:
+        raise ExpiredFormError from error

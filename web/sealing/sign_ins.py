@@ -1,0 +1,129 @@
+"""What is sealed in a session between two steps: a passkey's challenge, and a pending sign-in.
+
+Of a pending sign-in, the password was right and the second factor is missing. It is sealed with the
+account and the time of its password, and becomes invalid when the password changes or the account
+is locked, after ten minutes, and after one sign-in, even if the cookie was copied.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from flask import session
+from flask_login import current_user, login_user
+
+from domain.accounts.attempt_limits import claim_once
+from domain.accounts.factors.passkeys import (
+    CHALLENGE_LIFETIME,
+    CeremonyOptions,
+    CeremonyResponse,
+    PasskeyRefusedError,
+    RelyingParty,
+    relying_party,
+)
+from domain.accounts.factors.second_factors import has_second_factor
+from domain.accounts.users import UserView, find_active_user
+from domain.errors import NotFoundError
+from domain.randomness import random_hex
+from web.access.marks import get_current_user
+from web.extensions import db
+from web.sealing.sealer import BrokenSealError, seal, unseal
+from web.services import now, services, settings
+
+_CHALLENGE = "passkey_question"
+_PENDING, _PENDING_PURPOSE = "two_factor", "second factor"
+_LIFETIME = timedelta(minutes=10)
+
+
+def find_relying_party() -> RelyingParty | None:
+    """Return the relying party, or None where passkeys are not supported."""
+    current = settings()
+    return relying_party(current.base_url, current.instance_name)
+
+
+def get_relying_party() -> RelyingParty:
+    """Return the relying party, or raise NotFoundError."""
+    party = find_relying_party()
+    if party is None:
+        message = (
+            "Passkeys need a URL with https and a host name, which this service does not have."
+        )
+        raise NotFoundError(message)
+    return party
+
+
+def remember_challenge(ceremony: CeremonyOptions, *, purpose: str) -> dict[str, Any]:
+    """Store the challenge in the session and return the options for the browser."""
+    session[_CHALLENGE] = seal(ceremony.challenge.hex(), purpose=_sealed_for(purpose))
+    return ceremony.options
+
+
+def take_response(credential: str, *, purpose: str) -> CeremonyResponse:
+    """Return the response with its challenge; raise PasskeyRefusedError without a valid one."""
+    try:
+        challenge = unseal(
+            session.pop(_CHALLENGE, ""), purpose=_sealed_for(purpose), lifetime=CHALLENGE_LIFETIME
+        )
+    except BrokenSealError as error:
+        message = "This request has expired. Try again."
+        raise PasskeyRefusedError(message) from error
+    return CeremonyResponse(
+        credential=credential, challenge=bytes.fromhex(challenge), party=get_relying_party()
+    )
+
+
+def _sealed_for(purpose: str) -> str:
+    return f"passkey {purpose}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingSignIn:
+    """A user between the password and the second factor."""
+
+    number: str
+    user: UserView
+
+
+def begin_pending_sign_in(user: UserView) -> None:
+    """Replace the session's content by a pending sign-in.
+
+    A user who signs in again stays signed in meanwhile.
+    """
+    is_again = current_user.is_authenticated and current_user.id == user.id
+    known = get_current_user() if is_again else None
+    session.clear()
+    if known is not None:
+        login_user(known)
+        session.permanent = True
+    sealed = {"number": random_hex(16), "user": user.id, "password": _password_of(user)}
+    session[_PENDING] = seal(sealed, purpose=_PENDING_PURPOSE)
+
+
+def find_pending_sign_in() -> PendingSignIn | None:
+    """Return the valid pending sign-in of this session, or None."""
+    try:
+        sealed = unseal(session.get(_PENDING, ""), purpose=_PENDING_PURPOSE, lifetime=_LIFETIME)
+    except BrokenSealError:
+        return None
+    user = find_active_user(sealed["user"], session=db.session())
+    if user is None or _password_of(user) != sealed["password"]:
+        return None
+    if not has_second_factor(user.id, session=db.session()):
+        return None  # there is nothing to ask for any more: the password will do
+    return PendingSignIn(number=sealed["number"], user=user)
+
+
+def consume(pending: PendingSignIn) -> bool:
+    """Mark the pending sign-in as used; return False if it was used before."""
+    return claim_once(
+        f"second factor ticket {pending.number}",
+        lifetime=_LIFETIME,
+        session=db.session(),
+        keyring=services().keyring,
+        now=now(),
+    )
+
+
+def _password_of(user: UserView) -> str:
+    """Return a value that changes with the password and does not reveal it."""
+    return user.password_changed_at.isoformat() if user.password_changed_at else "the first one"
