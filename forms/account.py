@@ -209,8 +209,7 @@ class ErasureForm(Form):
     def validate_confirmation(self, field: StringField) -> None:
         """Compare what was entered with the user name."""
         if (field.data or "").lower() != self.username.lower():
-            message = f"This is not the user name {self.username}."
-            raise ValidationError(message)
+            raise ValidationError(f"This is not the user name {self.username}.")
 
     @property
     def body(self) -> ErasureBody:

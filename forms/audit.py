@@ -35,8 +35,7 @@ class AuditFilterForm(Form):
         try:
             _as_stored(field.data or "")
         except ValueError as error:
-            message = "Enter an IP address such as 192.0.2.1."
-            raise ValidationError(message) from error
+            raise ValidationError("Enter an IP address such as 192.0.2.1.") from error
 
     def wanted(self) -> EventFilter:
         """Return the filter; the last day is included."""

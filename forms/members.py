@@ -53,8 +53,7 @@ class RoleForm(Form):
     def get_role(self) -> Role:
         """Return the role of a submitted form, or raise an error."""
         if not self.validate_on_submit():
-            message = "Choose a role from the list."
-            raise InvalidError(message, field="role")
+            raise InvalidError("Choose a role from the list.", field="role")
         return self.chosen_role
 
     def choices_for(self, member: MemberView) -> list[tuple[str, list[tuple[str, str, bool]]]]:

@@ -109,8 +109,7 @@ def _sections() -> tuple[SectionView, ...]:
 def _get_section(key: str) -> SectionView:
     found = next((each for each in _sections() if each.key == key and each.live), None)
     if found is None:
-        message = "Settings not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Settings not found.")
     return found
 
 

@@ -28,8 +28,7 @@ device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_
 def only_while_it_is_on() -> None:
     """Respond 404 while the instance does not offer the device grant."""
     if not settings().oauth2_device_grant_flow:
-        message = "The device flow is turned off on this instance."
-        raise NotFoundError(message)
+        raise NotFoundError("The device flow is turned off on this instance.")
 
 
 @device.get("")

@@ -43,8 +43,7 @@ def _is_ours(path: str) -> None:
     section 3, RFC 9728 section 3.1), or simply after both: a proxy sends us either.
     """
     if path and f"/{path}" != path_of(settings().base_url):
-        message = "Unknown issuer."
-        raise NotFoundError(message)
+        raise NotFoundError("Unknown issuer.")
 
 
 @metadata.get("/oauth-authorization-server")

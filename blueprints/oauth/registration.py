@@ -33,8 +33,7 @@ _OF_BODIES = (*_OF_REGISTERED, 408, 413, 415)
 def only_while_it_is_on() -> None:
     """Respond 404 while the instance does not offer registration."""
     if not settings().dynamic_client_registration:
-        message = "Clients cannot register themselves on this instance."
-        raise NotFoundError(message)
+        raise NotFoundError("Clients cannot register themselves on this instance.")
 
 
 @registration.post("")
@@ -125,8 +124,7 @@ def _registrar_id() -> int | None:
     """Return the user of the initial access token, or None if none is required (RFC 7591, 3)."""
     bearer = find_bearer("api")
     if bearer is not None and bearer.is_bot:
-        message = "Applications belong to people: use a personal access token."
-        raise ForbiddenError(message)
+        raise ForbiddenError("Applications belong to people: use a personal access token.")
     if bearer is None and not settings().open_client_registration:
         raise BearerRefusedError(Refusal.MISSING)
     return bearer.user_id if bearer else None

@@ -41,11 +41,9 @@ def check_allowed(permission: Permission, actor: Actor, target: TargetView | Non
     if actor.is_trusted:
         return
     if actor.scopes is not None and actor.scopes.isdisjoint(permission.scopes):
-        message = f"This needs a token with the scope {permission.scopes[-1]}."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"This needs a token with the scope {permission.scopes[-1]}.")
     if permission.is_for_administrators and not actor.is_admin:
-        message = "Only administrators of the instance can do this."
-        raise ForbiddenError(message)
+        raise ForbiddenError("Only administrators of the instance can do this.")
     if permission.is_for_people and actor.is_application:
         message = "An application cannot do this: use a personal access token, or the page."
         raise ForbiddenError(message)
@@ -58,8 +56,7 @@ def check_role(target: TargetView, least: Role | None, ability: Ability | None =
     has_role = least is None or (target.role is not None and target.role >= least)
     if not has_role and ability not in target.abilities:
         label = "" if least is None else least.label
-        message = f"You need the {label} role in {target.path}."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"You need the {label} role in {target.path}.")
 
 
 def check_state(permission: Permission, room: str, target: TargetView, *, changes: bool) -> None:
@@ -78,11 +75,9 @@ def check_feature(target: TargetView, feature: Feature) -> None:
     """Raise ForbiddenError if a part is turned off, NotFoundError if it is for members alone."""
     level = target.level_of(feature)
     if level is AccessLevel.DISABLED:
-        message = f"{feature.label} is turned off in {target.path}."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"{feature.label} is turned off in {target.path}.")
     if level is AccessLevel.PRIVATE and target.role is None:
-        message = "Project not found, or you do not have access."
-        raise NotFoundError(message)
+        raise NotFoundError("Project not found, or you do not have access.")
 
 
 def check_takes_changes(target: TargetView) -> None:

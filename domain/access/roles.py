@@ -27,8 +27,7 @@ def role_named(word: str) -> Role:
         if text.upper() == role.name or text == str(int(role)):
             return role
     names = ", ".join(role.label for role in Role)
-    message = f"“{word}” is not a role; the roles are {names}."
-    raise ValueError(message)
+    raise ValueError(f"“{word}” is not a role; the roles are {names}.")
 
 
 class Ability(StrEnum):

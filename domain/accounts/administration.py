@@ -44,8 +44,7 @@ def get_account(user_id: int, *, session: Session) -> UserView:
 def _get_row(user_id: int, *, session: Session) -> User:
     found = session.get(User, user_id) if user_id <= LARGEST_ID else None
     if found is None or found.kind == ERASED:
-        message = "User not found."
-        raise NotFoundError(message)
+        raise NotFoundError("User not found.")
     return found
 
 
@@ -179,8 +178,7 @@ def check_erasable(work: Work, user: UserView) -> None:
     message = "You cannot delete your own account. Ask another administrator."
     _refuse_oneself(work, user.id, message)
     if user.kind == BOT:
-        message = "This is the bot of an access token: revoke the token instead."
-        raise ConflictError(message)
+        raise ConflictError("This is the bot of an access token: revoke the token instead.")
     _keep_an_administrator(user.id, session=work.session)
 
 
@@ -191,10 +189,9 @@ def _refuse_oneself(work: Work, user_id: int, sentence: str) -> None:
 
 def _refuse_bot(user: User) -> None:
     if user.kind == BOT:
-        message = (
+        raise ConflictError(
             "This is the bot of an access token: it has no password and cannot be an administrator."
         )
-        raise ConflictError(message)
 
 
 def _keep_an_administrator(user_id: int, *, session: Session) -> None:

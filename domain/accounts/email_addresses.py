@@ -92,8 +92,7 @@ def send_link(work: Work) -> None:
         request_change(work, user.id, waiting.email)
         return
     if user.email_confirmed_at is not None:
-        message = "Your e-mail address is confirmed already."
-        raise ConflictError(message)
+        raise ConflictError("Your e-mail address is confirmed already.")
     _claim_message(work, user.id)
     welcome(work, user.id)
 
@@ -150,8 +149,7 @@ def confirm_waiting(work: Work, user_id: int, email: str) -> WaitingAddress:
     mine = (EmailConfirmation.user_id == user_id) & (EmailConfirmation.email == email)
     waiting = _find(mine, session=work.session)
     if waiting is None:
-        message = "This address does not wait to be confirmed any more."
-        raise ConflictError(message)
+        raise ConflictError("This address does not wait to be confirmed any more.")
     return _settle(work, waiting, mine)
 
 
@@ -162,8 +160,7 @@ def vouch(work: Work, user_id: int) -> bool:
     """
     user = work.session.get_one(User, user_id)
     if user.kind != HUMAN:
-        message = "A bot has no e-mail address."
-        raise ConflictError(message)
+        raise ConflictError("A bot has no e-mail address.")
     if user.email_key is None:
         raise ConflictError(_TAKEN, field="email")
     if user.email_confirmed_at is not None:

@@ -11,14 +11,12 @@ _FORBIDDEN_ENDINGS = (".", ".git", ".atom", ".json")
 
 def _check_segment(segment: str, what: str) -> None:
     if not _SEGMENT.fullmatch(segment):
-        message = (
+        raise ValueError(
             f"{what} may have up to 100 letters a to z, digits, dots, dashes and underscores, "
             "and starts with a letter, a digit or an underscore."
         )
-        raise ValueError(message)
     if segment.lower().endswith(_FORBIDDEN_ENDINGS):
-        message = f"{what} may not end in a dot, .git, .atom or .json."
-        raise ValueError(message)
+        raise ValueError(f"{what} may not end in a dot, .git, .atom or .json.")
 
 
 def check_username(username: str) -> None:
@@ -29,11 +27,9 @@ def check_username(username: str) -> None:
 def check_display_name(name: str) -> None:
     """Raise ValueError with a sentence if this is not a valid display name."""
     if len(name) > LONGEST_NAME:
-        message = f"A name may have at most {LONGEST_NAME} characters."
-        raise ValueError(message)
+        raise ValueError(f"A name may have at most {LONGEST_NAME} characters.")
     if any(unicodedata.category(each) == "Cc" for each in name):
-        message = "A name is one line, without control characters."
-        raise ValueError(message)
+        raise ValueError("A name is one line, without control characters.")
 
 
 def check_path(path: str, *, reserved: frozenset[str]) -> None:
@@ -42,8 +38,7 @@ def check_path(path: str, *, reserved: frozenset[str]) -> None:
     `reserved` holds the first segments of the service's own routes, in lower case.
     """
     if len(path) > LONGEST_PATH:
-        message = f"A path may have at most {LONGEST_PATH} characters."
-        raise ValueError(message)
+        raise ValueError(f"A path may have at most {LONGEST_PATH} characters.")
     segments = path.split("/")
     for segment in segments:
         _check_segment(segment, "Each part of a path")

@@ -126,18 +126,14 @@ def _hash_of_nobody(cost: HashCost) -> str:
 def check_password_strength(password: str, *, username: str, minimum: int, email: str = "") -> None:
     """Raise ValueError with a sentence if a password is too weak (NIST SP 800-63B, 3.1.1)."""
     if len(password) > LONGEST_PASSWORD:
-        message = f"A password may have at most {LONGEST_PASSWORD} characters."
-        raise ValueError(message)
+        raise ValueError(f"A password may have at most {LONGEST_PASSWORD} characters.")
     password = prepare_password(password)
     if len(password) < minimum:
-        message = f"A password needs at least {minimum} characters."
-        raise ValueError(message)
+        raise ValueError(f"A password needs at least {minimum} characters.")
     if username and fold(username) in fold(password):
-        message = "A password may not contain the user name."
-        raise ValueError(message)
+        raise ValueError("A password may not contain the user name.")
     if len(set(password)) < 4:  # noqa: PLR2004 - aaaaaaaaaaaa is no password
-        message = "A password needs more than three different characters."
-        raise ValueError(message)
+        raise ValueError("A password needs more than three different characters.")
     _check_guesses(password, (username, email, *email.replace("@", ".").split(".")))
 
 

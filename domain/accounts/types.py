@@ -205,8 +205,7 @@ class AccountChangeBody(Body):
     def _refuse_password(cls, given: Any) -> Any:
         """Refuse a password: whoever sends one relies on the former one being over."""
         if isinstance(given, Mapping) and "password" in given:
-            message = "A password cannot be set here. Reset it on the page of the user."
-            raise ValueError(message)
+            raise ValueError("A password cannot be set here. Reset it on the page of the user.")
         return given
 
     @property

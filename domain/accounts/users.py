@@ -170,8 +170,7 @@ def checked_email(email: str) -> str:
     try:
         return validate_email(email, check_deliverability=False, test_environment=True).normalized
     except EmailNotValidError as error:
-        message = f"“{email}” is not an e-mail address. {error}"
-        raise InvalidError(message, field="email") from error
+        raise InvalidError(f"“{email}” is not an e-mail address. {error}", field="email") from error
 
 
 def find_user(login: str, *, session: Session) -> UserView | None:
@@ -196,8 +195,7 @@ def get_user(login: str, *, session: Session) -> UserView:
     """Return the user with this name or e-mail address, or raise NotFoundError."""
     user = find_user(login, session=session)
     if user is None:
-        message = f"User “{login}” not found."
-        raise NotFoundError(message)
+        raise NotFoundError(f"User “{login}” not found.")
     return user
 
 
@@ -395,13 +393,11 @@ def get_profile_to_act_as(named: str, *, connection: KeptConnection) -> Profile:
     row = connection.first(is_found, {"named": int(named) if is_found is _BY_ID else fold(named)})
     kind = row[len(PROFILE)] if row else ERASED
     if row is None or kind == ERASED:
-        message = "The user that sudo names was not found."
-        raise NotFoundError(message)
+        raise NotFoundError("The user that sudo names was not found.")
     profile = profile_in(row)
     if profile.state != ACTIVE or kind != HUMAN:
         why = "is a bot" if kind == BOT else f"is {profile.state}"
-        message = f"Nobody can act as {profile.username}: the account {why}."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"Nobody can act as {profile.username}: the account {why}.")
     return profile
 
 

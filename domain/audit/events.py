@@ -195,8 +195,7 @@ def store_event(event: Event, source: EventSource, *, session: Session, now: dat
     streamed only there is `domain.audit.streamed_events`.
     """
     if event.kind in STREAMED_ONLY:
-        message = f"{event.kind} is streamed only."
-        raise ValueError(message)
+        raise ValueError(f"{event.kind} is streamed only.")
     row = event_row(event, source, now=now)
     _put_place(row, event, session=session)
     session.add(row)

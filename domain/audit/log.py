@@ -255,8 +255,7 @@ def get_event(event_id: int, wanted: EventFilter | None = None, *, session: Sess
     statement = _statement(wanted or EventFilter()).where(AuditEvent.id == event_id)
     row = session.execute(statement).first() if event_id <= LARGEST_ID else None
     if row is None:
-        message = "Audit event not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Audit event not found.")
     return _views([row])[0]
 
 

@@ -14,8 +14,7 @@ _NAMES = frozenset(name for name, _ in KINDS)
 
 def _known_kind(name: str) -> str:
     if name and name not in _NAMES:
-        message = "is not the name of an event: see the names at /admin/audit"
-        raise ValueError(message)
+        raise ValueError("is not the name of an event: see the names at /admin/audit")
     return name
 
 
@@ -23,8 +22,7 @@ def _as_stored(text: str) -> str:
     try:
         return str(ip_address(text)) if text else ""
     except ValueError as error:
-        message = "must be an IP address"
-        raise ValueError(message) from error
+        raise ValueError("must be an IP address") from error
 
 
 _Name = Annotated[Text, Field(max_length=_LONGEST_NAME)]

@@ -257,8 +257,7 @@ def _instance_owner_id(context: OAuthContext) -> int:
         .limit(1)
     )
     if found is None:
-        message = "This instance has no administrator, so clients cannot register."
-        raise ForbiddenError(message)
+        raise ForbiddenError("This instance has no administrator, so clients cannot register.")
     return found
 
 

@@ -60,15 +60,13 @@ def _in_utc(value: Any) -> datetime:
 
 def _not_empty(value: Any) -> Any:
     if value in ("", ()):
-        message = "is empty"
-        raise ValueError(message)
+        raise ValueError("is empty")
     return value
 
 
 def _one_line(text: str) -> str:
     if not text.isprintable():
-        message = "must be one line, without control characters"
-        raise ValueError(message)
+        raise ValueError("must be one line, without control characters")
     return text.strip()
 
 
@@ -78,8 +76,7 @@ def _web_url(text: str) -> str:
     except ValueError:
         scheme = ""
     if scheme not in {"http", "https"}:
-        message = "must be a URL with http or https"
-        raise ValueError(message)
+        raise ValueError("must be a URL with http or https")
     return text
 
 
@@ -97,8 +94,7 @@ def one_text(value: Any) -> Any:
 def _first_page(number: int) -> int:
     # A client that counts pages would read the first one for ever.
     if number not in {0, 1}:
-        message = "can only be 1: follow the link with rel=next to the next page"
-        raise ValueError(message)
+        raise ValueError("can only be 1: follow the link with rel=next to the next page")
     return 1
 
 
@@ -351,27 +347,24 @@ class PagedQuery(OffsetQuery):
     @classmethod
     def _counts_no_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
         if value == "keyset" and others.data.get("page", 1) != 1:
-            message = (
+            raise ValueError(
                 "can only be keyset without a page number: the link with rel=next leads to the "
                 "next part of this list"
             )
-            raise ValueError(message)
         return value
 
     @field_validator("cursor")
     @classmethod
     def _is_of_a_keyset_page(cls, value: str, others: ValidationInfo) -> str:
         if value and others.data.get("pagination") != "keyset":
-            message = "is for pagination=keyset"
-            raise ValueError(message)
+            raise ValueError("is for pagination=keyset")
         return value
 
     @field_validator("order_by")
     @classmethod
     def _is_the_key_of_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
         if value != "id" and others.data.get("pagination") == "keyset":
-            message = "can only be id with pagination=keyset"
-            raise ValueError(message)
+            raise ValueError("can only be id with pagination=keyset")
         return value
 
     @property

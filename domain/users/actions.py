@@ -45,8 +45,7 @@ def list_users(work: Work, query: UserQuery) -> Found[Account] | Found[User]:
         message = "admins, two_factor and without_projects are for administrators of the instance."
         raise ForbiddenError(message)
     if query.active and query.blocked:
-        message = "active, blocked are mutually exclusive"
-        raise QueryError(message, field="blocked")
+        raise QueryError("active, blocked are mutually exclusive", field="blocked")
     listed = directory.list_accounts if work.actor.is_admin else directory.list_public_users
     return listed(query, query.part, session=work.session, base_url=work.settings.base_url)
 
@@ -62,8 +61,7 @@ def show_user(work: Work, user_id: int) -> Account | User:
     if found is None and is_known(user_id, viewer, session=session):
         found = directory.get_public_user(user_id, session=session, base_url=base_url)
     if found is None:
-        message = "User not found."
-        raise NotFoundError(message)
+        raise NotFoundError("User not found.")
     return found
 
 
@@ -78,8 +76,7 @@ def show_account(work: Work, user_id: int) -> AccountPage:
 def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
     """Create a user, with a given password or a generated one that only this response contains."""
     if (new.password is None) != new.force_random_password:
-        message = "Send a password, or force_random_password=true."
-        raise InvalidError(message, field="password")
+        raise InvalidError("Send a password, or force_random_password=true.", field="password")
     password, rules = new.password, work.policy(PasswordRules)
     if password is None:
         password = generate_password(new.username)
@@ -176,8 +173,7 @@ def remove_second_factors(work: Work, user_id: int) -> RemovedFactors:
 def export_user(work: Work, user_id: int) -> PersonalData:
     """Export the personal data of the caller, or of any user for administrators."""
     if user_id != work.actor.id and not work.actor.is_admin:
-        message = "User not found."
-        raise NotFoundError(message)
+        raise NotFoundError("User not found.")
     user = administration.get_account(user_id, session=work.session)
     _record(work, EventKind.USER_EXPORTED, user)
     return PersonalData.model_validate(export_person(user, session=work.session, now=work.now))
@@ -194,8 +190,7 @@ def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
     next_owner = get_user(heir, session=session) if heir else None
     is_settled = next_owner is not None or erasure.delete_applications
     if not is_settled and count_applications(user, session=session):
-        message = "Choose whether to transfer or delete their applications."
-        raise InvalidError(message, field="heir")
+        raise InvalidError("Choose whether to transfer or delete their applications.", field="heir")
     key = audit_key(session=session, keyring=work.policy(Keyring), now=work.now)
     forget_first_password(user.username, work.settings.instance_path)
     done = erase_person(work, user, heir=next_owner, audit_key=key)

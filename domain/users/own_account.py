@@ -54,8 +54,7 @@ Codes = tuple[str, ...]
 def rename(work: Work, new: NameBody) -> None:
     """Change one's own name."""
     if get_account(_me(work), session=work.session).kind == BOT:
-        message = "A bot has the name of its access token."
-        raise ForbiddenError(message)
+        raise ForbiddenError("A bot has the name of its access token.")
     change_profile(_me(work), new.name, session=work.session)
 
 

@@ -99,8 +99,7 @@ class SettingView:
     def read(self, text: str) -> Any:
         """Parse a text as a value; raise ValueError with a sentence if it is invalid."""
         if not text and not self.may_be_empty:
-            message = f"Enter {self.allowed}."
-            raise ValueError(message)
+            raise ValueError(f"Enter {self.allowed}.")
         try:
             return read_change(self.name, text)
         except SettingsError as error:

@@ -45,10 +45,9 @@ def get_relying_party() -> RelyingParty:
     """Return the relying party, or raise NotFoundError."""
     party = find_relying_party()
     if party is None:
-        message = (
+        raise NotFoundError(
             "Passkeys need a URL with https and a host name, which this service does not have."
         )
-        raise NotFoundError(message)
     return party
 
 
@@ -65,8 +64,7 @@ def take_response(credential: str, *, purpose: str) -> CeremonyResponse:
             session.pop(_CHALLENGE, ""), purpose=_sealed_for(purpose), lifetime=CHALLENGE_LIFETIME
         )
     except BrokenSealError as error:
-        message = "This request has expired. Try again."
-        raise PasskeyRefusedError(message) from error
+        raise PasskeyRefusedError("This request has expired. Try again.") from error
     return CeremonyResponse(
         credential=credential, challenge=bytes.fromhex(challenge), party=get_relying_party()
     )

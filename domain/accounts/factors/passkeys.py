@@ -440,8 +440,7 @@ def rename_passkey(passkey_id: int, name: str, *, owner_id: int, session: Sessio
 def _get_row(passkey_id: int, owner_id: int, session: Session) -> Passkey:
     found = session.scalar(_passkeys_of(owner_id).where(Passkey.id == passkey_id))
     if found is None:
-        message = "Passkey not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Passkey not found.")
     return found
 
 

@@ -61,8 +61,7 @@ def set_up_app(
     )
     made = session.scalar(insert.on_conflict_do_nothing().returning(TotpDevice.id))
     if made is None:
-        message = "You already have an authenticator app. Remove it first."
-        raise ConflictError(message, field="code")
+        raise ConflictError("You already have an authenticator app. Remove it first.", field="code")
 
 
 def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime) -> bool:

@@ -165,8 +165,7 @@ def close_sign_in_of(user_id: int, sign_in_id: int, *, session: Session) -> Requ
         delete(SignIn).where(*mine).returning(SignIn.address, SignIn.user_agent)
     ).first()
     if closed is None:
-        message = "That browser is already signed out."
-        raise NotFoundError(message)
+        raise NotFoundError("That browser is already signed out.")
     return RequestSource(address=closed.address, user_agent=closed.user_agent)
 
 

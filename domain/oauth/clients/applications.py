@@ -43,8 +43,7 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
     except UnknownScopeError as error:
         raise InvalidError(str(error).capitalize() + ".", field="scopes") from error
     if not scopes:
-        message = "Choose at least one scope."
-        raise InvalidError(message, field="scopes")
+        raise InvalidError("Choose at least one scope.", field="scopes")
     for scope in scopes:
         if scope in NOT_FOR_APPLICATIONS:
             message = f"The scope {scope} is for access tokens, not for applications."
@@ -54,11 +53,9 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
 
 def _check_name(name: str) -> None:
     if not name.strip() or any(each < " " for each in name):
-        message = "Enter a name that users will recognize, on one line."
-        raise InvalidError(message, field="name")
+        raise InvalidError("Enter a name that users will recognize, on one line.", field="name")
     if len(name) > _LONGEST_NAME:
-        message = f"A name may have at most {_LONGEST_NAME} characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError(f"A name may have at most {_LONGEST_NAME} characters.", field="name")
 
 
 def store_application(
@@ -104,8 +101,7 @@ def _columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, 
 
 def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None:
     if details.trusted and not is_instance_wide:
-        message = "Only an instance-wide application can be trusted."
-        raise InvalidError(message, field="trusted")
+        raise InvalidError("Only an instance-wide application can be trusted.", field="trusted")
     if ADMIN_MODE in details.scopes and not is_instance_wide:
         message = f"Only an instance-wide application can have the scope {ADMIN_MODE}."
         raise InvalidError(message, field="scopes")
@@ -186,8 +182,7 @@ def get_application(
     statement = select(Application).where(Application.id == application_id, condition)
     application = session.scalar(statement) if application_id <= LARGEST_ID else None
     if application is None:
-        message = "Application not found, or you do not have access."
-        raise NotFoundError(message)
+        raise NotFoundError("Application not found, or you do not have access.")
     return application
 
 

@@ -66,8 +66,7 @@ def check_redirect_uri(uri: str) -> None:
     """Raise ValueError, with a sentence, if a URI may not be registered."""
     problem = _problem_of(uri)
     if problem:
-        message = f"“{uri[:100]}” {problem}"
-        raise ValueError(message)
+        raise ValueError(f"“{uri[:100]}” {problem}")
 
 
 def problems_of(uris: Iterable[str], *, require_https: bool) -> tuple[str, ...]:

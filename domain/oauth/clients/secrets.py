@@ -115,8 +115,7 @@ def end_secret(application_id: int, secret_id: int, *, session: Session) -> None
         .execution_options(synchronize_session=False)
     )
     if ended is None:
-        message = "That secret is already revoked."
-        raise NotFoundError(message)
+        raise NotFoundError("That secret is already revoked.")
 
 
 def _hold(application_id: int, *, session: Session) -> None:
@@ -128,8 +127,7 @@ def _hold(application_id: int, *, session: Session) -> None:
         .with_for_update(key_share=True)
     )
     if held is None:
-        message = "Application not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Application not found.")
 
 
 #: The application is written first, as a renewal locks it first: so none waits for the other.

@@ -248,8 +248,7 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
     """
     name = session.scalar(select(Application.name).where(Application.id == application_id))
     if name is None:
-        message = "Application not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Application not found.")
     # The consent first, as approving locks it: a code that is about to be stored is revoked too.
     session.execute(
         delete(Consent).where(Consent.application_id == application_id, Consent.user_id == user_id)

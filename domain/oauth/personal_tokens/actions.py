@@ -73,10 +73,9 @@ def rotate_token(work: Work, token_id: int, rotation: RotationBody) -> NewAccess
     bearer = _bearer(work)
     if bearer is not None:
         if bearer.personal_token_id is None:
-            message = (
+            raise ForbiddenError(
                 "Only a personal access token, or its page, can rotate a personal access token."
             )
-            raise ForbiddenError(message)
         check_may_rotate(token_id, bearer, session=work.session)
         _check_no_wider(_get(work, token_id), bearer)
     until = _rotated_expiry(work, rotation)
@@ -150,8 +149,7 @@ def create_resource_token(
     """Create a token, and the bot that it acts as."""
     bearer = _bearer(work)
     if bearer is not None and bearer.is_bot:
-        message = "A bot cannot create access tokens."
-        raise ForbiddenError(message)
+        raise ForbiddenError("A bot cannot create access tokens.")
     made = resource_tokens.create_resource_token(
         holder.namespace,
         TokenRequest(details=_details(work, new), role=new.access_level),
@@ -181,8 +179,7 @@ def rotate_resource_token(
     """Rotate another token whose role is not above that of the caller."""
     bearer = _bearer(work)
     if bearer is not None and bearer.is_bot and bearer.personal_token_id != token_id:
-        message = "A bot can only rotate its own token."
-        raise ForbiddenError(message)
+        raise ForbiddenError("A bot can only rotate its own token.")
     token = _get_to_end(work, holder, token_id)
     if bearer is not None:
         check_may_rotate(token_id, bearer, session=work.session)
@@ -218,16 +215,14 @@ def _owner_id(work: Work) -> int | None:
 def _presented_id(work: Work) -> int:
     bearer = _bearer(work)
     if bearer is None or bearer.personal_token_id is None:
-        message = "This is an OAuth token: use /oauth/token/info instead."
-        raise NotFoundError(message)
+        raise NotFoundError("This is an OAuth token: use /oauth/token/info instead.")
     return bearer.personal_token_id
 
 
 def _rotatable_id(work: Work) -> int:
     bearer = _bearer(work)
     if bearer is None or bearer.personal_token_id is None:
-        message = "An OAuth token is refreshed at /oauth/token, not rotated."
-        raise NotPersonalError(message)
+        raise NotPersonalError("An OAuth token is refreshed at /oauth/token, not rotated.")
     return bearer.personal_token_id
 
 

@@ -212,8 +212,7 @@ def get_row(token_id: int, *, owner_id: int | None, session: Session) -> Persona
     """Return the row of a token of this owner, or of anybody's; else raise NotFoundError."""
     token = session.get(PersonalAccessToken, token_id) if token_id <= LARGEST_ID else None
     if token is None or owner_id not in {None, token.user_id}:
-        message = "Personal access token not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Personal access token not found.")
     return token
 
 

@@ -38,8 +38,7 @@ def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuth
             bearer.authorization_id, bearer.key_thumbprint, session=session
         )
     if bearer.personal_token_id is None:
-        message = "A token obtained with a password cannot create access tokens."
-        raise ForbiddenError(message)
+        raise ForbiddenError("A token obtained with a password cannot create access tokens.")
     return None
 
 
@@ -66,8 +65,7 @@ def get_parent_authorization(
         .limit(1)
     ).first()
     if held is None or pair is None:
-        message = "The access of the application behind this token has ended."
-        raise ForbiddenError(message)
+        raise ForbiddenError("The access of the application behind this token has ended.")
     ends_at = pair.expires_at if pair.refresh_digest is None else None
     return ParentAuthorization(
         authorization_id=held, key_thumbprint=key_thumbprint, ends_at=ends_at
@@ -83,16 +81,14 @@ def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None
         select(PersonalAccessToken.authorization_id).where(PersonalAccessToken.id == token_id)
     )
     if made_by is None or made_by != bearer.authorization_id:
-        message = "An application can only rotate access tokens that it created."
-        raise ForbiddenError(message)
+        raise ForbiddenError("An application can only rotate access tokens that it created.")
 
 
 def _refuse_exchanged(bearer: Bearer, *, session: Session) -> None:
     """Raise ForbiddenError for an exchanged token: what it creates would outlive it."""
     asked = select(AccessToken.is_exchanged).where(AccessToken.id == bearer.access_token_id)
     if bearer.access_token_id is not None and session.scalar(asked):
-        message = "An exchanged token cannot create or rotate access tokens."
-        raise ForbiddenError(message)
+        raise ForbiddenError("An exchanged token cannot create or rotate access tokens.")
 
 
 def end_made_tokens(authorization_ids: Select[Any], *, session: Session, now: datetime) -> None:

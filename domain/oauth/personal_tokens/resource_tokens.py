@@ -156,11 +156,10 @@ def get_token_to_end(
     role = _lock_tokens(namespace, by, session=session)
     token = get_resource_token(namespace, token_id, session=session, now=now)
     if token.role is not None and token.role > role:
-        message = (
+        raise ForbiddenError(
             f"You cannot rotate or revoke a token with the role {token.role.label}: "
             f"your own is {role.label}."
         )
-        raise ForbiddenError(message)
     return token
 
 
@@ -171,8 +170,7 @@ def _lock_tokens(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
     """
     role = lock_members(namespace, viewer, session=session)
     if namespace.group_id is not None and role < Role.OWNER:
-        message = f"You need the Owner role in {namespace.path}."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"You need the Owner role in {namespace.path}.")
     return role
 
 
@@ -190,6 +188,5 @@ def _bot_of(namespace: Namespace, token_id: int, *, session: Session) -> int:
     )
     user_id = session.scalar(statement) if token_id <= LARGEST_ID else None
     if user_id is None:
-        message = "Access token not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Access token not found.")
     return user_id

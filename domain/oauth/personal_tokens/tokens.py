@@ -66,8 +66,7 @@ def create_token(
     checked = check_details(details)
     user = session.get(User, user_id) if user_id <= LARGEST_ID else None
     if user is None:
-        message = "User not found."
-        raise NotFoundError(message)
+        raise NotFoundError("User not found.")
     if not user.is_admin:
         refuse_scopes_of_administrators(checked)
     return _store(user_id, checked, session=session, keyring=keyring, now=now)
@@ -95,14 +94,11 @@ def refuse_scopes_of_administrators(details: TokenDetails) -> None:
 def _checked_name(name: str) -> str:
     stripped = name.strip()
     if not stripped:
-        message = "Enter a name that describes the purpose of the token."
-        raise InvalidError(message, field="name")
+        raise InvalidError("Enter a name that describes the purpose of the token.", field="name")
     if len(stripped) > LONGEST_NAME:
-        message = f"A name may have at most {LONGEST_NAME} characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError(f"A name may have at most {LONGEST_NAME} characters.", field="name")
     if _has_control_characters(stripped):
-        message = "A name may not contain control characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError("A name may not contain control characters.", field="name")
     return stripped
 
 
@@ -127,8 +123,7 @@ def _checked_scopes(text: str) -> str:
     except UnknownScopeError as error:
         raise InvalidError(str(error).capitalize() + ".", field="scopes") from error
     if not scopes:
-        message = "Choose at least one scope."
-        raise InvalidError(message, field="scopes")
+        raise InvalidError("Choose at least one scope.", field="scopes")
     for scope in scopes:
         if scope in _FOR_APPLICATIONS_ONLY:
             message = f"The scope {scope} is for applications, not for personal access tokens."
@@ -192,8 +187,7 @@ def rotate_token(
         .execution_options(synchronize_session=False)
     )
     if claimed is None:
-        message = "This token is revoked or has expired. Create a new one."
-        raise InvalidError(message)
+        raise InvalidError("This token is revoked or has expired. Create a new one.")
     details = TokenDetails(
         name=old.name,
         scopes=old.scopes,

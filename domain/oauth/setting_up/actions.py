@@ -152,8 +152,7 @@ def _get_own(work: Work, application_id: int) -> Row:
 
 def _check_choices(work: Work, wanted: OwnApplicationBody | ApplicationChange) -> None:
     if not work.actor.is_admin and not _FOR_ADMINISTRATORS.isdisjoint(wanted.given):
-        message = "Only administrators of the instance can choose this."
-        raise ForbiddenError(message)
+        raise ForbiddenError("Only administrators of the instance can choose this.")
 
 
 def _register(work: Work, details: ApplicationDetails) -> tuple[Row, str]:
