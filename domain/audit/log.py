@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, or_, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import Session
 
 from domain.audit.events import STREAMED_ONLY, EventKind
 from domain.clock import written
 from domain.csv_lines import csv_line
-from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_part
+from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_page, fetch_part
 from domain.errors import NotFoundError
 from models import AuditEvent, User
 from models.folding import fold
@@ -225,22 +225,8 @@ def _statement(wanted: EventFilter) -> Select[AuditEvent, str]:
 
 def page_of_events(wanted: EventFilter, part: Slice, *, session: Session) -> Page[EventView]:
     """Return a page of the audit log, the newest event first."""
-    key: InstrumentedAttribute[int] = AuditEvent.id
-    statement = _statement(wanted).limit(part.size + 1)
-    if part.after is not None:
-        newer = session.execute(statement.where(key > part.after).order_by(key)).all()
-        has_newer, has_older = len(newer) > part.size, True
-        rows = newer[: part.size][::-1]
-    else:
-        older = statement if part.before is None else statement.where(key < part.before)
-        found = session.execute(older.order_by(key.desc())).all()
-        has_newer, has_older = part.before is not None, len(found) > part.size
-        rows = found[: part.size]
-    items = _views(rows)
-    return Page(
-        items=items,
-        next_before=items[-1].id if items and has_older else None,
-        previous_after=items[0].id if items and has_newer else None,
+    return fetch_page(
+        _statement(wanted), AuditEvent.id, part, session=session, view=lambda row: view_of(*row)
     )
 
 

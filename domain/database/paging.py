@@ -22,7 +22,7 @@ _LONGEST_ECHO = 50
 
 class _HasId(Protocol):
     @property
-    def id(self) -> int: ...
+    def id(self) -> int | None: ...
 
 
 Identified = TypeVar("Identified", bound=_HasId)

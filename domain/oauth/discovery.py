@@ -15,14 +15,18 @@ _CLIENT_METHODS = [*_SECRET_METHODS, "none"]
 def authorization_server(policy: OAuthPolicy) -> dict[str, object]:
     """Return the metadata of RFC 8414 section 2; every URL begins with the issuer."""
     issuer = policy.issuer
+    device = {"device_authorization_endpoint": f"{issuer}/oauth/authorize_device"}
+    registration = {"registration_endpoint": f"{issuer}/oauth/register"}
     return {
         "issuer": issuer,
         "authorization_endpoint": f"{issuer}/oauth/authorize",
         "token_endpoint": f"{issuer}/oauth/token",
-        **_device_endpoint(policy),
+        # RFC 8628 section 4.
+        **(device if policy.devices.is_offered else {}),
         "pushed_authorization_request_endpoint": f"{issuer}/oauth/par",
         "require_pushed_authorization_requests": policy.pushed_requests.is_required,
-        **_registration_endpoint(policy),
+        # RFC 7591 section 3.
+        **(registration if policy.registration.is_offered else {}),
         "revocation_endpoint": f"{issuer}/oauth/revoke",
         "introspection_endpoint": f"{issuer}/oauth/introspect",
         "userinfo_endpoint": f"{issuer}/oauth/userinfo",
@@ -39,20 +43,6 @@ def authorization_server(policy: OAuthPolicy) -> dict[str, object]:
         "dpop_signing_alg_values_supported": list(ALGORITHMS),
         "authorization_response_iss_parameter_supported": True,
     }
-
-
-def _device_endpoint(policy: OAuthPolicy) -> dict[str, str]:
-    """Return the device authorization endpoint (RFC 8628 section 4) if it is enabled."""
-    if not policy.devices.is_offered:
-        return {}
-    return {"device_authorization_endpoint": f"{policy.issuer}/oauth/authorize_device"}
-
-
-def _registration_endpoint(policy: OAuthPolicy) -> dict[str, str]:
-    """Return the registration endpoint (RFC 7591 section 3) if it is enabled."""
-    if not policy.registration.is_offered:
-        return {}
-    return {"registration_endpoint": f"{policy.issuer}/oauth/register"}
 
 
 def openid_provider(policy: OAuthPolicy) -> dict[str, object]:

@@ -237,8 +237,6 @@ ALERT_DATA = (
 )
 
 
-__all__ = ["PERSONAL_DATA", "ErasureRule", "PersonalDataTable"]
-
 #: In the order of export and erasure.
 PERSONAL_DATA = (
     PersonalDataTable(

@@ -105,144 +105,97 @@ def prune(
 
     `between` is called after each slice; the caller commits there, so that locks are short.
     """
+    removed = {
+        name: _remove(key, condition, session, between)
+        for name, (key, condition) in _expired(retention, now).items()
+    }
+    removed["deliveries"] = _prune_deliveries(retention, session, now, between)
+    removed["heartbeat_pings"] = _prune_pings(retention, session, between)
+    return removed
+
+
+def _expired(
+    retention: Retention, now: datetime
+) -> dict[str, tuple[InstrumentedAttribute[Any], ColumnElement[bool]]]:
+    """Return the key of each table and the condition of its expired rows, in order of removal."""
     dead, forgotten = now - _DEAD_TOKENS_STAY, now - _DEAD_PERSONAL_TOKENS_STAY
     has_tokens = exists().where(AccessToken.authorization_id == Authorization.id)
-    removed = {
-        "sign_ins": _remove(SignIn.id, SignIn.expires_at < now, session, between),
-        "attempt_counts": _remove(
-            AttemptCount.subject, AttemptCount.window_ends_at < now, session, between
-        ),
-        "access_tokens": _remove(
+    return {
+        "sign_ins": (SignIn.id, SignIn.expires_at < now),
+        "attempt_counts": (AttemptCount.subject, AttemptCount.window_ends_at < now),
+        "access_tokens": (
             AccessToken.id,
             or_(
                 AccessToken.revoked_at < dead,
                 (AccessToken.expires_at < dead) & AccessToken.refresh_digest.is_(None),
             ),
-            session,
-            between,
         ),
-        "personal_access_tokens": _remove(
+        "personal_access_tokens": (
             PersonalAccessToken.id,
             or_(
                 PersonalAccessToken.revoked_at < forgotten,
                 PersonalAccessToken.expires_at < forgotten,
             ),
-            session,
-            between,
         ),
-        "application_secrets": _remove(
-            ApplicationSecret.id, ApplicationSecret.expires_at < now, session, between
-        ),
+        "application_secrets": (ApplicationSecret.id, ApplicationSecret.expires_at < now),
         # Bots without a live token.
-        "bot_members": _remove(Member.id, _is_idle_bot(now), session, between),
-        "mail": _remove(Mail.id, Mail.created_at < now - _MAIL_STAYS, session, between),
-        "pages": _remove(Page.id, Page.created_at < now - _MAIL_STAYS, session, between),
-        "page_messages": _remove(
-            PageMessage.id, PageMessage.ended_at < now - _MAIL_STAYS, session, between
-        ),
-        "page_batches": _remove(
-            PageBatch.id, PageBatch.created_at < now - _MAIL_STAYS, session, between
-        ),
-        "device_authorizations": _remove(
+        "bot_members": (Member.id, _is_idle_bot(now)),
+        "mail": (Mail.id, Mail.created_at < now - _MAIL_STAYS),
+        "pages": (Page.id, Page.created_at < now - _MAIL_STAYS),
+        "page_messages": (PageMessage.id, PageMessage.ended_at < now - _MAIL_STAYS),
+        "page_batches": (PageBatch.id, PageBatch.created_at < now - _MAIL_STAYS),
+        "device_authorizations": (
             DeviceAuthorization.id,
             DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,
-            session,
-            between,
         ),
-        "invitations": _remove(
-            Invitation.id, Invitation.created_at < now - INVITATION_LIFETIME, session, between
-        ),
-        "email_confirmations": _remove(
+        "invitations": (Invitation.id, Invitation.created_at < now - INVITATION_LIFETIME),
+        "email_confirmations": (
             EmailConfirmation.user_id,
             EmailConfirmation.created_at < now - WAITS_FOR,
-            session,
-            between,
         ),
-        "pushed_requests": _remove(
-            PushedRequest.id, PushedRequest.expires_at < now, session, between
+        "pushed_requests": (PushedRequest.id, PushedRequest.expires_at < now),
+        "idempotent_requests": (
+            IdempotentRequest.id,
+            IdempotentRequest.claimed_at < now - KEPT_FOR,
         ),
-        "idempotent_requests": _remove(
-            IdempotentRequest.id, IdempotentRequest.claimed_at < now - KEPT_FOR, session, between
-        ),
-        "seen_proofs": _remove(SeenProof.digest, SeenProof.expires_at < now, session, between),
-        "token_refusals": _remove(
-            TokenRefusal.id, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR, session, between
-        ),
+        "seen_proofs": (SeenProof.digest, SeenProof.expires_at < now),
+        "token_refusals": (TokenRefusal.id, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
         # Unused clients without an owner; they may register again.
-        "idle_clients": _remove(
+        "idle_clients": (
             Application.id,
             Application.registration_digest.is_not(None)
             & Application.is_instance_wide
             & Application.last_used_at.is_(None)
             & (Application.created_at < now - _IDLE_CLIENTS_STAY),
-            session,
-            between,
         ),
         # By then no token that they signed is accepted, even as an id_token_hint.
-        "signing_keys": _remove(SigningKey.id, SigningKey.retired_at < dead, session, between),
+        "signing_keys": (SigningKey.id, SigningKey.retired_at < dead),
         # In this order: a tag is known to be gone by its manifest or its repository.
-        "registry_tags": _remove(RegistryTag.id, is_forgotten_tag(now), session, between),
-        "registry_manifests": _remove(
-            RegistryManifest.id, is_forgotten_manifest(now), session, between
-        ),
-        "registry_repositories": _remove(
-            RegistryRepository.id, is_forgotten_repository(now), session, between
-        ),
-        "registry_keys": _remove(RegistryKey.id, is_former_key(now), session, between),
-        "silences": _remove(
-            Silence.id, Silence.ends_at < now - _PAST_SILENCES_STAY, session, between
-        ),
-        "maintenance_windows": _remove(
+        "registry_tags": (RegistryTag.id, is_forgotten_tag(now)),
+        "registry_manifests": (RegistryManifest.id, is_forgotten_manifest(now)),
+        "registry_repositories": (RegistryRepository.id, is_forgotten_repository(now)),
+        "registry_keys": (RegistryKey.id, is_former_key(now)),
+        "silences": (Silence.id, Silence.ends_at < now - _PAST_SILENCES_STAY),
+        "maintenance_windows": (
             MaintenanceWindow.id,
             MaintenanceWindow.last_ends_at < now - _PAST_SILENCES_STAY,
-            session,
-            between,
         ),
         # In this order: a shape is needed while calls have it.
-        "call_counts": _remove(
-            CallCount.id, CallCount.day < (now - retention.keep_calls_for).date(), session, between
-        ),
-        "call_shapes": _remove(
-            CallShape.id,
-            ~exists().where(CallCount.shape_id == CallShape.id),
-            session,
-            between,
-        ),
-        "unreachable_times": _remove(
+        "call_counts": (CallCount.id, CallCount.day < (now - retention.keep_calls_for).date()),
+        "call_shapes": (CallShape.id, ~exists().where(CallCount.shape_id == CallShape.id)),
+        "unreachable_times": (
             UnreachableTime.id,
             UnreachableTime.ended_at < now - _UNREACHABLE_TIMES_STAY,
-            session,
-            between,
         ),
-        "web_servers": _remove(
-            WebServer.name, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY, session, between
-        ),
+        "web_servers": (WebServer.name, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY),
         # What past shifts are told from.
-        "on_call_overrides": _remove(
-            OnCallOverride.id, OnCallOverride.ends_at < now - PAST_KEPT_FOR, session, between
-        ),
-        "on_call_swaps": _remove(
-            OnCallSwap.id, OnCallSwap.over_at < now - PAST_KEPT_FOR, session, between
-        ),
-        "on_call_rotations": _remove(
-            OnCallRotation.id, OnCallRotation.valid_until < now - PAST_KEPT_FOR, session, between
-        ),
-        "escalations": _remove(
-            Escalation.id, Escalation.ended_at < now - _ESCALATIONS_STAY, session, between
-        ),
-        "escalation_pages": _remove(
-            EscalationPage.id, EscalationPage.paged_at < now - _ESCALATIONS_STAY, session, between
-        ),
-        "authorizations": _remove(
-            Authorization.id,
-            (Authorization.code_expires_at < dead) & ~has_tokens,
-            session,
-            between,
-        ),
+        "on_call_overrides": (OnCallOverride.id, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
+        "on_call_swaps": (OnCallSwap.id, OnCallSwap.over_at < now - PAST_KEPT_FOR),
+        "on_call_rotations": (OnCallRotation.id, OnCallRotation.valid_until < now - PAST_KEPT_FOR),
+        "escalations": (Escalation.id, Escalation.ended_at < now - _ESCALATIONS_STAY),
+        "escalation_pages": (EscalationPage.id, EscalationPage.paged_at < now - _ESCALATIONS_STAY),
+        "authorizations": (Authorization.id, (Authorization.code_expires_at < dead) & ~has_tokens),
     }
-    removed["deliveries"] = _prune_deliveries(retention, session, now, between)
-    removed["heartbeat_pings"] = _prune_pings(retention, session, between)
-    return removed
 
 
 def _is_idle_bot(now: datetime) -> ColumnElement[bool]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from joserfc.jwk import RSAKey
 from pydantic import Field
@@ -56,8 +57,7 @@ class KeyRotation(StrEnum):
     OLD_KEYS_LEAKED = "old-keys-leaked"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublishedKey:
+class PublishedKey(NamedTuple):
     """A key of the key set, with the end of its use."""
 
     kid: str
@@ -200,20 +200,12 @@ def _published(now: datetime) -> Select[str, dict[str, str], datetime, datetime 
 
 def find_published_keys(*, connection: KeptConnection, now: datetime) -> tuple[PublishedKey, ...]:
     """Return the keys of the key set, oldest first."""
-    return tuple(_published_key(*row) for row in connection.all(_published(now)))
+    return tuple(map(PublishedKey._make, connection.all(_published(now))))
 
 
 def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:
     """Return the same within the transaction of a session."""
-    return tuple(_published_key(*row) for row in session.execute(_published(now)))
-
-
-def _published_key(
-    kid: str, public_jwk: dict[str, str], created_at: datetime, retired_at: datetime | None
-) -> PublishedKey:
-    return PublishedKey(
-        kid=kid, public_jwk=public_jwk, created_at=created_at, retired_at=retired_at
-    )
+    return tuple(map(PublishedKey._make, session.execute(_published(now))))
 
 
 def find_public_key(kid: str, *, session: Session) -> RSAKey | None:

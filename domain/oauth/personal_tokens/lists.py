@@ -1,6 +1,6 @@
 """Lists of personal access tokens for pages and the API, without their values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.database.paging import LARGEST_ID, Listed, Page, Slice
+from domain.database.paging import LARGEST_ID, Listed, Page, Slice, fetch_page
 from domain.errors import NotFoundError
 from domain.projects.views import Namespace
 from models import AccessToken, Application, Bot, PersonalAccessToken, User
@@ -177,29 +177,13 @@ def page_of_tokens(
     wanted: TokenFilter, part: Slice, *, session: Session, now: datetime
 ) -> Page[TokenView]:
     """Return a part of the tokens, the newest first."""
-    statement = select(PersonalAccessToken).where(*_conditions(wanted, now)).limit(part.size + 1)
-    key = PersonalAccessToken.id
-    if part.after is not None:
-        newer = session.scalars(statement.where(key > part.after).order_by(key)).all()
-        return _page(newer[part.size - 1 :: -1], len(newer) > part.size, is_last=False, now=now)
-    before = statement if part.before is None else statement.where(key < part.before)
-    older = session.scalars(before.order_by(key.desc())).all()
-    is_last = len(older) <= part.size
-    return _page(older[: part.size], part.before is not None, is_last=is_last, now=now)
-
-
-def _page(
-    rows: Sequence[PersonalAccessToken],
-    has_newer: bool,  # noqa: FBT001 - a fact about the list
-    *,
-    is_last: bool,
-    now: datetime,
-) -> Page[TokenView]:
-    items = tuple(view_of(token, now) for token in rows)
-    return Page(
-        items=items,
-        next_before=items[-1].id if items and not is_last else None,
-        previous_after=items[0].id if items and has_newer else None,
+    statement = select(PersonalAccessToken).where(*_conditions(wanted, now))
+    return fetch_page(
+        statement,
+        PersonalAccessToken.id,
+        part,
+        session=session,
+        view=lambda row: view_of(row[0], now),
     )
 
 
