@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, func, or_
+from sqlalchemy import ColumnElement, func, or_
 
 from domain.accounts.users import UserView
 from domain.mail.outbox import without_links
@@ -71,23 +71,17 @@ class PersonalDataTable:
     #: Its content, in words.
     about: str
     model: type[Base]
-    #: The condition for the rows of a person.
-    of: Callable[[UserView], ColumnElement[bool]]
     #: The exported columns; keyed hashes and keys are left out.
     exported: tuple[str, ...]
+    #: The condition for the rows of a person; by default those with the id of the person.
+    rows: Callable[[UserView], ColumnElement[bool]] | None = None
     #: By column: what is exported of a text that may contain secrets.
     rewritten: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
-    on_erasure: ErasureRule
+    on_erasure: ErasureRule = ErasureRule.DELETED
 
-
-def by(column: SQLColumnExpression[int | None]) -> Callable[[UserView], ColumnElement[bool]]:
-    """Return the condition for rows in which a column has the id of a person."""
-
-    def is_theirs(user: UserView) -> ColumnElement[bool]:
-        condition: ColumnElement[bool] = column == user.id
-        return condition
-
-    return is_theirs
+    def of(self, user: UserView) -> ColumnElement[bool]:
+        """Return the condition for the rows of a person."""
+        return self.rows(user) if self.rows else self.model.__table__.c.user_id == user.id
 
 
 ALERT_DATA = (
@@ -95,7 +89,6 @@ ALERT_DATA = (
         name="contacts",
         about="Addresses at which the person is paged, and when something was sent there",
         model=Contact,
-        of=by(Contact.user_id),
         exported=(
             "type",
             "label",
@@ -106,13 +99,11 @@ ALERT_DATA = (
             "last_failed_at",
             "last_error",
         ),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="paging",
         about="Quiet hours, when the person was last paged, and the pages",
         model=PageRecipient,
-        of=by(PageRecipient.user_id),
         exported=(
             "time_zone",
             "quiet_from",
@@ -123,29 +114,23 @@ ALERT_DATA = (
             "last_message_at",
             "last_page_severity",
         ),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="assignments",
         about="Alerts assigned to the person",
         model=Assignment,
-        of=by(Assignment.user_id),
         exported=("alert_id",),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="assignment_notices",
         about="Assignments that the person is told of by e-mail, until that is written",
         model=AssignmentNotice,
-        of=by(AssignmentNotice.user_id),
         exported=("alert_id", "incident_id", "by_name", "created_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="alert_activity",
         about="The person's actions and comments on alerts",
         model=AlertNote,
-        of=by(AlertNote.user_id),
         exported=("alert_id", "kind", "text", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -153,23 +138,18 @@ ALERT_DATA = (
         name="alert_batches",
         about="Bulk changes of alerts, for two days",
         model=AlertBatch,
-        of=by(AlertBatch.user_id),
         exported=("id", "project_id", "status", "list_query", "changed", "state", "created_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="saved_alert_filters",
         about="Alert filters that the person saved",
         model=SavedAlertFilter,
-        of=by(SavedAlertFilter.user_id),
         exported=("project_id", "name", "query", "is_shared", "created_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="on_call_turns",
         about="Positions in the rotations of on-call schedules, current and former",
         model=OnCallTurn,
-        of=by(OnCallTurn.user_id),
         exported=("rotation_id", "position"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -177,7 +157,7 @@ ALERT_DATA = (
         name="on_call_overrides",
         about="On-call overrides for the person, or created by the person",
         model=OnCallOverride,
-        of=lambda user: or_(
+        rows=lambda user: or_(
             OnCallOverride.user_id == user.id, OnCallOverride.created_by == user.id
         ),
         exported=("schedule_id", "starts_at", "ends_at", "created_at"),
@@ -187,7 +167,7 @@ ALERT_DATA = (
         name="on_call_swaps",
         about="Swaps of on-call shifts with the person, or arranged by the person",
         model=OnCallSwap,
-        of=lambda user: or_(
+        rows=lambda user: or_(
             OnCallSwap.user_id == user.id,
             OnCallSwap.other_user_id == user.id,
             OnCallSwap.created_by == user.id,
@@ -206,15 +186,13 @@ ALERT_DATA = (
         name="on_call_feeds",
         about="On-call calendars that the person subscribed to",
         model=OnCallFeed,
-        of=by(OnCallFeed.user_id),
         exported=("schedule_id", "created_at", "last_read_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="silences",
         about="Silences that the person created or ended, for a year after their end",
         model=Silence,
-        of=lambda user: or_(Silence.created_by_id == user.id, Silence.ended_by_id == user.id),
+        rows=lambda user: or_(Silence.created_by_id == user.id, Silence.ended_by_id == user.id),
         exported=("project_id", "matchers", "comment", "starts_at", "ends_at", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -222,7 +200,7 @@ ALERT_DATA = (
         name="maintenance_windows",
         about="Maintenance windows that the person created",
         model=MaintenanceWindow,
-        of=by(MaintenanceWindow.created_by_id),
+        rows=lambda user: MaintenanceWindow.created_by_id == user.id,
         exported=("project_id", "name", "local_start", "time_zone", "rule", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -230,7 +208,6 @@ ALERT_DATA = (
         name="escalation_pages",
         about="Alerts that the person was paged for, and when, for 90 days",
         model=EscalationPage,
-        of=by(EscalationPage.user_id),
         exported=("alert_id", "round", "step", "paged_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -244,7 +221,7 @@ PERSONAL_DATA = (
         about="User name, e-mail address, display name, time zone, and when the account was "
         "created and last used",
         model=User,
-        of=by(User.id),
+        rows=lambda user: User.id == user.id,
         exported=(
             "id",
             "username",
@@ -264,39 +241,30 @@ PERSONAL_DATA = (
         name="sign_ins",
         about="Signed-in browsers, with IP address and user agent",
         model=SignIn,
-        of=by(SignIn.user_id),
         exported=("created_at", "expires_at", "address", "user_agent", "methods"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="authenticator_apps",
         about="When authenticator apps were set up",
         model=TotpDevice,
-        of=by(TotpDevice.user_id),
         exported=("created_at", "confirmed_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="passkeys",
         about="Names of passkeys, and when they were used",
         model=Passkey,
-        of=by(Passkey.user_id),
         exported=("name", "created_at", "last_used_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="recovery_codes",
         about="When recovery codes were created and used",
         model=RecoveryCode,
-        of=by(RecoveryCode.user_id),
         exported=("created_at", "used_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="personal_access_tokens",
         about="Personal access tokens: names, scopes, last use and its IP address",
         model=PersonalAccessToken,
-        of=by(PersonalAccessToken.user_id),
         exported=(
             "id",
             "name",
@@ -308,13 +276,11 @@ PERSONAL_DATA = (
             "last_used_at",
             "last_used_address",
         ),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="access_tokens",
         about="Tokens of applications: scopes, last use, IP addresses and user agents",
         model=AccessToken,
-        of=by(AccessToken.user_id),
         exported=(
             "application_id",
             "scopes",
@@ -326,14 +292,12 @@ PERSONAL_DATA = (
             "last_used_at",
             "last_used_address",
         ),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="api_calls",
         about="API operations that the person's tokens called on each day, how often, and the last "
         "IP address",
         model=CallCount,
-        of=by(CallCount.user_id),
         exported=(
             "day",
             "operation",
@@ -344,45 +308,35 @@ PERSONAL_DATA = (
             "last_at",
             "last_address",
         ),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="change_notices",
         about="API changes that the person was notified of by e-mail",
         model=ChangeNotice,
-        of=by(ChangeNotice.user_id),
         exported=("change_id", "told_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="authorizations",
         about="Applications that the person authorized, with scopes",
         model=Authorization,
-        of=by(Authorization.user_id),
         exported=("application_id", "scopes", "redirect_uri", "created_at", "revoked_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="consents",
         about="Scopes that the person does not need to approve again",
         model=Consent,
-        of=by(Consent.user_id),
         exported=("application_id", "scopes", "created_at", "updated_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="idempotent_requests",
         about="Requests with an Idempotency-Key and their responses, for a day",
         model=IdempotentRequest,
-        of=by(IdempotentRequest.user_id),
         exported=("claimed_at", "status"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="devices",
         about="Devices that requested access, with IP address and user agent",
         model=DeviceAuthorization,
-        of=by(DeviceAuthorization.user_id),
         exported=(
             "application_id",
             "scopes",
@@ -392,31 +346,27 @@ PERSONAL_DATA = (
             "approved_at",
             "denied_at",
         ),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="memberships",
         about="Roles in groups and projects",
         model=Member,
-        of=by(Member.user_id),
         exported=("group_id", "project_id", "role", "created_at", "expires_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="invitations",
         about="Invitations to the e-mail address, or sent by the person",
         model=Invitation,
-        of=lambda user: or_(
+        rows=lambda user: or_(
             Invitation.invited_by == user.id, Invitation.email_key == fold(user.email)
         ),
         exported=("group_id", "project_id", "role", "created_at", "expires_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="applications",
         about="Applications that the person registered",
         model=Application,
-        of=by(Application.owner_id),
+        rows=lambda user: Application.owner_id == user.id,
         exported=("uid", "name", "redirect_uris", "scopes", "created_at", "last_used_at"),
         on_erasure=ErasureRule.HANDED_ON,
     ),
@@ -425,15 +375,13 @@ PERSONAL_DATA = (
         name="incident_assignments",
         about="Incidents assigned to the person",
         model=IncidentAssignee,
-        of=by(IncidentAssignee.user_id),
         exported=("incident_id",),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="incidents",
         about="Incidents that the person opened",
         model=Incident,
-        of=by(Incident.author_id),
+        rows=lambda user: Incident.author_id == user.id,
         exported=("project_id", "iid", "title", "description", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -441,7 +389,6 @@ PERSONAL_DATA = (
         name="incident_timeline",
         about="The person's actions and comments on incidents",
         model=IncidentNote,
-        of=by(IncidentNote.user_id),
         exported=("incident_id", "kind", "text", "details", "is_internal", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -449,7 +396,6 @@ PERSONAL_DATA = (
         name="deployments",
         about="Deployments that the person's tokens reported",
         model=Deployment,
-        of=by(Deployment.user_id),
         exported=("project_id", "iid", "sha", "ref", "status", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -457,7 +403,6 @@ PERSONAL_DATA = (
         name="commit_statuses",
         about="Statuses of commits that the person's tokens reported",
         model=CommitStatus,
-        of=by(CommitStatus.user_id),
         exported=("project_id", "sha", "name", "status", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -465,7 +410,6 @@ PERSONAL_DATA = (
         name="releases",
         about="Releases that the person's tokens created",
         model=ProjectRelease,
-        of=by(ProjectRelease.user_id),
         exported=("project_id", "tag_name", "name", "created_at"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -473,25 +417,22 @@ PERSONAL_DATA = (
         name="mails",
         about="E-mails to the person, for 90 days",
         model=Mail,
-        of=lambda user: func.lower(Mail.recipient) == user.email.lower(),
+        rows=lambda user: func.lower(Mail.recipient) == user.email.lower(),
         exported=("recipient", "subject", "text", "created_at", "sent_at"),
         # Only who reads the mail of the address may have the links.
         rewritten={"text": without_links},
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="email_confirmations",
         about="The e-mail address that waits to be confirmed, for 30 days at the most",
         model=EmailConfirmation,
-        of=by(EmailConfirmation.user_id),
         exported=("email", "created_at"),
-        on_erasure=ErasureRule.DELETED,
     ),
     PersonalDataTable(
         name="audit_events",
         about="The person's actions and changes to the account, with IP address and user agent",
         model=AuditEvent,
-        of=lambda user: or_(AuditEvent.actor_id == user.id, AuditEvent.user_id == user.id),
+        rows=lambda user: or_(AuditEvent.actor_id == user.id, AuditEvent.user_id == user.id),
         exported=(
             "created_at",
             "kind",
@@ -509,7 +450,7 @@ PERSONAL_DATA = (
         about="Clones of public projects, with IP address and user agent, until they have been "
         "sent to the audit streams",
         model=AuditStreamEntry,
-        of=by(AuditStreamEntry.actor_id),
+        rows=lambda user: AuditStreamEntry.actor_id == user.id,
         exported=("created_at", "payload"),
         on_erasure=ErasureRule.PSEUDONYM,
     ),

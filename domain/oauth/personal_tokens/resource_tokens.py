@@ -30,57 +30,33 @@ from models import Bot, PersonalAccessToken
 
 #: The scopes of resource access tokens, in words; those of SCOPES are for pages of consent.
 SCOPE_WORDS = {
-    view.name: view
-    for view in (
-        ScopeView(
-            name="api",
-            title="Full access to the API",
-            description="Read and change everything that the role allows.",
+    name: ScopeView(name=name, title=title, description=description)
+    for name, title, description in (
+        ("api", "Full access to the API", "Read and change everything that the role allows."),
+        (
+            "read_api",
+            "Read access to the API",
+            "Read everything that the role allows, without changing anything.",
         ),
-        ScopeView(
-            name="read_api",
-            title="Read access to the API",
-            description="Read everything that the role allows, without changing anything.",
+        (
+            "read",
+            "Read access to the API (older name)",
+            "Same as read_api, for programs written for older releases.",
         ),
-        ScopeView(
-            name="read",
-            title="Read access to the API (older name)",
-            description="Same as read_api, for programs written for older releases.",
+        ("read_user", "Read the profile", "Read the name of the bot that the token acts as."),
+        ("read_repository", "Read repositories", "Clone and fetch with Git over HTTPS."),
+        ("write_repository", "Change repositories", "Clone, fetch and push with Git over HTTPS."),
+        ("read_registry", "Read container images", "Pull images from the container registry."),
+        (
+            "write_registry",
+            "Change container images",
+            "Pull, push and delete images in the container registry.",
         ),
-        ScopeView(
-            name="read_user",
-            title="Read the profile",
-            description="Read the name of the bot that the token acts as.",
-        ),
-        ScopeView(
-            name="read_repository",
-            title="Read repositories",
-            description="Clone and fetch with Git over HTTPS.",
-        ),
-        ScopeView(
-            name="write_repository",
-            title="Change repositories",
-            description="Clone, fetch and push with Git over HTTPS.",
-        ),
-        ScopeView(
-            name="read_registry",
-            title="Read container images",
-            description="Pull images from the container registry.",
-        ),
-        ScopeView(
-            name="write_registry",
-            title="Change container images",
-            description="Pull, push and delete images in the container registry.",
-        ),
-        ScopeView(
-            name="read_alerts",
-            title="Read alerts and incidents",
-            description="Read alerts and incidents.",
-        ),
-        ScopeView(
-            name="write_alerts",
-            title="Work on alerts and incidents",
-            description="Acknowledge, resolve and comment on alerts and incidents.",
+        ("read_alerts", "Read alerts and incidents", "Read alerts and incidents."),
+        (
+            "write_alerts",
+            "Work on alerts and incidents",
+            "Acknowledge, resolve and comment on alerts and incidents.",
         ),
     )
 }
