@@ -158,13 +158,7 @@ def profile_in(row: Row) -> Profile:
     )
 
 
-class _Person(Protocol):
-    @property
-    def id(self) -> int: ...
-    @property
-    def username(self) -> str: ...
-    @property
-    def name(self) -> str: ...
+class _Person(_Pictured, Protocol):
     @property
     def state(self) -> str: ...
 
@@ -188,7 +182,7 @@ class UserReference(Resource):
             name=person.name,
             state=person.state,
             avatar_url=avatar_url(person, base_url),
-            web_url=f"{base_url}/-/users/{person.username}",
+            web_url=f"{base_url}{profile_path(person.username)}",
         )
 
 

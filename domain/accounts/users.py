@@ -32,6 +32,7 @@ from domain.database.statements import KeptConnection
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.keyring import Keyring
 from domain.time_zones import check_zone
+from domain.types.base import columns_of
 from models import User
 from models.folding import fold
 
@@ -72,21 +73,8 @@ class UserView:
 
 def view_of(user: User) -> UserView:
     """Return the view of a row."""
-    return UserView(
-        id=user.id,
-        username=user.username,
-        email=user.email,
-        name=user.name,
-        is_admin=user.is_admin,
-        kind=user.kind,
-        state=user.state,
-        must_change_password=user.must_change_password,
-        password_changed_at=user.password_changed_at,
-        is_found_by_email=user.email_key is not None,
-        email_confirmed_at=user.email_confirmed_at,
-        time_zone=user.time_zone,
-        page_size=user.page_size,
-    )
+    columns = columns_of(user, UserView)
+    return UserView(**columns, is_found_by_email=user.email_key is not None)
 
 
 @dataclass(frozen=True, kw_only=True)

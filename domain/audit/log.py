@@ -14,6 +14,7 @@ from domain.clock import written
 from domain.csv_lines import csv_line
 from domain.database.paging import LARGEST_ID, Listed, ListPart, Page, Slice, fetch_page, fetch_part
 from domain.errors import NotFoundError
+from domain.types.base import columns_of
 from models import AuditEvent, User
 from models.folding import fold
 
@@ -252,22 +253,7 @@ def _views(rows: Sequence[Row[*tuple[Any, ...]]]) -> tuple[EventView, ...]:
 
 def view_of(event: AuditEvent, username: str | None) -> EventView:
     """Return the view of an event and the name of the account that it concerns."""
-    return EventView(
-        id=event.id,
-        created_at=event.created_at,
-        kind=event.kind,
-        actor_id=event.actor_id,
-        actor_name=event.actor_name,
-        user_id=event.user_id,
-        username=username,
-        project_id=event.project_id,
-        group_id=event.group_id,
-        subject=event.subject,
-        details=event.details,
-        address=event.address,
-        user_agent=event.user_agent,
-        request_id=event.request_id,
-    )
+    return EventView(**columns_of(event, EventView), username=username)
 
 
 def as_json_lines(wanted: EventFilter, *, session: Session) -> Iterator[str]:

@@ -24,6 +24,7 @@ from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthContext
 from domain.randomness import random_hex, random_letters
+from domain.types.base import columns_of
 from models import Application, Authorization, DeviceAuthorization
 
 #: No vowels, so that no words come about; nothing that can be taken for something else.
@@ -285,16 +286,8 @@ def _answer(device: DeviceAuthorization) -> Decision | None:
 
 
 def _request(device: DeviceAuthorization, user_code: str) -> DeviceRequest:
-    return DeviceRequest(
-        id=device.id,
-        application_id=device.application_id,
-        scopes=tuple(device.scopes.split()),
-        user_code=user_code,
-        created_at=device.created_at,
-        expires_at=device.expires_at,
-        address=device.address,
-        user_agent=device.user_agent,
-    )
+    columns = {**columns_of(device, DeviceRequest), "scopes": tuple(device.scopes.split())}
+    return DeviceRequest(**columns, user_code=user_code)
 
 
 def _limits(user_id: int, context: OAuthContext) -> tuple[AttemptLimit, ...]:

@@ -388,9 +388,10 @@ class Resource(BaseModel):
     model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
-def columns_of(row: object, resource: type[Resource]) -> dict[str, Any]:
-    """Return the fields of a resource that a row has as columns of the same name."""
-    return {name: getattr(row, name) for name in resource.model_fields if hasattr(row, name)}
+def columns_of(row: object, view: type[Any]) -> dict[str, Any]:
+    """Return the fields of a resource or a dataclass that a row has as columns of the same name."""
+    names = view.model_fields if issubclass(view, Resource) else view.__dataclass_fields__
+    return {name: getattr(row, name) for name in names if hasattr(row, name)}
 
 
 class Done(RootModel[Literal[True]]):

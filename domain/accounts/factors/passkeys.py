@@ -41,6 +41,7 @@ from domain.encryption.key_strength import RefusedKeyError, check_key, check_rsa
 from domain.errors import InvalidError, NotFoundError
 from domain.keyring import Keyring
 from domain.randomness import random_hex
+from domain.types.base import columns_of
 from models import Passkey, User
 
 #: How long a challenge is valid.
@@ -324,12 +325,7 @@ def _known_of(user_id: int, session: Session) -> list[StoredPasskey]:
 
 
 def _known(passkey: Passkey) -> StoredPasskey:
-    return StoredPasskey(
-        credential_id=passkey.credential_id,
-        public_key=passkey.public_key,
-        sign_count=passkey.sign_count,
-        transports=passkey.transports,
-    )
+    return StoredPasskey(**columns_of(passkey, StoredPasskey))
 
 
 def add_passkey(
@@ -347,17 +343,8 @@ def add_passkey(
     _check_room(user_id, session)
     if _find(made.credential_id, session) is not None:
         raise PasskeyRefusedError
-    passkey = Passkey(
-        user_id=user_id,
-        name=name,
-        credential_id=made.credential_id,
-        public_key=made.public_key,
-        sign_count=made.sign_count,
-        transports=made.transports,
-        created_at=now,
-        last_used_at=None,
-    )
-    session.add(passkey)
+    stored = {"user_id": user_id, "name": name, "created_at": now, "last_used_at": None}
+    session.add(Passkey(**vars(made), **stored))
 
 
 def _check_room(user_id: int, session: Session) -> None:

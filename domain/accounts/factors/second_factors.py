@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
+from domain.types.base import columns_of
 from models import Passkey, RecoveryCode, TotpDevice
 
 
@@ -21,12 +22,7 @@ class PasskeyView:
 
 def view_of(passkey: Passkey) -> PasskeyView:
     """Return the view of a row."""
-    return PasskeyView(
-        id=passkey.id,
-        name=passkey.name,
-        created_at=passkey.created_at,
-        last_used_at=passkey.last_used_at,
-    )
+    return PasskeyView(**columns_of(passkey, PasskeyView))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from domain.accounts.factors.passkeys import Assertion
 from domain.accounts.users import ACTIVE, HUMAN, UserView, view_of
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring
+from domain.types.base import columns_of
 from models import SignIn, User
 
 
@@ -145,13 +146,7 @@ def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datet
     is_open = SignIn.user_id == user_id, SignIn.expires_at > now
     statement = select(SignIn).where(*is_open).order_by(SignIn.id.desc()).limit(_MOST_SHOWN)
     items = tuple(
-        OpenSignIn(
-            id=row.id,
-            created_at=row.created_at,
-            address=row.address,
-            user_agent=row.user_agent,
-            is_this=row.id == asked_from,
-        )
+        OpenSignIn(**columns_of(row, OpenSignIn), is_this=row.id == asked_from)
         for row in session.scalars(statement)
     )
     total = session.scalar(select(func.count(SignIn.id)).where(*is_open)) or 0

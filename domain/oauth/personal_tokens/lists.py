@@ -11,6 +11,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.database.paging import LARGEST_ID, Listed, Page, Slice, fetch_page
 from domain.errors import NotFoundError
 from domain.projects.views import Namespace
+from domain.types.base import columns_of
 from models import AccessToken, Application, Bot, PersonalAccessToken, User
 from models.folding import fold, searchable
 
@@ -77,19 +78,9 @@ class TokenFilter:
 def view_of(token: PersonalAccessToken, now: datetime) -> TokenView:
     """Return a token as it is shown."""
     return TokenView(
-        id=token.id,
-        user_id=token.user_id,
-        name=token.name,
-        scopes=tuple(token.scopes.split()),
-        created_at=token.created_at,
-        expires_at=token.expires_at,
-        last_used_at=token.last_used_at,
-        last_used_address=token.last_used_address,
-        revoked_at=token.revoked_at,
+        **{**columns_of(token, TokenView), "scopes": tuple(token.scopes.split())},
         is_active=is_usable(token, now),
-        description=token.description,
         ends_with_application=token.authorization_id is not None,
-        keeps_admin_mode=token.keeps_admin_mode,
     )
 
 
