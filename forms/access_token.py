@@ -2,13 +2,13 @@
 
 from typing import Any, ClassVar
 
-from wtforms import DateField, SelectField, SelectMultipleField, StringField
-from wtforms.validators import DataRequired, InputRequired, Length, Optional
+from wtforms import DateField, SelectField, SelectMultipleField
+from wtforms.validators import DataRequired, InputRequired, Optional
 
 from domain.access.roles import Role
 from domain.access.scopes import BY_NAME
 from domain.oauth.personal_tokens.tokens import LONGEST_DESCRIPTION, LONGEST_NAME, PERSONAL_SCOPES
-from forms.base import Form, without_edges
+from forms.base import Form, Line, at_most
 
 
 class DayField(DateField):
@@ -23,24 +23,12 @@ class DayField(DateField):
 class AccessTokenForm(Form):
     """The fields of a new personal access token."""
 
-    name = StringField(
+    name = Line(
         "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name that describes the purpose of the token."),
-            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
-        ],
+        DataRequired("Enter a name that describes the purpose of the token."),
+        at_most(LONGEST_NAME, "A name"),
     )
-    description = StringField(
-        "Description",
-        filters=[without_edges],
-        validators=[
-            Length(
-                max=LONGEST_DESCRIPTION,
-                message=f"A description may have at most {LONGEST_DESCRIPTION} characters.",
-            )
-        ],
-    )
+    description = Line("Description", at_most(LONGEST_DESCRIPTION, "A description"))
     expires_at = DayField("Expires on", validators=[Optional()])
     scopes = SelectMultipleField(
         "Scopes",

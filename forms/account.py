@@ -16,7 +16,6 @@ from wtforms.validators import (
     DataRequired,
     EqualTo,
     InputRequired,
-    Length,
     Optional,
     ValidationError,
 )
@@ -25,33 +24,23 @@ from domain.accounts.factors.passkeys import LONGEST_NAME as LONGEST_PASSKEY_NAM
 from domain.accounts.names import LONGEST_NAME
 from domain.accounts.types import AccountBody, AccountChangeBody, ErasureBody
 from domain.time_zones import zone_names
-from forms.base import Form, without_edges
+from forms.base import Form, Line, at_most, without_edges
 from forms.signing_in import CodeForm
 
 
 class _AccountFields(Form):
     """What an account has from its beginning."""
 
-    username = StringField(
-        "User name",
-        filters=[without_edges],
-        validators=[DataRequired("Enter the name to sign in with.")],
-    )
+    username = Line("User name", DataRequired("Enter the name to sign in with."))
     email = EmailField(
         "E-mail address",
         filters=[without_edges],
         validators=[
             DataRequired("Enter their e-mail address."),
-            Length(max=255, message="An e-mail address may have at most 255 characters."),
+            at_most(255, "An e-mail address"),
         ],
     )
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters.")
-        ],
-    )
+    name = Line("Name", at_most(LONGEST_NAME, "A name"))
 
     is_email_confirmed = BooleanField("Mark the address as verified")
 
@@ -100,13 +89,10 @@ class AccountChangeForm(_AccountFields):
 class ProfileForm(Form):
     """The display name, the e-mail address and the time zone."""
 
-    name = StringField(
+    name = Line(
         "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name that people can call you by."),
-            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
-        ],
+        DataRequired("Enter a name that people can call you by."),
+        at_most(LONGEST_NAME, "A name"),
     )
     email = EmailField(
         "E-mail address",
@@ -159,16 +145,10 @@ class AuthenticatorForm(CodeForm, PasswordConfirmationForm):
 class PasskeyNameForm(Form):
     """The name of a passkey."""
 
-    name = StringField(
+    name = Line(
         "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name to recognize the passkey by."),
-            Length(
-                max=LONGEST_PASSKEY_NAME,
-                message=f"A name may have at most {LONGEST_NAME} characters.",
-            ),
-        ],
+        DataRequired("Enter a name to recognize the passkey by."),
+        at_most(LONGEST_PASSKEY_NAME, "A name"),
     )
 
 
@@ -194,12 +174,8 @@ class ErasureForm(Form):
         default=_HAND_ON,
         validators=[Optional()],
     )
-    heir = StringField("New owner", filters=[without_edges])
-    confirmation = StringField(
-        "User name",
-        filters=[without_edges],
-        validators=[DataRequired("Enter the user name to confirm.")],
-    )
+    heir = Line("New owner")
+    confirmation = Line("User name", DataRequired("Enter the user name to confirm."))
 
     def __init__(self, *args: Any, username: str, **kwargs: Any) -> None:
         """Take the user name that has to be entered."""

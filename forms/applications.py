@@ -3,27 +3,22 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
-from wtforms import BooleanField, RadioField, SelectMultipleField, StringField, TextAreaField
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms import BooleanField, RadioField, SelectMultipleField, TextAreaField
+from wtforms.validators import DataRequired, InputRequired
 
 from domain.access.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from domain.grace_period import GracePeriod
 from domain.oauth.clients.types import ApplicationView
 from domain.oauth.grants.registry import PERMITTED_GRANTS
 from domain.oauth.setting_up.types import ApplicationChange
-from forms.base import Form, without_edges
+from forms.base import Form, Line, at_most
 
 
 class ApplicationForm(Form):
     """The fields of an application."""
 
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name that users will recognize."),
-            Length(max=100, message="A name may have at most 100 characters."),
-        ],
+    name = Line(
+        "Name", DataRequired("Enter a name that users will recognize."), at_most(100, "A name")
     )
     redirect_uris = TextAreaField("Redirect URIs")
     confidential = BooleanField("Confidential", default=True)

@@ -9,7 +9,7 @@ from wtforms.validators import Length, Optional, ValidationError
 
 from domain.audit.log import KINDS, EventFilter
 from forms.access_token import DayField
-from forms.base import Form, without_edges
+from forms.base import Form, Line
 
 _LONGEST = Length(max=255, message="This has at most 255 characters.")
 _A_NAME = Length(max=255, message="A user name has at most 255 characters.")
@@ -19,10 +19,10 @@ class AuditFilterForm(Form):
     """The filter of the audit log; every field is optional."""
 
     kind = SelectField("Event", choices=[("", "Any event"), *KINDS], default="")
-    actor = StringField("Done by", filters=[without_edges], validators=[Optional(), _A_NAME])
-    user = StringField("Account", filters=[without_edges], validators=[Optional(), _A_NAME])
-    target = StringField("About", filters=[without_edges], validators=[Optional(), _LONGEST])
-    address = StringField("IP address", filters=[without_edges], validators=[Optional()])
+    actor = Line("Done by", Optional(), _A_NAME)
+    user = Line("Account", Optional(), _A_NAME)
+    target = Line("About", Optional(), _LONGEST)
+    address = Line("IP address", Optional())
     since = DayField("From", validators=[Optional()])
     until = DayField("Until", validators=[Optional()])
 

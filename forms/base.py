@@ -6,8 +6,8 @@ from typing import Any, ClassVar, TypeVar
 
 from flask_wtf import FlaskForm
 from pydantic import BaseModel
-from wtforms import HiddenField, PasswordField
-from wtforms.validators import ValidationError
+from wtforms import HiddenField, PasswordField, StringField
+from wtforms.validators import Length, ValidationError
 
 from domain.errors import InvalidError, InvalidParametersError
 from domain.types.reading import read_body
@@ -95,3 +95,16 @@ def objections_beside_the_field() -> Iterator[None]:
 def without_edges(value: Any) -> Any:
     """Return a text without leading and trailing spaces."""
     return value.strip() if isinstance(value, str) else value
+
+
+class Line(StringField):
+    """A field for a line of text, whose leading and trailing spaces do not count."""
+
+    def __init__(self, label: str, *validators: Any, **kwargs: Any) -> None:
+        """Take the validators one by one."""
+        super().__init__(label, [*validators], filters=[without_edges], **kwargs)
+
+
+def at_most(longest: int, what: str) -> Length:
+    """Return the validator of a length, with a message that begins with what is too long."""
+    return Length(max=longest, message=f"{what} may have at most {longest} characters.")

@@ -1,23 +1,16 @@
 """The form for the user code of a device."""
 
-from wtforms import StringField
 from wtforms.validators import DataRequired, Length
 
 from domain.oauth.devices import LONGEST_TYPED
-from forms.base import Form, without_edges
+from forms.base import Form, Line
 
 
 class UserCodeForm(Form):
     """The user code that the device shows."""
 
-    user_code = StringField(
+    user_code = Line(
         "Code",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter the code that the device shows."),
-            Length(
-                max=LONGEST_TYPED,
-                message="A code has eight letters.",
-            ),
-        ],
+        DataRequired("Enter the code that the device shows."),
+        Length(max=LONGEST_TYPED, message="A code has eight letters."),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from wtforms import SelectField, SelectMultipleField, StringField, TextAreaField
+from wtforms import SelectField, SelectMultipleField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.access.roles import Ability, Role
@@ -11,7 +11,7 @@ from domain.errors import InvalidError
 from domain.projects.member_role_actions import HIGHEST_BASE, LONGEST_DESCRIPTION, LONGEST_NAME
 from domain.projects.member_types import MemberRole, NewMemberRole, NewMembers
 from domain.projects.views import MemberView
-from forms.base import Form, without_edges
+from forms.base import Form, Line, at_most, without_edges
 
 
 def _value(role: Role, custom_role_id: int | None) -> str:
@@ -69,13 +69,10 @@ class RoleForm(Form):
 class MemberForm(RoleForm):
     """A new member and their role."""
 
-    user = StringField(
+    user = Line(
         "User name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a user name."),
-            Length(max=320, message="A user name or e-mail address has at most 320 characters."),
-        ],
+        DataRequired("Enter a user name."),
+        Length(max=320, message="A user name or e-mail address has at most 320 characters."),
     )
     #: By the names of the domain.
     fields_of: ClassVar[Mapping[str, str]] = {
@@ -98,13 +95,10 @@ class MemberForm(RoleForm):
 class MemberRoleForm(Form):
     """A role, and what it adds to the one that it is based on."""
 
-    name = StringField(
+    name = Line(
         "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as On-call guest."),
-            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
-        ],
+        DataRequired("Enter a name, such as On-call guest."),
+        at_most(LONGEST_NAME, "A name"),
     )
     description = TextAreaField(
         "Description",

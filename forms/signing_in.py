@@ -2,23 +2,20 @@
 
 from typing import Self
 
-from wtforms import HiddenField, PasswordField, StringField
+from wtforms import HiddenField, PasswordField
 from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.accounts.passwords import LONGEST_PASSWORD
-from forms.base import Form, without_edges
+from forms.base import Form, Line
 
 
 class SignInForm(Form):
     """Login and password."""
 
-    login = StringField(
+    login = Line(
         "User name or e-mail address",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter your user name or e-mail address."),
-            Length(max=320, message="A user name or e-mail address has at most 320 characters."),
-        ],
+        DataRequired("Enter your user name or e-mail address."),
+        Length(max=320, message="A user name or e-mail address has at most 320 characters."),
     )
     password = PasswordField(
         "Password",
@@ -40,13 +37,10 @@ _LONGEST_TYPED = 64
 class CodeForm(Form):
     """A code of an authenticator app, or a recovery code."""
 
-    code = StringField(
+    code = Line(
         "Code",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a code."),
-            Length(max=_LONGEST_TYPED, message="This code is too long."),
-        ],
+        DataRequired("Enter a code."),
+        Length(max=_LONGEST_TYPED, message="This code is too long."),
     )
 
     def without_app(self) -> Self:
