@@ -14,51 +14,28 @@ _WAS = "was_"
 _LONGEST, _LONGEST_OF_SEVERAL_LINES = 1_000, 10_000
 
 
-class SettingField(Protocol):
-    """The interface of a setting for the form."""
+class _Setting(Protocol):
+    """What the form reads of a setting: `SettingView` in `web/admin/settings.py` has the words."""
 
     @property
-    def name(self) -> str:
-        """The name of the field."""
-
+    def name(self) -> str: ...
     @property
-    def title(self) -> str:
-        """The label of the field."""
-
+    def title(self) -> str: ...
     @property
-    def text(self) -> str:
-        """The value in force, as text."""
-
+    def text(self) -> str: ...
     @property
-    def allowed(self) -> str:
-        """The allowed values, in words."""
-
+    def allowed(self) -> str: ...
     @property
-    def unit(self) -> str | None:
-        """The unit; None for other kinds than numbers."""
-
+    def choices(self) -> tuple[str, ...]: ...
     @property
-    def choices(self) -> tuple[str, ...]:
-        """The choices, if any."""
-
+    def is_yes_or_no(self) -> bool: ...
     @property
-    def is_yes_or_no(self) -> bool:
-        """Whether it is a boolean."""
-
+    def is_long(self) -> bool: ...
     @property
-    def is_long(self) -> bool:
-        """Whether it has several lines."""
-
+    def has_release_dates(self) -> bool: ...
     @property
-    def has_release_dates(self) -> bool:
-        """Whether it has a day for each of some releases."""
-
-    @property
-    def may_be_empty(self) -> bool:
-        """Whether an empty text is allowed."""
-
-    def read(self, text: str) -> Any:
-        """Parse a text; raise ValueError with a sentence if it is invalid."""
+    def may_be_empty(self) -> bool: ...
+    def read(self, text: str) -> Any: ...
 
 
 class SettingsForm(Form):
@@ -79,7 +56,7 @@ class SettingsForm(Form):
                 yield name, text
 
 
-def form_for(settings: Sequence[SettingField]) -> SettingsForm:
+def form_for(settings: Sequence[_Setting]) -> SettingsForm:
     """Return a form with a field for each setting and its value in force."""
     fields: dict[str, Any] = {"names": tuple(each.name for each in settings)}
     for each in settings:
@@ -89,11 +66,11 @@ def form_for(settings: Sequence[SettingField]) -> SettingsForm:
     return made(data=_values(settings))
 
 
-def _values(settings: Sequence[SettingField]) -> Mapping[str, Any]:
+def _values(settings: Sequence[_Setting]) -> Mapping[str, Any]:
     return {each.name: each.text == "true" if each.is_yes_or_no else each.text for each in settings}
 
 
-def _field(setting: SettingField) -> Any:
+def _field(setting: _Setting) -> Any:
     if setting.is_yes_or_no:
         return BooleanField(setting.title)
     if setting.choices:
@@ -116,7 +93,7 @@ def _field(setting: SettingField) -> Any:
 class _Readable:
     """Validates that a text is a valid value of the setting."""
 
-    def __init__(self, setting: SettingField) -> None:
+    def __init__(self, setting: _Setting) -> None:
         self.setting = setting
 
     def __call__(self, _form: Form, field: Field) -> None:

@@ -1,9 +1,11 @@
 """The state of the instance, for the overview page of the administration."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from logging import Logger
+from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -30,6 +32,7 @@ from web.settings.reader import Settings
 _log = logging.getLogger("gatebell.worker")
 _monitor_log = logging.getLogger("gatebell.self_monitor")
 _SECOND = timedelta(seconds=1)
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,17 +149,23 @@ def _timestamp(moment: datetime | None) -> float:
     return moment.timestamp() if moment else 0.0
 
 
+def _known(unknown: str, read: Callable[[], Found], *, log: Logger = _log) -> Found | None:
+    """Return what is read; None, and a line in the log, while the database is away."""
+    try:
+        return read()
+    except SQLAlchemyError as error:
+        db.session.rollback()
+        log.warning(unknown, extra={"reason": type(error).__name__})
+        return None
+
+
 def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
     """Return the state of the destinations of the audit log; none if it is unknown."""
     moment = now()
-    try:
-        found = AUDIT_STREAMS.list_all(session=db.session(), now=moment)
-    except SQLAlchemyError as error:
-        db.session.rollback()
-        _log.warning(
-            "the state of audit streams is unknown", extra={"reason": type(error).__name__}
-        )
-        return ()
+    found = _known(
+        "the state of audit streams is unknown",
+        lambda: AUDIT_STREAMS.list_all(session=db.session(), now=moment),
+    )
     return [
         AuditStreamMetrics(
             id=each.id,
@@ -167,7 +176,7 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
             dropped=each.dropped,
             set_aside=each.set_aside,
         )
-        for each in found
+        for each in found or ()
     ]
 
 
@@ -181,14 +190,11 @@ def self_monitor_state(current: Settings) -> MonitorState | None:
 
 def self_monitor_metrics() -> Sequence[Gauge]:
     """Return the gauges of the last check; none if there was none or it is unknown."""
-    try:
-        found = self_monitor_state(settings())
-    except SQLAlchemyError as error:
-        db.session.rollback()
-        _monitor_log.warning(
-            "the state of the self-monitor is unknown", extra={"reason": type(error).__name__}
-        )
-        return ()
+    found = _known(
+        "the state of the self-monitor is unknown",
+        lambda: self_monitor_state(settings()),
+        log=_monitor_log,
+    )
     if found is None or found.last is None:
         return ()
     success = found.last_success_at.timestamp() if found.last_success_at else 0.0
@@ -218,11 +224,8 @@ def _lengths(last: Check) -> Sequence[Gauge]:
 
 def webhook_metrics() -> Sequence[Gauge]:
     """Return what waits for the webhooks of all projects; nothing if it is unknown."""
-    try:
-        found = backlog(session=db.session())
-    except SQLAlchemyError as error:
-        db.session.rollback()
-        _log.warning("the state of webhooks is unknown", extra={"reason": type(error).__name__})
+    found = _known("the state of webhooks is unknown", lambda: backlog(session=db.session()))
+    if found is None:
         return ()
     waited = _age(found.oldest, now())
     return (
@@ -235,11 +238,8 @@ def webhook_metrics() -> Sequence[Gauge]:
 
 def mail_metrics() -> Sequence[Gauge]:
     """Return what waits in the outbox; nothing if it is unknown."""
-    try:
-        mail = queue_state(session=db.session())
-    except SQLAlchemyError as error:
-        db.session.rollback()
-        _log.warning("the state of e-mail is unknown", extra={"reason": type(error).__name__})
+    mail = _known("the state of e-mail is unknown", lambda: queue_state(session=db.session()))
+    if mail is None:
         return ()
     return (
         Gauge("gatebell_mail_queue_messages", "E-mail that waits to be sent.", mail.waiting),

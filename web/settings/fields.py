@@ -55,6 +55,11 @@ def live(
     return field(default=default, metadata={"about": about})
 
 
+def switch(doc: str, *, on: bool) -> bool:
+    """Define a setting that is on or off, and can change at run time."""
+    return live(on, kinds.yes_or_no(), doc)
+
+
 def secret(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
     """Define a secret setting, which is never shown."""
     about = SettingMetadata(kind, doc, Source.SECRET)

@@ -96,15 +96,23 @@ def one_of(*choices: str) -> Kind[str]:
     return Kind(read, "one of " + ", ".join(choices), choices=choices)
 
 
-def line_of_text(most: int) -> Kind[str]:
-    """Allow any printable text on one line."""
+def _kept(is_allowed: Callable[[str], bool], allowed: str) -> Kind[str]:
+    """Allow the texts that meet a condition, and keep them as they are."""
 
     def read(text: str) -> str:
-        if len(text) > most or not text.isprintable():
+        if not is_allowed(text):
             raise ValueError(text)
         return text
 
-    return Kind(read, f"one line of at most {most} characters")
+    return Kind(read, allowed)
+
+
+def line_of_text(most: int) -> Kind[str]:
+    """Allow any printable text on one line."""
+    return _kept(
+        lambda text: len(text) <= most and text.isprintable(),
+        f"one line of at most {most} characters",
+    )
 
 
 def text(most: int) -> Kind[str]:
@@ -258,13 +266,9 @@ def _has_stray_password(url: URL, text: str) -> bool:
 
 def long_secret() -> Kind[str]:
     """Allow a secret of sufficient length."""
-
-    def read(text: str) -> str:
-        if len(text) < _SHORTEST_SECRET:
-            raise ValueError(text)
-        return text
-
-    return Kind(read, f"at least {_SHORTEST_SECRET} characters")
+    return _kept(
+        lambda text: len(text) >= _SHORTEST_SECRET, f"at least {_SHORTEST_SECRET} characters"
+    )
 
 
 def long_secrets() -> Kind[tuple[str, ...]]:
@@ -380,13 +384,8 @@ def release_dates() -> Kind[str]:
 
 def release() -> Kind[str]:
     """Allow a release number of two parts."""
-
-    def read(text: str) -> str:
-        if not re.fullmatch(r"[0-9]{1,4}\.[0-9]{1,4}", text):
-            raise ValueError(text)
-        return text
-
-    return Kind(read, "a release such as 18.0")
+    is_release = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}").fullmatch
+    return _kept(lambda text: bool(is_release(text)), "a release such as 18.0")
 
 
 def line_of_text_or_nothing(most: int) -> Kind[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from web.settings import kinds
-from web.settings.fields import computed, computed_secret, fixed, live, secret
+from web.settings.fields import computed, computed_secret, fixed, live, secret, switch
 
 _MIB = 1024 * 1024
 _DAY = 86_400
@@ -281,29 +281,22 @@ class Settings:
         kinds.whole_number(5, 600, "seconds"),
         "Lifetime of a pushed authorization request (RFC 9126).",
     )
-    require_pushed_authorization_requests: bool = live(
-        default=False,
-        kind=kinds.yes_or_no(),
-        doc="Accept only pushed authorization requests (RFC 9126).",
+    require_pushed_authorization_requests: bool = switch(
+        "Accept only pushed authorization requests (RFC 9126).", on=False
     )
-    dynamic_client_registration: bool = live(
-        default=False,
-        kind=kinds.yes_or_no(),
-        doc="Allow users to register clients with a token that has the scope api (RFC 7591).",
+    dynamic_client_registration: bool = switch(
+        "Allow users to register clients with a token that has the scope api (RFC 7591).", on=False
     )
-    open_client_registration: bool = live(
-        default=False,
-        kind=kinds.yes_or_no(),
-        doc="Allow everybody to register clients, without a token (RFC 7591).",
+    open_client_registration: bool = switch(
+        "Allow everybody to register clients, without a token (RFC 7591).", on=False
     )
     client_registration_rate_limit: str = live(
         "20/hour", kinds.rate(), "Rate limit for client registrations from one IP address."
     )
-    oauth2_device_grant_flow: bool = live(
-        default=True,
-        kind=kinds.yes_or_no(),
-        doc="Enable the device authorization grant (RFC 8628). Introduced in release 17.2, on by "
+    oauth2_device_grant_flow: bool = switch(
+        "Enable the device authorization grant (RFC 8628). Introduced in release 17.2, on by "
         "default from 17.3.",
+        on=True,
     )
     device_code_lifetime_seconds: int = live(
         300, kinds.whole_number(1, 1_800, "seconds"), "Lifetime of a device code."
@@ -329,18 +322,16 @@ class Settings:
     user_code_attempts_window_seconds: int = live(
         600, kinds.whole_number(1, _DAY, "seconds"), "Window for counting wrong device codes."
     )
-    password_authentication_enabled_for_git: bool = live(
-        default=True,
-        kind=kinds.yes_or_no(),
-        doc="Enable the password grant of OAuth. The name is GitLab's: it changes nothing for Git, "
+    password_authentication_enabled_for_git: bool = switch(
+        "Enable the password grant of OAuth. The name is GitLab's: it changes nothing for Git, "
         "which takes access tokens and never passwords of accounts.",
+        on=True,
     )
-    password_grant_without_client: bool = live(
-        default=True,
-        kind=kinds.yes_or_no(),
-        doc="Allow the password grant without an application: a user name and a password alone "
+    password_grant_without_client: bool = switch(
+        "Allow the password grant without an application: a user name and a password alone "
         "then get a token with the scope api, unless the request names less. Clients written for "
         "GitLab rely on it.",
+        on=True,
     )
     personal_access_token_lifetime_days: int = live(
         365,
@@ -354,10 +345,8 @@ class Settings:
         kinds.whole_number(0, 60, "days"),
         "How many days before an access token expires its owner gets an e-mail; 0 disables it.",
     )
-    require_https_redirect_uris: bool = live(
-        default=False,
-        kind=kinds.yes_or_no(),
-        doc="Reject new redirect URIs with http, except for loopback.",
+    require_https_redirect_uris: bool = switch(
+        "Reject new redirect URIs with http, except for loopback.", on=False
     )
 
     alert_body_limit_bytes: int = live(
@@ -453,10 +442,8 @@ class Settings:
         kinds.counter_storage(),
         "Storage of rate limit counters; with memory://, each host counts separately.",
     )
-    generic_alert_fingerprinting: bool = live(
-        default=True,
-        kind=kinds.yes_or_no(),
-        doc="Group alerts without a fingerprint by their content.",
+    generic_alert_fingerprinting: bool = switch(
+        "Group alerts without a fingerprint by their content.", on=True
     )
     late_copy_seconds: int = live(
         300,

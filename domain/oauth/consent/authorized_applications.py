@@ -1,10 +1,9 @@
 """Lists and revokes the access that applications, and tokens for a password, have to a user."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, case, delete, func, or_, select, union, update
 from sqlalchemy.orm import Session
@@ -14,7 +13,7 @@ from domain.access.actor import Work
 from domain.access.scopes import in_order
 from domain.audit.events import EventKind
 from domain.errors import NotFoundError
-from domain.oauth.clients.applications import TRUSTED
+from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.personal_tokens.made_by_applications import end_made_tokens
 from models import AccessToken, Application, Authorization, Consent, User
@@ -60,25 +59,6 @@ class _Access:
     token_count: int = 0
 
 
-class _Count(NamedTuple):
-    """The valid tokens of an application; None for those of password grants without one."""
-
-    application_id: int | None
-    first: datetime
-    token_count: int
-
-
-class _Description(NamedTuple):
-    """An application with the name of its owner."""
-
-    id: int
-    name: str
-    trusted: bool
-    is_instance_wide: bool
-    client_metadata: dict[str, object] | None
-    owner_name: str
-
-
 def list_authorized(
     user_id: int, *, session: Session, now: datetime
 ) -> tuple[AuthorizedApplication, ...]:
@@ -87,53 +67,42 @@ def list_authorized(
     access = _accesses(user_id, live, session=session)
     sources = _sources(live, session=session)
     first = _first(user_id, session=session)
-    rows = {row.id: row for row in _descriptions(access.keys(), session=session)}
-    found = [
-        _authorized(
-            application_id,
-            each,
-            rows.get(application_id or 0),
-            tuple(sources[application_id]),
-            min(each.since, first.get(application_id, each.since)),
+    known = _descriptions(access.keys(), session=session)
+    found = []
+    for application_id, each in access.items():
+        row, owner_name = known.get(application_id, (None, ""))
+        used = tuple(sources[application_id])
+        found.append(
+            AuthorizedApplication(
+                application_id=application_id,
+                name=row.name if row else "",
+                owner_name=owner_name,
+                is_instance_wide=bool(row and row.is_instance_wide),
+                registered_itself=bool(row and row.client_metadata is not None),
+                trusted=bool(row and is_trusted(row)),
+                scopes=in_order(each.scopes),
+                first_authorized_at=min(each.since, first.get(application_id, each.since)),
+                last_used_at=used[0].last_seen_at if used else None,
+                token_count=each.token_count,
+                sources=used,
+            )
         )
-        for application_id, each in access.items()
-    ]
-    return tuple(
-        sorted(found, key=lambda each: each.last_used_at or each.first_authorized_at, reverse=True)
-    )
-
-
-def _authorized(
-    application_id: int | None,
-    access: _Access,
-    row: _Description | None,
-    sources: tuple[AccessSource, ...],
-    first_authorized_at: datetime,
-) -> AuthorizedApplication:
-    return AuthorizedApplication(
-        application_id=application_id,
-        name=row.name if row else "",
-        owner_name=row.owner_name if row else "",
-        is_instance_wide=bool(row and row.is_instance_wide),
-        registered_itself=bool(row and row.client_metadata is not None),
-        trusted=bool(row and row.trusted),
-        scopes=in_order(access.scopes),
-        first_authorized_at=first_authorized_at,
-        last_used_at=sources[0].last_seen_at if sources else None,
-        token_count=access.token_count,
-        sources=sources,
-    )
+    found.sort(key=lambda each: each.last_used_at or each.first_authorized_at, reverse=True)
+    return tuple(found)
 
 
 def _accesses(
     user_id: int, live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, _Access]:
     scopes = _scopes(live, session=session)
+    counts = (
+        select(AccessToken.application_id, func.min(AccessToken.created_at), func.count())
+        .where(*live)
+        .group_by(AccessToken.application_id)
+    )
     found = {
-        row.application_id: _Access(
-            scopes=scopes[row.application_id], since=row.first, token_count=row.token_count
-        )
-        for row in _counts(live, session=session)
+        application_id: _Access(scopes=scopes[application_id], since=since, token_count=count)
+        for application_id, since, count in session.execute(counts)
     }
     for consent in session.scalars(select(Consent).where(Consent.user_id == user_id)):
         without_token = _Access(since=consent.created_at)
@@ -154,33 +123,16 @@ def _live(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _counts(live: tuple[ColumnElement[bool], ...], *, session: Session) -> Iterator[_Count]:
+def _descriptions(
+    ids: Iterable[int | None], *, session: Session
+) -> dict[int | None, tuple[Application, str]]:
+    """Return applications with the names of their owners, by id."""
     rows = session.execute(
-        select(
-            AccessToken.application_id,
-            func.min(AccessToken.created_at).label("first"),
-            func.count().label("token_count"),
-        )
-        .where(*live)
-        .group_by(AccessToken.application_id)
-    )
-    return map(_Count._make, rows)
-
-
-def _descriptions(ids: Iterable[int | None], *, session: Session) -> Iterator[_Description]:
-    rows = session.execute(
-        select(
-            Application.id,
-            Application.name,
-            TRUSTED.label("trusted"),
-            Application.is_instance_wide,
-            Application.client_metadata,
-            User.name.label("owner_name"),
-        )
+        select(Application, User.name)
         .join(User, User.id == Application.owner_id)
         .where(Application.id.in_([each for each in ids if each is not None]))
     )
-    return map(_Description._make, rows)
+    return {application.id: (application, owner_name) for application, owner_name in rows}
 
 
 def _scopes(
