@@ -30,14 +30,14 @@ def _logging_as_it_was() -> Iterator[None]:
 def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunHere:
     """Run programs in this process; one that goes on although it should end fails the test."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **_named: object) -> None:
         pytest.fail("it has started")
 
     def run(live: LiveGatebell, program: str, **variables: str) -> Done:
         capsys.readouterr()
         with monkeypatch.context() as patch, _logging_as_it_was():
             patch.setattr(os, "environ", live.environment | variables)
-            patch.setattr(serve, "_supervisor", fail)
+            patch.setattr(serve, "_supervising", fail)
             patch.setattr(worker, "start_pulse", fail)
             status, told = _ended(_MAINS[program])
         said = capsys.readouterr()
