@@ -23,7 +23,7 @@ _BREAKS = Path(__file__).with_name("breaks.toml")
 _PYTEST = (".venv/bin/python", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
 #: The exit status of pytest if a test failed; others say that none ran.
 _FAILED = 1
-_FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
 _LAST_LINES = -40
 
 
@@ -31,7 +31,7 @@ _LAST_LINES = -40
 class Break:
     """A change that does harm."""
 
-    #: The folder whose tests are on trial.
+    #: The folder, or the module, whose tests are on trial.
     room: str
     file: str
     #: A text that the file has once.

@@ -58,13 +58,14 @@ def test_what_does_not_exist_is_said_in_one_line(gatebell: LiveGatebell) -> None
 
 def test_tokens_that_were_dead_for_a_year_are_pruned(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
-    revoked, expired, recent = (make_token(gatebell, alice) for _ in range(3))
+    revoked, expired, recent, ended = (make_token(gatebell, alice) for _ in range(4))
     change(gatebell, revoked.id, revoked_at=now() - 366 * DAY)
     change(gatebell, expired.id, expires_at=now() - 366 * DAY)
     change(gatebell, recent.id, revoked_at=now() - 300 * DAY)
+    change(gatebell, ended.id, expires_at=now() - 300 * DAY)
     live = make_token(gatebell, alice)
 
     removed = gatebell.cli("prune")
 
     assert removed["personal_access_tokens"] == 2
-    assert Api(gatebell, live.clear).listed() == [live.id, recent.id]
+    assert Api(gatebell, live.clear).listed() == [live.id, ended.id, recent.id]

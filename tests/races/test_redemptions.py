@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import timedelta
 from threading import Barrier
 from time import sleep
+from typing import Any
 
 import pytest
 import requests
@@ -32,6 +33,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.service.live import LiveGatebell
 from web.extensions import db
 from web.oauth.binding import authorization_server
+from web.services import services
 from web.settings.reader import Settings
 
 PARALLEL = 16
@@ -176,3 +178,29 @@ def test_a_pair_on_its_way_does_not_escape_the_revocation_of_its_family(
     assert answer.status == 400
     assert not is_live(gatebell, second["access_token"])
     assert tokens_of(gatebell, phone) == before
+
+
+@pytest.mark.one_database("postgres")  # SQLite has one writer at a time
+@pytest.mark.spec("B5")
+def test_a_pair_that_is_stored_first_does_not_escape_either(
+    gatebell: LiveGatebell, make_app: Callable[[Settings], Flask]
+) -> None:
+    phone = phone_application(gatebell)
+    first = new_public_pair(gatebell, phone)
+    second = refresh(gatebell, phone, first.refresh, client_secret=None).json()
+    age_refreshes(gatebell, timedelta(minutes=1))
+    form = refresh_form(phone, second["refresh_token"])
+    asked = ProtocolRequest("POST", {name: [text] for name, text in form.items()}, {})
+    with make_app(settings_of(gatebell)).app_context(), ThreadPoolExecutor(1) as pool:
+
+        def refresh_first() -> tuple[Any, Future[requests.Response]]:
+            answer = authorization_server().create_token_response(asked)
+            thief = pool.submit(refresh, gatebell, phone, first.refresh, client_secret=None)
+            # It waits: the new pair cannot be seen before the commit.
+            assert not wait([thief], timeout=1).done
+            return answer, thief
+
+        honest, thief = services().connections.transact(refresh_first)
+        assert thief.result().json()["error"] == "invalid_grant"
+    assert honest.status == 200
+    assert not is_live(gatebell, honest.body["access_token"])

@@ -9,7 +9,7 @@ import pytest
 from domain.access.actions import Action, action, question
 from domain.access.actor import OPERATOR, Actor, Means, Work
 from domain.access.features import AccessLevel, Feature
-from domain.access.permissions import PERMISSIONS
+from domain.access.permissions import BESIDE_THE_API, PERMISSIONS
 from domain.access.roles import Ability, Role
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.views import GroupView, ProjectView
@@ -95,6 +95,14 @@ def test_an_archived_project_takes_no_changes_from_anybody(actor: Actor) -> None
     with pytest.raises(ForbiddenError, match="is archived"):
         end(work_of(actor), archived, 3)
     assert look(work_of(actor), archived) == "acme/shop"
+
+
+def test_an_archived_project_can_be_brought_back_left_and_ended() -> None:
+    rows = {**PERMISSIONS, **BESIDE_THE_API}
+    assert {name for name, each in rows.items() if each.in_archived} == {
+        *("projects.archive", "projects.unarchive", "projects.delete"),
+        *("members.delete", "resource_tokens.revoke"),
+    }
 
 
 def test_a_part_that_is_turned_off_has_no_actions() -> None:

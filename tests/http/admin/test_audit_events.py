@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from datetime import timedelta
+from urllib.parse import urljoin
 
 import pytest
 
@@ -227,7 +228,7 @@ def test_what_becomes_of_an_integration_is_kept(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, maintainer)
     address = f"{gatebell.url}/{path}/-/settings/integrations"
     page = browser.get(f"{address}/new")
-    submit(browser, page, form_with(page, "name"), name=name, type="http", active="y")
+    made = submit(browser, page, form_with(page, "name"), name=name, type="http", active="y")
 
     (created,) = events_with_subject(gatebell, name)
     assert created.kind == EventKind.INTEGRATION_CHANGED
@@ -238,6 +239,11 @@ def test_what_becomes_of_an_integration_is_kept(gatebell: LiveGatebell) -> None:
         "type": "http",
         "active": True,
     }
+
+    page = browser.get(urljoin(f"{gatebell.url}{made.headers['Location']}", "delete"))
+    assert submit(browser, page, form_to(page, "/delete")).status_code == 302
+    deleted = events_with_subject(gatebell, name)[0]
+    assert (deleted.actor_name, deleted.details["change"]) == (maintainer.username, "deleted")
 
 
 @pytest.mark.spec("K1")

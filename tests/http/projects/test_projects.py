@@ -179,6 +179,7 @@ def test_nobody_gives_a_role_above_their_own(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(f"{gatebell.url}/{project}/-/settings/members")
+    assert '<option value="50"' not in page.text
     stranger = person_for(gatebell, None)
     form = form_with(page, "user")
     for role in ("50", "0", "99", "x", "40 "):

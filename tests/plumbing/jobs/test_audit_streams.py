@@ -1,6 +1,7 @@
 """Audit events reach every destination, each once and in order, whatever happens in between."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 from itertools import pairwise
 from threading import Event as Signal
@@ -172,6 +173,25 @@ def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver
         for each in workers:
             each.join()
     assert subjects(receiver) == written
+
+
+@pytest.mark.one_database("postgres")  # SQLite has one writer at a time
+def test_of_workers_that_look_at_once_one_gets_a_claim(
+    streams: Streams, receiver: Receiver
+) -> None:
+    streams.create(receiver.url)
+    streams.write()
+
+    def claimed() -> int:
+        with streams.session() as session:
+            return len(AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now))
+
+    with ThreadPoolExecutor(1) as other, streams.session() as session:
+        assert len(AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now)) == 1
+        later = other.submit(claimed)
+        assert not wait([later], timeout=1).done
+        session.commit()
+        assert later.result(timeout=30) == 0
 
 
 @pytest.mark.one_database("postgres")  # SQLite has one writer at a time

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Event
-from time import sleep
+from time import monotonic, sleep
 
 import pytest
 from sqlalchemy import exists, select
@@ -218,7 +218,9 @@ def test_no_worker_begins_what_another_one_is_still_at(settings: Settings) -> No
     for number in (1, 2, 3):
         following = START + number * period
         clock.now = following - period / 4
+        deadline = monotonic() + PATIENCE
         while turn("job", settings) != following:
+            assert monotonic() < deadline
             sleep(0.02)
         clock.now = following
         other.run_due()

@@ -79,6 +79,9 @@ def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: 
     assert prune(webhooks.now - timedelta(days=2, hours=12), most=10) == 1
     assert prune(webhooks.now - timedelta(days=9), most=1) == 1
     assert states(webhooks, endpoint) == [DeliveryState.DELIVERED, DeliveryState.WAITING]
+    webhooks.wait(days=1)
+    assert prune(webhooks.now, most=10) == 1
+    assert states(webhooks, endpoint) == [DeliveryState.WAITING]
 
 
 def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
