@@ -1,8 +1,9 @@
 """What can be done with overrides and swaps, which change whose shifts are whose."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
@@ -34,9 +35,14 @@ from models import OnCallOverride as OverrideRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallSwap as SwapRow
 
-#: Of a schedule, that are not over.
-MOST_OVERRIDES = 200
-_ORDERS = {"id": OverrideRow.id, "starts_at": OverrideRow.starts_at}
+#: Of the overrides of a schedule, and of its swaps, that are not over.
+_MOST_AHEAD = 200
+_FIRST, _SECOND = ("starts_at", "ends_at"), ("other_starts_at", "other_ends_at")
+#: By the fields that name people: the columns with their ids.
+_PEOPLE = {"user": "user_id", "other_user": "other_user_id", "created_by": "created_by"}
+_NAMES: Mapping[type, str] = {OverrideRow: "Override", SwapRow: "Swap"}
+_Row = TypeVar("_Row", OverrideRow, SwapRow)
+_Shown = TypeVar("_Shown", OnCallOverride, OnCallSwap)
 
 
 @question("on_call_overrides.index")
@@ -44,11 +50,7 @@ def list_overrides(
     work: Work, project: ProjectView, schedule_id: int, query: ChangeQuery
 ) -> Found[OnCallOverride]:
     """List the overrides of a schedule, those that are over as well."""
-    schedule = get_row(work, project, schedule_id)
-    here = select(OverrideRow).where(OverrideRow.schedule_id == schedule.id)
-    found = fetch_part(here, _ORDERS, query.part, session=work.session)
-    items = _shown(work, (row[0] for row in found.items))
-    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+    return _list(work, project, schedule_id, query, OverrideRow, OnCallOverride)
 
 
 @question("on_call_overrides.index")
@@ -60,7 +62,7 @@ def overrides_ahead(work: Work, project: ProjectView, schedule_id: int) -> Seque
         .where(OverrideRow.schedule_id == schedule.id, OverrideRow.ends_at > work.now)
         .order_by(OverrideRow.starts_at, OverrideRow.id)
     )
-    return _shown(work, rows)
+    return _shown(work, rows, OnCallOverride)
 
 
 @question("on_call_overrides.show")
@@ -72,7 +74,7 @@ def show_override(
     Raises NotFoundError.
     """
     schedule = get_row(work, project, schedule_id)
-    return _shown(work, [_row(work, schedule.id, override_id)])[0]
+    return _shown(work, [_get(work, OverrideRow, schedule.id, override_id)], OnCallOverride)[0]
 
 
 @action("on_call_overrides.create")
@@ -86,10 +88,11 @@ def create_override(
     """
     schedule = get_schedule(work, project, schedule_id)
     user_id = id_of_candidate(work, project, new.user, field="user")
-    during = checked_period(new.starts_at, new.ends_at, fields=("starts_at", "ends_at"))
+    during = checked_period(new.starts_at, new.ends_at, fields=_FIRST)
     check_is_not_over(during, field="ends_at", now=work.now)
-    _check_count(work, schedule.id)
-    if not may_change_all(work, project):
+    ahead = (OverrideRow.schedule_id == schedule.id) & (OverrideRow.ends_at > work.now)
+    _check_count(work, ahead, "overrides")
+    if not _may_change_all(work, project):
         _check_shifts(work, schedule.id, during)
     row = OverrideRow(
         schedule_id=schedule.id,
@@ -101,7 +104,7 @@ def create_override(
     )
     work.session.add(row)
     work.session.flush()  # to learn the id
-    made = _shown(work, [row])[0]
+    made = _shown(work, [row], OnCallOverride)[0]
     _record(work, project, schedule, made, "created")
     notices.tell(notices.tell_of_override, made, ShiftChange(work, project, schedule))
     return made
@@ -117,15 +120,14 @@ def end_override(
     for one that is over.
     """
     schedule = get_schedule(work, project, schedule_id)
-    row = _row(work, schedule.id, override_id)
-    work.session.refresh(row, with_for_update=True)
-    if not (may_change_all(work, project) or work.actor.id in (row.user_id, row.created_by)):
+    row = _lock(work, OverrideRow, schedule.id, override_id)
+    if not (_may_change_all(work, project) or work.actor.id in (row.user_id, row.created_by)):
         message = "You need the Maintainer role to remove an override of somebody else."
         raise ForbiddenError(message)
     if row.ends_at <= work.now:
         message = "This override has ended, and past shifts do not change."
         raise ConflictError(message)
-    ended = _shown(work, [row])[0]
+    ended = _shown(work, [row], OnCallOverride)[0]
     if row.starts_at < work.now:
         row.ends_at = work.now
     else:
@@ -136,88 +138,12 @@ def end_override(
     return ended
 
 
-def may_change_all(work: Work, project: ProjectView) -> bool:
-    """Return whether the actor changes the shifts of everybody, not only their own."""
-    return work.actor.is_trusted or project.can_maintain
-
-
-def _row(work: Work, schedule_id: int, override_id: int) -> OverrideRow:
-    row = work.session.get(OverrideRow, min(override_id, LARGEST_ID))
-    if row is None or row.schedule_id != schedule_id:
-        message = "Override not found in this schedule."
-        raise NotFoundError(message)
-    return row
-
-
-def _check_count(work: Work, schedule_id: int) -> None:
-    ahead = (OverrideRow.schedule_id == schedule_id) & (OverrideRow.ends_at > work.now)
-    if (work.session.scalar(select(func.count()).where(ahead)) or 0) >= MOST_OVERRIDES:
-        message = f"A schedule can have at most {MOST_OVERRIDES} current and future overrides."
-        raise InvalidError(message, field="starts_at")
-
-
-def _check_shifts(work: Work, schedule_id: int, during: Period) -> None:
-    """Raise ForbiddenError if a member without the role would change the shifts of others."""
-    within = Period(max(during.start, work.now), during.end)
-    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
-    for span in spans(plans[schedule_id], within.start, within.end):
-        if any(user_id != work.actor.id for user_id in span.user_ids):
-            message = (
-                "Other people are on call in this time. You need the Maintainer role to change "
-                "their shifts."
-            )
-            raise ForbiddenError(message)
-
-
-def _shown(work: Work, rows: Iterable[OverrideRow]) -> Sequence[OnCallOverride]:
-    found = tuple(rows)
-    named = user_references(
-        (each for row in found for each in (row.user_id, row.created_by) if each),
-        base_url=work.settings.base_url,
-        session=work.session,
-    )
-    return tuple(
-        OnCallOverride(
-            **columns_of(row, OnCallOverride)
-            | {"user": named[row.user_id], "created_by": named.get(row.created_by or 0)}
-        )
-        for row in found
-    )
-
-
-def _record(
-    work: Work,
-    project: ProjectView,
-    schedule: OnCallSchedule,
-    override: OnCallOverride,
-    change: str,
-) -> None:
-    details = {
-        "change": change,
-        "project": project.path,
-        "user": override.user.username,
-        "starts_at": written(override.starts_at),
-        "ends_at": written(override.ends_at),
-    }
-    work.record(EventKind.ON_CALL_OVERRIDE_CHANGED, subject=schedule.name, details=details)
-
-
-#: Of a schedule, that are not over.
-MOST_SWAPS = 200
-_FIRST, _SECOND = ("starts_at", "ends_at"), ("other_starts_at", "other_ends_at")
-_SWAP_ORDERS = {"id": SwapRow.id, "starts_at": SwapRow.starts_at}
-
-
 @question("on_call_swaps.index")
 def list_swaps(
     work: Work, project: ProjectView, schedule_id: int, query: ChangeQuery
 ) -> Found[OnCallSwap]:
     """List the swaps of a schedule, including past ones."""
-    schedule = get_row(work, project, schedule_id)
-    here = select(SwapRow).where(SwapRow.schedule_id == schedule.id)
-    found = fetch_part(here, _SWAP_ORDERS, query.part, session=work.session)
-    items = _shown_swaps(work, (row[0] for row in found.items))
-    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+    return _list(work, project, schedule_id, query, SwapRow, OnCallSwap)
 
 
 @question("on_call_swaps.index")
@@ -229,7 +155,7 @@ def swaps_ahead(work: Work, project: ProjectView, schedule_id: int) -> Sequence[
         .where(SwapRow.schedule_id == schedule.id, SwapRow.over_at > work.now)
         .order_by(SwapRow.starts_at, SwapRow.id)
     )
-    return _shown_swaps(work, rows)
+    return _shown(work, rows, OnCallSwap)
 
 
 @question("on_call_swaps.index")
@@ -245,7 +171,7 @@ def own_swaps(work: Work, project: ProjectView) -> Sequence[tuple[str, OnCallSwa
         )
         .order_by(SwapRow.starts_at, SwapRow.id)
     ).all()
-    shown = _shown_swaps(work, (row[0] for row in rows))
+    shown = _shown(work, (row[0] for row in rows), OnCallSwap)
     return tuple(zip((row[1] for row in rows), shown, strict=True))
 
 
@@ -256,7 +182,7 @@ def show_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) 
     Raises NotFoundError.
     """
     schedule = get_row(work, project, schedule_id)
-    return _shown_swaps(work, [_swap_row(work, schedule.id, swap_id)])[0]
+    return _shown(work, [_get(work, SwapRow, schedule.id, swap_id)], OnCallSwap)[0]
 
 
 @action("on_call_swaps.create")
@@ -268,15 +194,16 @@ def create_swap(work: Work, project: ProjectView, schedule_id: int, new: NewSwap
     others.
     """
     schedule = get_schedule(work, project, schedule_id)
-    (first, second) = _users(work, project, new)
-    if not (may_change_all(work, project) or work.actor.id in (first, second)):
+    first, second = _users(work, project, new)
+    if not (_may_change_all(work, project) or work.actor.id in (first, second)):
         message = "You need the Maintainer role to swap shifts of other people."
         raise ForbiddenError(message)
     mine, theirs = _periods(work, new)
-    _check_swap_count(work, schedule.id)
-    for user_id, during, field, name in (
-        (first, mine, _FIRST[0], new.user),
-        (second, theirs, _SECOND[0], new.other_user),
+    ahead = (SwapRow.schedule_id == schedule.id) & (SwapRow.over_at > work.now)
+    _check_count(work, ahead, "swaps")
+    for user_id, during, (field, _), name in (
+        (first, mine, _FIRST, new.user),
+        (second, theirs, _SECOND, new.other_user),
     ):
         if not _is_on_call(work, schedule.id, user_id, during):
             message = f"{name} is not on call in the rotations for this whole period."
@@ -295,8 +222,8 @@ def create_swap(work: Work, project: ProjectView, schedule_id: int, new: NewSwap
     )
     work.session.add(row)
     work.session.flush()  # to learn the id
-    made = _shown_swaps(work, [row])[0]
-    _record_swap(work, project, schedule, made, "created")
+    made = _shown(work, [row], OnCallSwap)[0]
+    _record(work, project, schedule, made, "created")
     notices.tell(notices.tell_of_swap, made, ShiftChange(work, project, schedule))
     return made
 
@@ -309,8 +236,15 @@ def undo_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) 
     between others, and ConflictError for one that is over.
     """
     schedule = get_schedule(work, project, schedule_id)
-    row = _lock(work, project, schedule.id, swap_id)
-    undone = _shown_swaps(work, [row])[0]
+    row = _lock(work, SwapRow, schedule.id, swap_id)
+    concerned = (row.user_id, row.other_user_id, row.created_by)
+    if not (_may_change_all(work, project) or work.actor.id in concerned):
+        message = "You need the Maintainer role to undo a swap of other people."
+        raise ForbiddenError(message)
+    if row.over_at <= work.now:
+        message = "This swap has ended, and past shifts do not change."
+        raise ConflictError(message)
+    undone = _shown(work, [row], OnCallSwap)[0]
     if min(row.starts_at, row.other_starts_at) >= work.now:
         work.session.delete(row)
     else:
@@ -318,31 +252,63 @@ def undo_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) 
         row.other_ends_at = max(row.other_starts_at, min(row.other_ends_at, work.now))
         row.over_at = work.now
     work.session.flush()
-    _record_swap(work, project, schedule, undone, "deleted")
+    _record(work, project, schedule, undone, "deleted")
     notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, project, schedule))
     return undone
 
 
-def _lock(work: Work, project: ProjectView, schedule_id: int, swap_id: int) -> SwapRow:
-    """Return a swap that the actor may undo and that is not over, with a lock on its row."""
-    row = _swap_row(work, schedule_id, swap_id)
-    work.session.refresh(row, with_for_update=True)
-    concerned = (row.user_id, row.other_user_id, row.created_by)
-    if not (may_change_all(work, project) or work.actor.id in concerned):
-        message = "You need the Maintainer role to undo a swap of other people."
-        raise ForbiddenError(message)
-    if row.over_at <= work.now:
-        message = "This swap has ended, and past shifts do not change."
-        raise ConflictError(message)
-    return row
+def _may_change_all(work: Work, project: ProjectView) -> bool:
+    """Return whether the actor changes the shifts of everybody, not only their own."""
+    return work.actor.is_trusted or project.can_maintain
 
 
-def _swap_row(work: Work, schedule_id: int, swap_id: int) -> SwapRow:
-    row = work.session.get(SwapRow, min(swap_id, LARGEST_ID))
+def _list(
+    work: Work,
+    project: ProjectView,
+    schedule_id: int,
+    query: ChangeQuery,
+    table: type[_Row],
+    resource: type[_Shown],
+) -> Found[_Shown]:
+    schedule = get_row(work, project, schedule_id)
+    here = select(table).where(table.schedule_id == schedule.id)
+    orders = {"id": table.id, "starts_at": table.starts_at}
+    found = fetch_part(here, orders, query.part, session=work.session)
+    items = _shown(work, (row[0] for row in found.items), resource)
+    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+def _get(work: Work, table: type[_Row], schedule_id: int, row_id: int) -> _Row:
+    row = work.session.get(table, min(row_id, LARGEST_ID))
     if row is None or row.schedule_id != schedule_id:
-        message = "Swap not found in this schedule."
+        message = f"{_NAMES[table]} not found in this schedule."
         raise NotFoundError(message)
     return row
+
+
+def _lock(work: Work, table: type[_Row], schedule_id: int, row_id: int) -> _Row:
+    row = _get(work, table, schedule_id, row_id)
+    work.session.refresh(row, with_for_update=True)
+    return row
+
+
+def _check_count(work: Work, ahead: ColumnElement[bool], name: str) -> None:
+    if (work.session.scalar(select(func.count()).where(ahead)) or 0) >= _MOST_AHEAD:
+        message = f"A schedule can have at most {_MOST_AHEAD} current and future {name}."
+        raise InvalidError(message, field="starts_at")
+
+
+def _check_shifts(work: Work, schedule_id: int, during: Period) -> None:
+    """Raise ForbiddenError if a member without the role would change the shifts of others."""
+    within = Period(max(during.start, work.now), during.end)
+    plans = read_plans([schedule_id], within, session=work.session, today=work.now.date())
+    for span in spans(plans[schedule_id], within.start, within.end):
+        if any(user_id != work.actor.id for user_id in span.user_ids):
+            message = (
+                "Other people are on call in this time. You need the Maintainer role to change "
+                "their shifts."
+            )
+            raise ForbiddenError(message)
 
 
 def _users(work: Work, project: ProjectView, new: NewSwap) -> tuple[int, int]:
@@ -366,13 +332,6 @@ def _periods(work: Work, new: NewSwap) -> tuple[Period, Period]:
     return Period(max(mine.start, now), mine.end), Period(max(theirs.start, now), theirs.end)
 
 
-def _check_swap_count(work: Work, schedule_id: int) -> None:
-    ahead = (SwapRow.schedule_id == schedule_id) & (SwapRow.over_at > work.now)
-    if (work.session.scalar(select(func.count()).where(ahead)) or 0) >= MOST_SWAPS:
-        message = f"A schedule can have at most {MOST_SWAPS} current and future swaps."
-        raise InvalidError(message, field=_FIRST[0])
-
-
 def _is_on_call(work: Work, schedule_id: int, user_id: int, during: Period) -> bool:
     plans = read_plans([schedule_id], during, session=work.session, today=work.now.date())
     return all(
@@ -381,38 +340,43 @@ def _is_on_call(work: Work, schedule_id: int, user_id: int, during: Period) -> b
     )
 
 
-def _shown_swaps(work: Work, rows: Iterable[SwapRow]) -> Sequence[OnCallSwap]:
-    found = tuple(rows)
-    ids = ((row.user_id, row.other_user_id, row.created_by) for row in found)
+def _shown(
+    work: Work, rows: Iterable[OverrideRow | SwapRow], resource: type[_Shown]
+) -> Sequence[_Shown]:
+    columns = {field: each for field, each in _PEOPLE.items() if field in resource.model_fields}
+    found = [(row, {field: getattr(row, each) for field, each in columns.items()}) for row in rows]
     named = user_references(
-        (each for group in ids for each in group if each),
+        (each for _, people in found for each in people.values() if each),
         base_url=work.settings.base_url,
         session=work.session,
     )
     return tuple(
-        OnCallSwap(
-            **columns_of(row, OnCallSwap)
-            | {
-                "user": named[row.user_id],
-                "other_user": named[row.other_user_id],
-                "created_by": named.get(row.created_by or 0),
-            }
+        resource(
+            **columns_of(row, resource)
+            | {field: named.get(each or 0) for field, each in people.items()}
         )
-        for row in found
+        for row, people in found
     )
 
 
-def _record_swap(
-    work: Work, project: ProjectView, schedule: OnCallSchedule, swap: OnCallSwap, change: str
+def _record(
+    work: Work,
+    project: ProjectView,
+    schedule: OnCallSchedule,
+    shown: OnCallOverride | OnCallSwap,
+    change: str,
 ) -> None:
+    kind = EventKind.ON_CALL_OVERRIDE_CHANGED
     details = {
         "change": change,
         "project": project.path,
-        "user": swap.user.username,
-        "starts_at": written(swap.starts_at),
-        "ends_at": written(swap.ends_at),
-        "other_user": swap.other_user.username,
-        "other_starts_at": written(swap.other_starts_at),
-        "other_ends_at": written(swap.other_ends_at),
+        "user": shown.user.username,
+        "starts_at": written(shown.starts_at),
+        "ends_at": written(shown.ends_at),
     }
-    work.record(EventKind.ON_CALL_SWAP_CHANGED, subject=schedule.name, details=details)
+    if isinstance(shown, OnCallSwap):
+        kind = EventKind.ON_CALL_SWAP_CHANGED
+        details["other_user"] = shown.other_user.username
+        details["other_starts_at"] = written(shown.other_starts_at)
+        details["other_ends_at"] = written(shown.other_ends_at)
+    work.record(kind, subject=schedule.name, details=details)

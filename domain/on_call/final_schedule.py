@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from domain.on_call.plans import Period, Plan, RotationPlan, Stint, Swap, Turn, periods
+from domain.on_call.plans import Period, Plan, RotationPlan, Swap, Turn, periods
 
 
 class Source(StrEnum):
@@ -110,25 +110,20 @@ def spans(plan: Plan, start: datetime, end: datetime) -> tuple[Span, ...]:
     if start >= end:
         return ()
     within = Period(start, end)
-    counting = (each for each in plan.rotations if _may_count(plan, each, start))
+    # Those who have left are not looked for.
+    counting = (
+        each
+        for each in plan.rotations
+        if plan.swaps or any(plan.has(user_id, start) for user_id in each.user_ids)
+    )
     tracks = sorted((_Track(each, within) for each in counting), key=lambda track: -track.layer)
-    moments = sorted({start, end, *_bounds(plan, tracks, within)})
+    changes = (each for each in _moments(plan, tracks) if start < each < end)
+    moments = sorted({start, end, *changes})
     parts = [
         Span(start=left, end=right, duties=_duties(plan, tracks, left))
         for left, right in pairwise(moments)
     ]
     return tuple(_merged(parts))
-
-
-def _may_count(plan: Plan, rotation: RotationPlan, start: datetime) -> bool:
-    """Return whether a rotation can have somebody: those who have left are not looked for."""
-    return bool(plan.swaps) or any(plan.has(each, start) for each in rotation.user_ids)
-
-
-def _bounds(plan: Plan, tracks: Sequence[_Track], within: Period) -> Iterator[datetime]:
-    for moment in _moments(plan, tracks):
-        if within.start < moment < within.end:
-            yield moment
 
 
 def _moments(plan: Plan, tracks: Sequence[_Track]) -> Iterator[datetime]:
@@ -182,13 +177,10 @@ def _swapped(plan: Plan, duty: Duty, moment: datetime) -> Duty:
 
 
 def _taker(swap: Swap, user_id: int, moment: datetime) -> int | None:
-    if _is_of(swap.first, user_id, moment):
-        return swap.second.user_id
-    return swap.first.user_id if _is_of(swap.second, user_id, moment) else None
-
-
-def _is_of(stint: Stint, user_id: int, moment: datetime) -> bool:
-    return stint.user_id == user_id and _covers(stint.during, moment)
+    for given, taken in ((swap.first, swap.second), (swap.second, swap.first)):
+        if given.user_id == user_id and _covers(given.during, moment):
+            return taken.user_id
+    return None
 
 
 def _covers(during: Period, moment: datetime) -> bool:

@@ -3,10 +3,10 @@
 That is by a swap, by an override, or by taking them out of a rotation.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import select
 
@@ -83,7 +83,7 @@ def tell_of_swap(swap: OnCallSwap, change: ShiftChange) -> None:
         )
 
     notice = _Notice(
-        key=_swap_key(swap, "made"),
+        key=_key(swap, "made"),
         subject="Your on-call shifts were swapped",
         told=(swap.user, swap.other_user),
         text=text,
@@ -102,7 +102,7 @@ def tell_of_undone_swap(swap: OnCallSwap, change: ShiftChange) -> None:
         )
 
     notice = _Notice(
-        key=_swap_key(swap, "undone"),
+        key=_key(swap, "undone"),
         subject="A swap of your on-call shifts was undone",
         told=(swap.user, swap.other_user),
         text=text,
@@ -110,9 +110,10 @@ def tell_of_undone_swap(swap: OnCallSwap, change: ShiftChange) -> None:
     _tell(notice, change)
 
 
-def _swap_key(swap: OnCallSwap, what: str) -> str:
+def _key(changed: OnCallSwap | OnCallOverride, what: str) -> str:
+    kind = "swap" if isinstance(changed, OnCallSwap) else "override"
     # An id may be used again after a deletion.
-    return f"on-call swap {swap.id} of {swap.created_at.isoformat()} {what}"
+    return f"on-call {kind} {changed.id} of {changed.created_at.isoformat()} {what}"
 
 
 def _sides(
@@ -130,13 +131,13 @@ def tell_of_override(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue a message to whom somebody else put on call, and to whose shifts that takes."""
     when = change.period(override.starts_at, override.ends_at)
     put = _Notice(
-        key=_override_key(override, "made"),
+        key=_key(override, "made"),
         subject="You were put on call",
         text=lambda _, by: f"{by} put you on call {when}, instead of everybody else.",
         told=(override.user,),
     )
     taken = _Notice(
-        key=_override_key(override, "taken"),
+        key=_key(override, "taken"),
         subject="Your on-call shift was taken over",
         text=lambda _, by: (
             f"{by} put {_name(override.user)} on call {when}, instead of everybody else. You are "
@@ -152,7 +153,7 @@ def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> Non
     """Queue a message to whose override somebody else ended, and to who is on call again."""
     when = change.period(override.starts_at, override.ends_at)
     ended = _Notice(
-        key=_override_key(override, "ended"),
+        key=_key(override, "ended"),
         subject="Your on-call override was removed",
         text=lambda _, by: (
             f"{by} removed the override that put you on call {when}. The rotations and swaps "
@@ -161,7 +162,7 @@ def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> Non
         told=(override.user,),
     )
     back = _Notice(
-        key=_override_key(override, "back"),
+        key=_key(override, "back"),
         subject="You are on call again",
         text=lambda _, by: (
             f"{by} removed the override that put {_name(override.user)} on call {when}. Your "
@@ -173,17 +174,6 @@ def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> Non
     _tell(back, change)
 
 
-class _LeftOut(NamedTuple):
-    """Users who are not in a rotation any more."""
-
-    name: str
-    user_ids: set[int]
-
-
-def _override_key(override: OnCallOverride, what: str) -> str:
-    return f"on-call override {override.id} of {override.created_at.isoformat()} {what}"
-
-
 def tell_of_removal(before: OnCallSchedule, change: ShiftChange) -> None:
     """Queue a message to each user who is in a rotation no more.
 
@@ -191,15 +181,15 @@ def tell_of_removal(before: OnCallSchedule, change: ShiftChange) -> None:
     """
     now = change.work.now
     removed: dict[int, list[str]] = {}
-    for rotation in _left_out(before, change.schedule):
-        for user_id in rotation.user_ids:
-            removed.setdefault(user_id, []).append(rotation.name)
+    for name, user_ids in _left_out(before, change.schedule):
+        for user_id in user_ids:
+            removed.setdefault(user_id, []).append(name)
 
     def text(person: UserReference, by: str) -> str:
-        names = removed[person.id]
-        which = f"the rotation {names[0]}" if len(names) == 1 else f"the rotations {_all(names)}"
+        *others, last = removed[person.id]
+        which = f"rotations {', '.join(others)} and {last}" if others else f"rotation {last}"
         return (
-            f"{by} took you out of {which}. You have no shifts there any more, from "
+            f"{by} took you out of the {which}. You have no shifts there any more, from "
             f"{change.written(now)} on."
         )
 
@@ -213,8 +203,8 @@ def tell_of_removal(before: OnCallSchedule, change: ShiftChange) -> None:
     _tell(notice, change)
 
 
-def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[_LeftOut]:
-    """Yield who is left out of each rotation that ended: its name and users."""
+def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[tuple[str, set[int]]]:
+    """Yield who is left out of each rotation that ended: its name and the ids of users."""
     known, kept = ({each.id for each in view.rotations} for view in (before, after))
     ended = [each for each in before.rotations if each.id not in kept]
     begun = [each for each in after.rotations if each.id not in known]
@@ -225,7 +215,7 @@ def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[_LeftOu
             each for each in begun if each.name not in names
         ]
         still = {user for each in following for user in each.users}
-        yield _LeftOut(rotation.name, {each.id for each in rotation.users if each not in still})
+        yield rotation.name, {each.id for each in rotation.users if each not in still}
 
 
 def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[UserReference, ...]:
@@ -248,7 +238,12 @@ def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[User
 def _tell(notice: _Notice, change: ShiftChange) -> None:
     work = change.work
     told = [each for each in notice.told if each.id != work.actor.id]
-    addresses = _addresses(work, [each.id for each in told])
+    rows = work.session.execute(
+        select(User.id, User.email).where(
+            User.id.in_([each.id for each in told]), User.state == ACTIVE
+        )
+    )
+    addresses = {row.id: row.email for row in rows}
     made_by = change.people([work.actor.id] if work.actor.id else []).values()
     by = next(map(_name, made_by), "Somebody")
     messages = [
@@ -264,13 +259,6 @@ def _tell(notice: _Notice, change: ShiftChange) -> None:
     queue_messages(messages, session=work.session, now=work.now)
 
 
-def _addresses(work: Work, user_ids: Sequence[int]) -> dict[int, str]:
-    rows = work.session.execute(
-        select(User.id, User.email).where(User.id.in_(user_ids), User.state == ACTIVE)
-    )
-    return {row.id: row.email for row in rows}
-
-
 def _framed(text: str, person: UserReference, change: ShiftChange) -> str:
     settings = change.work.settings
     return (
@@ -281,11 +269,6 @@ def _framed(text: str, person: UserReference, change: ShiftChange) -> str:
         f"-- \n{settings.instance_name}, {settings.base_url}\n"
         "You receive this message because somebody else changed your on-call shifts.\n"
     )
-
-
-def _all(names: Iterable[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}"
 
 
 def _name(person: UserReference) -> str:

@@ -38,7 +38,9 @@ def read_plans(
     """Return the plans of schedules with what counts in a period; unknown ids are left out."""
     projects = _projects(schedule_ids, session=session)
     ids = projects.keys()
-    rotations = _rotations(ids, within, session=session)
+    is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > within.start)
+    counting = _of_schedules(ids).where(is_ahead, OnCallRotation.valid_from < within.end)
+    rotations = _plans_of(counting, session=session)
     overrides = _overrides(ids, within, session=session)
     swaps = _swaps(ids, within, session=session)
     plans = {
@@ -50,8 +52,14 @@ def read_plans(
         )
         for each in projects
     }
-    ends = _ends(projects, plans, session=session, today=today)
-    return {each: _with_ends(plan, ends[projects[each].id]) for each, plan in plans.items()}
+    users: dict[Namespace, set[int]] = defaultdict(set)
+    for each, project in projects.items():
+        users[project] |= _users_of(plans[each])
+    ends = {
+        project: ends_of_duty(project, named, session=session, today=today)
+        for project, named in users.items()
+    }
+    return {each: _with_ends(plan, ends[projects[each]]) for each, plan in plans.items()}
 
 
 def _projects(ids: Collection[int], *, session: Session) -> dict[int, Namespace]:
@@ -68,14 +76,6 @@ def current_rotations(
 ) -> Mapping[int, list[RotationPlan]]:
     """Return the rotations of schedules that are in force, the lowest layer first."""
     statement = _of_schedules(ids).where(OnCallRotation.valid_until.is_(None))
-    return _plans_of(statement, session=session)
-
-
-def _rotations(
-    ids: Iterable[int], within: Period, *, session: Session
-) -> Mapping[int, list[RotationPlan]]:
-    is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > within.start)
-    statement = _of_schedules(ids).where(is_ahead, OnCallRotation.valid_from < within.end)
     return _plans_of(statement, session=session)
 
 
@@ -175,34 +175,14 @@ def _swaps(ids: Iterable[int], within: Period, *, session: Session) -> Mapping[i
         .order_by(OnCallSwap.id)
     )
     for row in rows:
-        found[row.schedule_id].append(swap_of(row))
+        first = Stint(user_id=row.user_id, during=Period(row.starts_at, row.ends_at))
+        other = Period(row.other_starts_at, row.other_ends_at)
+        second = Stint(user_id=row.other_user_id, during=other)
+        found[row.schedule_id].append(Swap(id=row.id, first=first, second=second))
     return found
 
 
-def swap_of(row: OnCallSwap) -> Swap:
-    """Return a swap as a value."""
-    first = Stint(user_id=row.user_id, during=Period(row.starts_at, row.ends_at))
-    second = Period(row.other_starts_at, row.other_ends_at)
-    return Swap(id=row.id, first=first, second=Stint(user_id=row.other_user_id, during=second))
-
-
-def _ends(
-    projects: Mapping[int, Namespace],
-    plans: Mapping[int, Plan],
-    *,
-    session: Session,
-    today: date,
-) -> Mapping[int | None, Mapping[int, datetime]]:
-    users: dict[Namespace, set[int]] = defaultdict(set)
-    for schedule_id, project in projects.items():
-        users[project] |= users_of(plans[schedule_id])
-    return {
-        project.id: ends_of_duty(project, named, session=session, today=today)
-        for project, named in users.items()
-    }
-
-
-def users_of(plan: Plan) -> set[int]:
+def _users_of(plan: Plan) -> set[int]:
     """Return all users whom a plan names."""
     in_rotations = {user_id for each in plan.rotations for user_id in each.user_ids}
     in_swaps = {each.user_id for swap in plan.swaps for each in (swap.first, swap.second)}
@@ -210,4 +190,4 @@ def users_of(plan: Plan) -> set[int]:
 
 
 def _with_ends(plan: Plan, ends: Mapping[int, datetime]) -> Plan:
-    return replace(plan, ends={each: ends[each] for each in users_of(plan) if each in ends})
+    return replace(plan, ends={each: ends[each] for each in _users_of(plan) if each in ends})

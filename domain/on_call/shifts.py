@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import or_, select, union
 from sqlalchemy.orm import Session
@@ -24,10 +25,9 @@ _HORIZONS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnCall:
+class _OnCall:
     """Who is on call in a schedule at a moment, and who is next."""
 
-    schedule_id: int
     #: Until the users on call change; without duties in a gap. Its end is the end of what was
     #: looked at if there is no change within 400 days.
     now: Span
@@ -50,14 +50,14 @@ def who_is_on_call(
 
 def on_call_and_next(
     schedule_ids: Collection[int], *, at: datetime, session: Session
-) -> Mapping[int, OnCall]:
+) -> Mapping[int, _OnCall]:
     """Return who is on call and who is next by schedule; unknown schedules are left out."""
     within = Period(at, at + _HORIZONS[-1])
     plans = read_plans(schedule_ids, within, session=session, today=at.date())
     return {each: _on_call(plan, at) for each, plan in plans.items()}
 
 
-def _on_call(plan: Plan, at: datetime) -> OnCall:
+def _on_call(plan: Plan, at: datetime) -> _OnCall:
     found: tuple[Span, ...] = ()
     for horizon in _HORIZONS:
         found = by_users(spans(plan, at, at + horizon))
@@ -65,9 +65,7 @@ def _on_call(plan: Plan, at: datetime) -> OnCall:
         if any(span.duties for span in found[1:-1]):
             break
     following = next((span for span in found[1:] if span.duties), None)
-    return OnCall(
-        schedule_id=plan.schedule_id, now=found[0], next=following, changes=len(found) > 1
-    )
+    return _OnCall(now=found[0], next=following, changes=len(found) > 1)
 
 
 def schedules_now(work: Work, schedules: Sequence[OnCallSchedule]) -> Sequence[ScheduleOnCall]:
@@ -81,9 +79,7 @@ def schedules_now(work: Work, schedules: Sequence[OnCallSchedule]) -> Sequence[S
             name=schedule.name,
             time_zone=schedule.time_zone,
             now=OnCallNow(
-                users=_users(each.now, named),
-                on_call=_duties(each.now, named),
-                until=each.now.end if each.changes else None,
+                **_on_duty(each.now, named), until=each.now.end if each.changes else None
             ),
             next=_shift(each.next, named) if each.next else None,
         )
@@ -117,20 +113,16 @@ def _shift(span: Span, named: Mapping[int, UserReference]) -> OnCallShift:
         starts_at=span.start,
         ends_at=span.end,
         is_gap=not span.duties,
-        users=_users(span, named),
-        on_call=_duties(span, named),
+        **_on_duty(span, named),
     )
 
 
-def _users(span: Span, named: Mapping[int, UserReference]) -> tuple[UserReference, ...]:
-    return tuple(named[each] for each in span.user_ids)
-
-
-def _duties(span: Span, named: Mapping[int, UserReference]) -> tuple[OnCallUser, ...]:
-    return tuple(
+def _on_duty(span: Span, named: Mapping[int, UserReference]) -> dict[str, Any]:
+    on_call = [
         OnCallUser(user=named[each.user_id], source=each.source.value, source_id=each.source_id)
         for each in span.duties
-    )
+    ]
+    return {"users": tuple(each.user for each in on_call), "on_call": tuple(on_call)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +168,7 @@ def duties_of(user_id: int, *, session: Session, now: datetime) -> tuple[MyDuty,
     return tuple(sorted(found, key=lambda duty: (not duty.is_now, duty.start, duty.schedule)))
 
 
-def _duty(plan: OnCall, user_id: int) -> list[tuple[bool, datetime, datetime | None]]:
+def _duty(plan: _OnCall, user_id: int) -> list[tuple[bool, datetime, datetime | None]]:
     if user_id in plan.now.user_ids:
         return [(True, plan.now.start, plan.now.end if plan.changes else None)]
     if plan.next is not None and user_id in plan.next.user_ids:
