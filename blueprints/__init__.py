@@ -45,12 +45,10 @@ from blueprints.oauth.openid import openid
 from blueprints.oauth.registration import registration
 from blueprints.oauth.token import token
 from blueprints.on_call.calendars import on_call_calendars, on_call_feeds
-from blueprints.on_call.changes import on_call_changes
-from blueprints.on_call.overview import on_call
 from blueprints.on_call.policies import escalation_policies
 from blueprints.on_call.rotations import on_call_rotations
 from blueprints.on_call.routes import alert_routes
-from blueprints.on_call.schedules import on_call_schedules
+from blueprints.on_call.schedules import on_call, on_call_changes, on_call_schedules
 from blueprints.projects.environments import environments
 from blueprints.projects.files import files
 from blueprints.projects.group_settings import group_settings

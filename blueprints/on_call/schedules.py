@@ -1,19 +1,33 @@
-"""Pages of one on-call schedule: its calendar, its settings, and how it is created and deleted."""
+"""Pages of on-call schedules: who is on call, their settings, and overrides and swaps of shifts."""
+
+from collections.abc import Callable
+from typing import Any
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.errors import ConflictError
+from domain.access.actor import Work
+from domain.errors import ConflictError, DomainError, ForbiddenError
 from domain.on_call import actions
+from domain.on_call.change_actions import (
+    create_override,
+    create_swap,
+    end_override,
+    own_swaps,
+    undo_swap,
+)
 from domain.on_call.schedules import all_schedules
+from domain.on_call.shifts import on_call_in_project
 from domain.on_call.types import NewSchedule, OnCallSchedule, ScheduleChange
 from domain.projects.views import ProjectView
-from forms.on_call import ScheduleForm
+from forms.base import Form
+from forms.on_call import OverrideForm, ScheduleForm, SwapForm
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.on_call.schedule_page import asked_grid, schedule_page
+from web.on_call.schedule_page import asked_grid, names_to_choose, schedule_page, shifts_to_swap
 from web.pages.list_query import list_query
+from web.services import now
 
 on_call_schedules = PageBlueprint(
     "on_call_schedules", __name__, url_prefix="/<names:project_path>/-/on_call/schedules"
@@ -65,9 +79,7 @@ def edit(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
     if changed is None:
         return _form_page(project, form, before)
     flash("Schedule saved.")
-    return redirect(
-        url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)
-    )
+    return _to_schedule(project, schedule_id)
 
 
 @on_call_schedules.post(f"{_ONE}/delete")
@@ -78,9 +90,7 @@ def delete(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
         deleted = actions.delete_schedule(work(), project, schedule_id)
     except ConflictError as error:
         flash(str(error), "error")
-        return redirect(
-            url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)
-        )
+        return _to_schedule(project, schedule_id)
     flash(f"{deleted.name} was deleted.")
     return redirect(url_for("on_call.index", project_path=project.path))
 
@@ -92,3 +102,104 @@ def _form_page(
         "on_call/schedule_form.html", project=project, form=form, schedule=schedule
     )
     return page, 422 if form.errors else 200
+
+
+on_call = PageBlueprint("on_call", __name__, url_prefix="/<names:project_path>/-/on_call")
+
+
+@on_call.get("")
+@permitted("on_call_schedules.current")
+def index(project: ProjectView) -> ResponseReturnValue:
+    """Show who is on call now and next, in every schedule."""
+    return render_template(
+        "on_call/index.html",
+        project=project,
+        schedules=on_call_in_project(work(), project),
+        swaps=own_swaps(work(), project),
+    )
+
+
+on_call_changes = PageBlueprint(
+    "on_call_changes",
+    __name__,
+    url_prefix="/<names:project_path>/-/on_call/schedules/<int:schedule_id>",
+)
+
+
+@on_call_changes.route("/overrides/new", methods=["GET", "POST"])
+@permitted("on_call_overrides.create")
+def new_override(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+    """Put one user on call for a time, instead of everybody else."""
+    schedule = actions.show_schedule(work(), project, schedule_id)
+    names = names_to_choose(project)
+    form = OverrideForm(schedule=schedule, names=names, user=get_current_user().username, now=now())
+    if _is_done(form, lambda: create_override(work(), project, schedule_id, form.override)):
+        flash("Override saved.")
+        return _to_schedule(project, schedule_id)
+    page = render_template(
+        "on_call/override_form.html", project=project, schedule=schedule, form=form
+    )
+    return page, 422 if form.errors else 200
+
+
+@on_call_changes.post("/overrides/<int:override_id>/delete")
+@permitted("on_call_overrides.delete")
+def delete_override(
+    project: ProjectView, schedule_id: int, override_id: int
+) -> ResponseReturnValue:
+    """Delete an override; one that has begun ends now."""
+    return _ended(project, schedule_id, override_id, end_override, "Override removed.")
+
+
+@on_call_changes.route("/swaps/new", methods=["GET", "POST"])
+@permitted("on_call_swaps.create")
+def new_swap(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+    """Swap two shifts of two users."""
+    schedule = actions.show_schedule(work(), project, schedule_id)
+    own = None if project.can_maintain else get_current_user().username
+    form = SwapForm(schedule=schedule, shifts=shifts_to_swap(schedule), own=own)
+    if _is_done(form, lambda: create_swap(work(), project, schedule_id, form.swap)):
+        flash("Shifts swapped.")
+        return _to_schedule(project, schedule_id)
+    page = render_template(
+        "on_call/swap_form.html", project=project, schedule=schedule, form=form, own=own
+    )
+    return page, 422 if form.errors else 200
+
+
+@on_call_changes.post("/swaps/<int:swap_id>/delete")
+@permitted("on_call_swaps.delete")
+def delete_swap(project: ProjectView, schedule_id: int, swap_id: int) -> ResponseReturnValue:
+    """Undo the remaining part of a swap."""
+    return _ended(project, schedule_id, swap_id, undo_swap, "Swap undone.")
+
+
+def _ended(
+    project: ProjectView,
+    schedule_id: int,
+    change_id: int,
+    act: Callable[[Work, ProjectView, int, int], object],
+    sentence: str,
+) -> ResponseReturnValue:
+    try:
+        act(work(), project, schedule_id, change_id)
+    except DomainError as error:
+        flash(str(error), "error")
+    else:
+        flash(sentence)
+    return _to_schedule(project, schedule_id)
+
+
+def _is_done(form: Form, act: Callable[[], Any]) -> bool:
+    """Carry out what was posted; the page also shows why somebody may not change these shifts."""
+    try:
+        return form.is_submitted() and form.carry_out(act) is not None
+    except ForbiddenError as error:
+        form.object_to("", str(error))
+        return False
+
+
+def _to_schedule(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+    return redirect(
+        url_for("on_call_schedules.show", project_path=project.path, schedule_id=schedule_id)
+    )
