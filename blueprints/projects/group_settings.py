@@ -3,7 +3,7 @@
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.projects.namespace_pages import NamespacePages
+from blueprints.projects.namespace_pages import add_namespace_pages
 from domain.projects import group_actions as actions
 from domain.projects.types import GroupChange
 from domain.projects.views import GroupView
@@ -37,29 +37,4 @@ def general(group: GroupView) -> ResponseReturnValue:
     return redirect(url_for("group_settings.general", group_path=group.path))
 
 
-@group_settings.route("/path", methods=["GET", "POST"])
-@permitted("groups.change")
-def rename(group: GroupView) -> ResponseReturnValue:
-    """Change the path."""
-    return NamespacePages(group).rename()
-
-
-@group_settings.post("/path/<int:former_id>/release")
-@permitted("former_paths.release")
-def release(group: GroupView, former_id: int) -> ResponseReturnValue:
-    """Release a former path."""
-    return NamespacePages(group).release(former_id)
-
-
-@group_settings.route("/transfer", methods=["GET", "POST"])
-@permitted("groups.transfer")
-def transfer(group: GroupView) -> ResponseReturnValue:
-    """Move the group into another one, or to the top level."""
-    return NamespacePages(group).transfer()
-
-
-@group_settings.route("/delete", methods=["GET", "POST"])
-@permitted("groups.delete")
-def delete(group: GroupView) -> ResponseReturnValue:
-    """Delete the group, with all that is below it."""
-    return NamespacePages(group).delete()
+add_namespace_pages(group_settings, "groups")

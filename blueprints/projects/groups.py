@@ -3,15 +3,14 @@
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.projects.member_pages import MemberPages
+from blueprints.projects.member_pages import add_member_pages
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects import group_actions as actions
 from domain.projects.access import get_group
 from domain.projects.overview import my_projects
 from domain.projects.types import NewGroup
-from domain.projects.views import GroupView
 from forms.projects import GroupForm
-from web.access.marks import permitted, signed_in, viewer
+from web.access.marks import signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
@@ -48,30 +47,8 @@ def _new_group(form: GroupForm) -> NewGroup:
     return NewGroup(path=segment, parent_id=parent_id)
 
 
-@groups.route("/<names:group_path>/-/members", methods=["GET", "POST"])
-@permitted("members.index", to_post="members.create")
-def members(group: GroupView) -> ResponseReturnValue:
-    """Show the members to members; maintainers can add some."""
-    pages = MemberPages(group)
-    return pages.add() if request.method == "POST" else pages.show()
-
-
-@groups.post("/<names:group_path>/-/members/<int:member_id>/role")
-@permitted("members.change")
-def change_member(group: GroupView, member_id: int) -> ResponseReturnValue:
-    """Change the role of a member."""
-    return MemberPages(group).change(member_id)
-
-
-@groups.post(
-    "/<names:group_path>/-/members/<int:member_id>/remove",
-    endpoint="remove_member",
-)
-@permitted("members.delete")
-def drop_member(group: GroupView, member_id: int) -> ResponseReturnValue:
-    """Remove a member, or leave."""
-    return MemberPages(group).remove(member_id)
-
-
 def _new_page(form: GroupForm) -> ResponseReturnValue:
     return render_template("groups/new.html", form=form), 422 if form.errors else 200
+
+
+add_member_pages(groups, "/<names:group_path>/-/members")

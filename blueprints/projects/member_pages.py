@@ -16,8 +16,9 @@ from domain.projects.member_types import Invitation, InvitationQuery, Member, Me
 from domain.projects.views import Holder, MemberView
 from domain.types.base import Found
 from forms.members import MemberForm, RoleForm
-from web.access.marks import get_current_user
+from web.access.marks import get_current_user, permitted
 from web.extensions import db
+from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.links import numbered_links
 from web.pages.list_query import asked_part, list_query
@@ -150,3 +151,26 @@ def _named(form: RoleForm) -> str:
     """Return the name of the chosen role, or of the custom one."""
     custom = form.chosen_custom_role
     return custom.name if custom else form.chosen_role.label
+
+
+def add_member_pages(blueprint: PageBlueprint, url: str) -> None:
+    """Give a blueprint the pages of this class, below the URL of the list."""
+
+    @blueprint.route(url, methods=["GET", "POST"])
+    @permitted("members.index", to_post="members.create")
+    def members(**holder: Holder) -> ResponseReturnValue:
+        """Show the members to members; maintainers can add some."""
+        pages = MemberPages(*holder.values())
+        return pages.add() if request.method == "POST" else pages.show()
+
+    @blueprint.post(f"{url}/<int:member_id>/role")
+    @permitted("members.change")
+    def change_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
+        """Change the role of a member."""
+        return MemberPages(*holder.values()).change(member_id)
+
+    @blueprint.post(f"{url}/<int:member_id>/remove")
+    @permitted("members.delete")
+    def remove_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
+        """Remove a member, or leave."""
+        return MemberPages(*holder.values()).remove(member_id)

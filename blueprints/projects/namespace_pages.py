@@ -17,8 +17,9 @@ from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, Pro
 from domain.projects.views import GroupView, Holder
 from forms.base import Form
 from forms.projects import ConfirmationForm, PathForm, TransferForm
-from web.access.marks import viewer
+from web.access.marks import permitted, viewer
 from web.extensions import db
+from web.http.endpoints import PageBlueprint
 from web.http.work import work
 
 #: To choose from; any other group can be entered.
@@ -164,3 +165,31 @@ class NamespacePages:
     def _to_settings(self, path: str, words: str) -> ResponseReturnValue:
         flash(words)
         return redirect(url_for(self.settings, **self._where(path)))
+
+
+def add_namespace_pages(blueprint: PageBlueprint, noun: str) -> None:
+    """Give a blueprint the pages of this class; the noun is that of the actions, such as groups."""
+
+    @blueprint.route("/path", methods=["GET", "POST"])
+    @permitted(f"{noun}.change")
+    def rename(**holder: Holder) -> ResponseReturnValue:
+        """Change the path."""
+        return NamespacePages(*holder.values()).rename()
+
+    @blueprint.post("/path/<int:former_id>/release")
+    @permitted("former_paths.release")
+    def release(former_id: int, **holder: Holder) -> ResponseReturnValue:
+        """Release a former path."""
+        return NamespacePages(*holder.values()).release(former_id)
+
+    @blueprint.route("/transfer", methods=["GET", "POST"])
+    @permitted(f"{noun}.transfer")
+    def transfer(**holder: Holder) -> ResponseReturnValue:
+        """Move the project or group into another group; a group also to the top level."""
+        return NamespacePages(*holder.values()).transfer()
+
+    @blueprint.route("/delete", methods=["GET", "POST"])
+    @permitted(f"{noun}.delete")
+    def delete(**holder: Holder) -> ResponseReturnValue:
+        """Delete the project or group, with all that is below it."""
+        return NamespacePages(*holder.values()).delete()

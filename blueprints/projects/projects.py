@@ -6,7 +6,7 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from blueprints.projects.member_pages import MemberPages
+from blueprints.projects.member_pages import add_member_pages
 from domain.access.features import Feature
 from domain.accounts.names import can_be_path
 from domain.alerts.integrations.integrations import list_integrations
@@ -200,26 +200,4 @@ def unarchive(project: ProjectView) -> ResponseReturnValue:
     return redirect(url_for("projects.general", project_path=project.path))
 
 
-@projects.route("/<names:project_path>/-/settings/members", methods=["GET", "POST"])
-@permitted("members.index", to_post="members.create")
-def members(project: ProjectView) -> ResponseReturnValue:
-    """Show the members to members; maintainers can add some."""
-    pages = MemberPages(project)
-    return pages.add() if request.method == "POST" else pages.show()
-
-
-@projects.post("/<names:project_path>/-/settings/members/<int:member_id>/role")
-@permitted("members.change")
-def change_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
-    """Change the role of a member."""
-    return MemberPages(project).change(member_id)
-
-
-@projects.post(
-    "/<names:project_path>/-/settings/members/<int:member_id>/remove",
-    endpoint="remove_member",
-)
-@permitted("members.delete")
-def drop_member(project: ProjectView, member_id: int) -> ResponseReturnValue:
-    """Remove a member, or leave."""
-    return MemberPages(project).remove(member_id)
+add_member_pages(projects, "/<names:project_path>/-/settings/members")
