@@ -25,13 +25,13 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.errors import NotFoundError
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.grants import subtree
-from domain.projects.paths import forget_former_paths
 from domain.projects.views import Namespace
 from models import (
     Alert,
     Bot,
     Deployment,
     Environment,
+    FormerPath,
     Group,
     Heartbeat,
     Incident,
@@ -58,7 +58,7 @@ def delete_project(project: Namespace, *, session: Session, now: datetime) -> No
     )
     if row is None:
         raise _gone()
-    _mark_projects([row], session=session, now=now)
+    _mark([row], session=session, now=now)
 
 
 def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequence[str]:
@@ -88,8 +88,8 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
         .execution_options(populate_existing=True)
     ).all()
     paths = [project.path for project in projects]
-    _mark_projects(projects, session=session, now=now)
-    _mark_groups(groups, session=session, now=now)
+    _mark(projects, session=session, now=now)
+    _mark(groups, session=session, now=now)
     return paths
 
 
@@ -97,37 +97,42 @@ def _gone() -> NotFoundError:
     return NotFoundError("It was deleted in the meantime.")
 
 
-def _mark_projects(projects: Sequence[Project], *, session: Session, now: datetime) -> None:
-    ids = [project.id for project in projects]
-    for project in projects:
-        project.path = _path_of_deleted(project)
-        # Should anything still look by visibility.
-        project.visibility = "private"
-        project.deleted_at = now
-    _queue_images(ids, session=session, now=now)
-    forget_former_paths(project_ids=ids, session=session)
-    _end_access(
-        members=Member.project_id.in_(ids),
-        bots=Bot.project_id.in_(ids),
-        invitations=Invitation.project_id.in_(ids),
-        session=session,
-        now=now,
+def _mark(rows: Sequence[Group] | Sequence[Project], *, session: Session, now: datetime) -> None:
+    """Mark groups or projects, and end the access of their members and bots."""
+    projects = [row.id for row in rows if isinstance(row, Project)]
+    groups = [row.id for row in rows if isinstance(row, Group)]
+    for row in rows:
+        # No other group or project has or can have this path: `-` begins none.
+        row.path = f"-/deleted/{row.id}"
+        row.deleted_at = now
+        if isinstance(row, Project):
+            # Should anything still look by visibility.
+            row.visibility = "private"
+    if projects:
+        _queue_images(projects, session=session, now=now)
+    bots = select(Bot.user_id).where(_is_of(Bot, groups, projects))
+    revoked = (
+        update(PersonalAccessToken)
+        .where(
+            PersonalAccessToken.user_id.in_(bots),
+            PersonalAccessToken.revoked_at.is_(None),
+        )
+        .values(revoked_at=now)
     )
+    gone = [
+        delete(each).where(_is_of(each, groups, projects))
+        for each in (FormerPath, Member, Invitation)
+    ]
+    for statement in (revoked, *gone):
+        session.execute(statement.execution_options(synchronize_session=False))
 
 
-def _mark_groups(groups: Sequence[Group], *, session: Session, now: datetime) -> None:
-    ids = [group.id for group in groups]
-    for group in groups:
-        group.path = _path_of_deleted(group)
-        group.deleted_at = now
-    forget_former_paths(group_ids=ids, session=session)
-    _end_access(
-        members=Member.group_id.in_(ids),
-        bots=Bot.group_id.in_(ids),
-        invitations=Invitation.group_id.in_(ids),
-        session=session,
-        now=now,
-    )
+def _is_of(
+    table: type[Bot | FormerPath | Invitation | Member],
+    groups: Sequence[int],
+    projects: Sequence[int],
+) -> ColumnElement[bool]:
+    return table.group_id.in_(groups) if groups else table.project_id.in_(projects)
 
 
 def _queue_images(project_ids: Sequence[int], *, session: Session, now: datetime) -> None:
@@ -139,32 +144,6 @@ def _queue_images(project_ids: Sequence[int], *, session: Session, now: datetime
         .from_select(columns, repositories.where(RegistryRepository.project_id.in_(project_ids)))
         .execution_options(synchronize_session=False)
     )
-
-
-def _path_of_deleted(row: Group | Project) -> str:
-    """Return a path that no other group or project has or can have: `-` begins none."""
-    return f"-/deleted/{row.id}"
-
-
-def _end_access(
-    *,
-    members: ColumnElement[bool],
-    bots: ColumnElement[bool],
-    invitations: ColumnElement[bool],
-    session: Session,
-    now: datetime,
-) -> None:
-    """Remove members and invitations, and revoke the tokens of bots."""
-    tokens = (
-        update(PersonalAccessToken)
-        .where(
-            PersonalAccessToken.user_id.in_(select(Bot.user_id).where(bots)),
-            PersonalAccessToken.revoked_at.is_(None),
-        )
-        .values(revoked_at=now)
-    )
-    for statement in (tokens, delete(Member).where(members), delete(Invitation).where(invitations)):
-        session.execute(statement.execution_options(synchronize_session=False))
 
 
 _OF_PROJECTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
@@ -202,8 +181,11 @@ def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...
         Project.deleted_at.is_(None),
         Project.group_id.in_(groups) if namespace.group_id else Project.id == namespace.project_id,
     )
+    below = select(literal(1)).where(
+        Group.id.in_(groups), Group.id != namespace.group_id, Group.deleted_at.is_(None)
+    )
     counted = [
-        *(_of_group(namespace, groups, projects) if namespace.group_id else ()),
+        *((("subgroup", below), ("project", projects)) if namespace.group_id else ()),
         *((word, select(literal(1)).where(key.in_(projects))) for word, key in _OF_PROJECTS),
         ("image repository", _images(projects)),
         ("access token", _tokens(groups, projects, namespace)),
@@ -218,15 +200,6 @@ def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...
 def _count(statement: Select[int], *, session: Session) -> int:
     first = statement.limit(COUNT_LIMIT + 1).subquery()
     return session.scalar(select(func.count()).select_from(first)) or 0
-
-
-def _of_group(
-    namespace: Namespace, groups: Select[int], projects: Select[int]
-) -> tuple[tuple[str, Select[int]], ...]:
-    below = select(literal(1)).where(
-        Group.id.in_(groups), Group.id != namespace.group_id, Group.deleted_at.is_(None)
-    )
-    return ("subgroup", below), ("project", projects)
 
 
 def _images(projects: Select[int]) -> Select[int]:

@@ -75,10 +75,10 @@ def change_member(work: Work, holder: Holder, user_id: int, change: MemberChange
     """
     member, role = _get_direct(work, holder, user_id), change.access_level
     if role is not None and role != member.own_role:
-        changed = members.change_role(
+        before = members.change_role(
             holder.namespace, member.id or 0, role, by=viewer_of(work), session=work.session
         )
-        _record(work, holder, member, role=role.label, before=changed.before.label)
+        _record(work, holder, member, role=role.label, before=before.label)
     if "expires_at" in change.given and change.expires_at != member.own_expires_at:
         _change_end(work, holder, member, change.expires_at)
         day = change.expires_at
@@ -147,12 +147,7 @@ def _add(work: Work, holder: Holder, login: str, new: NewMembers) -> int:
 
 def _change_end(work: Work, holder: Holder, member: MemberView, day: date | None) -> None:
     members.change_end(
-        holder.namespace,
-        member.id or 0,
-        day,
-        by=viewer_of(work),
-        session=work.session,
-        today=work.now.date(),
+        holder.namespace, member.id or 0, day, by=viewer_of(work), session=work.session
     )
 
 

@@ -4,7 +4,6 @@ Changes of members of one group or project are serialized by a lock. Permissions
 owners are read under the lock, so that they cannot change before the commit.
 """
 
-from dataclasses import dataclass
 from datetime import date, datetime
 
 from sqlalchemy import ColumnElement, delete, select
@@ -12,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.access.roles import Role
-from domain.accounts.users import ACTIVE, BOT, ERASED, UserView, get_user, view_of
+from domain.accounts.users import ACTIVE, BOT, ERASED, UserView, get_user
 from domain.audit.events import EventKind
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
@@ -26,15 +25,6 @@ from models.folding import fold
 
 #: The command line has the permissions of an owner.
 OPERATOR = Viewer(user_id=None, is_admin=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoleChange:
-    """A changed role of a member."""
-
-    user: UserView
-    before: Role
-    after: Role
 
 
 def add_member(
@@ -132,19 +122,17 @@ def change_end(
     *,
     by: Viewer,
     session: Session,
-    today: date,
-) -> UserView:
+) -> None:
     """Change the day on which a role ends; None lets it last.
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
-    member, user = _get_member(namespace, member_id, giver, session=session)
-    check_day(expires_at, today)
+    member, _ = _get_member(namespace, member_id, giver, session=session)
+    check_day(expires_at, by.today)
     if expires_at is not None:
         keep_an_owner(namespace, member, session=session)
     member.expires_at = expires_at
-    return view_of(user)
 
 
 def login_of(user_id: int, *, session: Session) -> str:
@@ -158,13 +146,13 @@ def login_of(user_id: int, *, session: Session) -> str:
 
 def change_role(
     namespace: Namespace, member_id: int, role: Role, *, by: Viewer, session: Session
-) -> RoleChange:
-    """Change a member's role; nobody may give or take a role above their own.
+) -> Role:
+    """Change a member's role, and return the former one; nobody may give or take a higher one.
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
-    member, user = _get_member(namespace, member_id, giver, session=session)
+    member, _ = _get_member(namespace, member_id, giver, session=session)
     check_gift(role, giver)
     before = Role(member.role)
     if role < before:
@@ -172,7 +160,7 @@ def change_role(
     member.role = int(role)
     if role is not before:
         member.member_role_id = None  # it was based on the former one
-    return RoleChange(user=view_of(user), before=before, after=role)
+    return before
 
 
 def give_member_role(
@@ -182,29 +170,25 @@ def give_member_role(
     *,
     by: Viewer,
     session: Session,
-) -> UserView:
+) -> None:
     """Give a member a custom role that is based on the member's role, or take it away.
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and another base role.
     """
     giver = lock_members(namespace, by, session=session)
-    member, user = _get_member(namespace, member_id, giver, session=session)
+    member, _ = _get_member(namespace, member_id, giver, session=session)
     assign_member_role(member.id, custom, session=session)
-    return view_of(user)
 
 
-def remove_member(
-    namespace: Namespace, member_id: int, *, by: Viewer, session: Session
-) -> UserView:
-    """Remove a member and return the user; the last owner of a group cannot be removed.
+def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: Session) -> None:
+    """Remove a member; the last owner of a group cannot be removed.
 
     Raises NotFoundError, ForbiddenError, or InvalidError for bots and the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
-    member, user = _get_member(namespace, member_id, giver, session=session)
+    member, _ = _get_member(namespace, member_id, giver, session=session)
     keep_an_owner(namespace, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))
-    return view_of(user)
 
 
 def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
@@ -262,11 +246,11 @@ def _get_member(
     if member.role > giver:
         message = f"{user.username} is {Role(member.role).label} here, which is above your role."
         raise ForbiddenError(message)
-    check_is_no_bot(user)
+    _check_is_no_bot(user)
     return member, user
 
 
-def check_is_no_bot(user: User) -> None:
+def _check_is_no_bot(user: User) -> None:
     """Raise InvalidError for the bot of an access token, whose membership ends with the token."""
     if user.kind == BOT:
         message = "This is the bot of an access token: revoke the token instead."
@@ -325,7 +309,7 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
     return tuple(path for path in paths if not has_owner(path, others, session=session))
 
 
-def leave(namespace: Namespace, *, by: Viewer, session: Session) -> UserView:
+def leave(namespace: Namespace, *, by: Viewer, session: Session) -> None:
     """End the viewer's own direct membership; roles from groups above stay.
 
     Raises NotFoundError without one, and InvalidError for bots and the last owner of a group.
@@ -341,7 +325,6 @@ def leave(namespace: Namespace, *, by: Viewer, session: Session) -> UserView:
         message = f"You have no role of your own in {namespace.path}."
         raise NotFoundError(message)
     member, user = row
-    check_is_no_bot(user)
+    _check_is_no_bot(user)
     keep_an_owner(namespace, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))
-    return view_of(user)

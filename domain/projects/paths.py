@@ -1,6 +1,5 @@
 """Full paths of groups and projects, and former ones: where they lead, and their release."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -112,16 +111,6 @@ def release_former_path(namespace: Namespace, former_id: int, *, session: Sessio
     _check_no_images(former, released, session=session)
     session.execute(delete(FormerPath).where(released).execution_options(synchronize_session=False))
     return path
-
-
-def forget_former_paths(
-    *, group_ids: Sequence[int] = (), project_ids: Sequence[int] = (), session: Session
-) -> None:
-    """Release all former paths of groups and projects that are deleted."""
-    is_theirs = or_(FormerPath.group_id.in_(group_ids), FormerPath.project_id.in_(project_ids))
-    session.execute(
-        delete(FormerPath).where(is_theirs).execution_options(synchronize_session=False)
-    )
 
 
 def _is_of(namespace: Namespace) -> ColumnElement[bool]:
