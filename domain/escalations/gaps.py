@@ -61,20 +61,10 @@ class Gap:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Project:
-    id: int
-    path: str
-
-    @property
-    def namespace(self) -> Namespace:
-        return Namespace(project_id=self.id, path=self.path)
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Watched:
     """A project, and what was found."""
 
-    project: _Project
+    project: Namespace
     gaps: Sequence[Gap]
 
 
@@ -90,11 +80,13 @@ def queue_gap_notices(
         gaps = tuple(_gaps_of(project, session=session, now=now))
         found.append(_Watched(project=project, gaps=gaps))
         between()
-    known = {row.project_id: row.gaps for row in session.scalars(select(KnownGaps))}
+    stored = session.scalars(select(KnownGaps))
+    known: dict[int | None, Mapping[str, int]] = {row.project_id: row.gaps for row in stored}
     new = [
         _Watched(project=each.project, gaps=some)
         for each in found
-        if each.project.id in known and (some := _new(each.gaps, known[each.project.id]))
+        if each.project.id in known
+        and (some := [gap for gap in each.gaps if _is_new(gap, known[each.project.id])])
     ]
     count = queue_messages(_messages(new, sign, session=session, now=now), session=session, now=now)
     for each in found:
@@ -103,7 +95,7 @@ def queue_gap_notices(
     return count
 
 
-def _projects(*, session: Session) -> Sequence[_Project]:
+def _projects(*, session: Session) -> Sequence[Namespace]:
     rows = session.execute(
         select(Project.id, Project.path)
         .where(
@@ -113,10 +105,10 @@ def _projects(*, session: Session) -> Sequence[_Project]:
         )
         .order_by(Project.id)
     )
-    return [_Project(id=row.id, path=row.path) for row in rows]
+    return [Namespace(project_id=row.id, path=row.path) for row in rows]
 
 
-def _gaps_of(project: _Project, *, session: Session, now: datetime) -> Iterator[Gap]:
+def _gaps_of(project: Namespace, *, session: Session, now: datetime) -> Iterator[Gap]:
     policies = session.scalars(
         select(EscalationPolicy)
         .where(EscalationPolicy.project_id == project.id)
@@ -134,7 +126,7 @@ def _gaps_of(project: _Project, *, session: Session, now: datetime) -> Iterator[
 
 
 def _gaps_of_people(
-    project: _Project, policies: Mapping[int, str], *, session: Session, now: datetime
+    project: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
 ) -> Iterator[Gap]:
     """Yield the people whom policies name and no page reaches; with the policy by user."""
     reaches = _reaches(project, policies, session=session, now=now)
@@ -151,11 +143,11 @@ def _gaps_of_people(
 
 
 def _reaches(
-    project: _Project, user_ids: Collection[int], *, session: Session, now: datetime
+    project: Namespace, user_ids: Collection[int], *, session: Session, now: datetime
 ) -> Mapping[int, Reach]:
     """Return why pages do not reach people, without those whom they reach."""
     reaches = reachable(
-        user_ids, project.id, is_critical=True, sends_mail=True, session=session, now=now
+        user_ids, project.id or 0, is_critical=True, sends_mail=True, session=session, now=now
     )
     reached = {Reach.REACHABLE, Reach.QUIET}
     return {user_id: each for user_id, each in reaches.items() if each not in reached}
@@ -167,7 +159,7 @@ def _usernames(user_ids: Collection[int], *, session: Session) -> Mapping[int, s
 
 
 def _gaps_of_schedules(
-    project: _Project, schedule_ids: Collection[int], *, session: Session, now: datetime
+    project: Namespace, schedule_ids: Collection[int], *, session: Session, now: datetime
 ) -> Iterator[Gap]:
     if not schedule_ids:
         return
@@ -214,10 +206,6 @@ def _uncovered(plan: Plan, name: str, within: Period) -> Iterator[Gap]:
         )
 
 
-def _new(gaps: Sequence[Gap], known: Mapping[str, int]) -> Sequence[Gap]:
-    return [each for each in gaps if _is_new(each, known)]
-
-
 def _is_new(gap: Gap, known: Mapping[str, int]) -> bool:
     return gap.key not in known or gap.size >= known[gap.key] + _GROWTH_HOURS
 
@@ -244,7 +232,7 @@ def _messages(
     new: Sequence[_Watched], sign: GapNoticeSettings, *, session: Session, now: datetime
 ) -> Sequence[NewMessage]:
     to_maintainers: dict[int, list[_Watched]] = defaultdict(list)
-    to_people: dict[int, list[_Project]] = defaultdict(list)
+    to_people: dict[int, list[Namespace]] = defaultdict(list)
     for each in new:
         for user_id in _maintainers(each.project, session=session, now=now):
             to_maintainers[user_id].append(each)
@@ -273,9 +261,9 @@ def _messages(
     ]
 
 
-def _maintainers(project: _Project, *, session: Session, now: datetime) -> Sequence[int]:
+def _maintainers(project: Namespace, *, session: Session, now: datetime) -> Sequence[int]:
     able = able_people(
-        true(), Ability.ADMIN_INTEGRATIONS, project.namespace, session=session, today=now.date()
+        true(), Ability.ADMIN_INTEGRATIONS, project, session=session, today=now.date()
     )
     return sorted(able)[:_MOST_MAINTAINERS]
 
@@ -287,7 +275,7 @@ def _addresses(user_ids: Collection[int], *, session: Session) -> Mapping[int, U
     return {row.id: row for row in rows}
 
 
-def _subject(what: str, projects: Sequence[_Project]) -> str:
+def _subject(what: str, projects: Sequence[Namespace]) -> str:
     more = len(projects) - 1
     others = f" and {more} other project{'s' if more > 1 else ''}" if more else ""
     return f"{what}: {projects[0].path}{others}"
@@ -309,7 +297,7 @@ def _to_maintainer(user: User, found: Sequence[_Watched], sign: GapNoticeSetting
     )
 
 
-def _to_person(user: User, projects: Sequence[_Project], sign: GapNoticeSettings) -> str:
+def _to_person(user: User, projects: Sequence[Namespace], sign: GapNoticeSettings) -> str:
     paths = "\n".join(f"- {each.path}" for each in projects[:_MOST_PROJECTS_NAMED])
     return (
         f"Hello {user.name or user.username},\n\n"

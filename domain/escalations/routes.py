@@ -55,31 +55,24 @@ class Choice:
     route_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Route:
-    id: int
-    conditions: Conditions
-    policy_id: int | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Routing:
     """The routes of a project in order, and its default policy."""
 
-    routes: tuple[_Route, ...] = ()
+    routes: tuple[tuple[Conditions, Choice], ...] = ()
     default_policy_id: int | None = None
 
     def choose(self, alert: AlertLabels) -> Choice:
         """Return where an alert goes: the first route that fits, else the default policy."""
-        for route in self.routes:
-            if meets(route.conditions, alert):
-                return Choice(route.policy_id, route.id)
+        for conditions, choice in self.routes:
+            if meets(conditions, alert):
+                return choice
         return Choice(self.default_policy_id)
 
     @property
     def pages_nobody(self) -> bool:
         """Return whether no alert of the project can page anybody."""
-        return not self.default_policy_id and not any(each.policy_id for each in self.routes)
+        return not self.default_policy_id and not any(each.policy_id for _, each in self.routes)
 
 
 def pages_nobody(project_id: int, *, session: Session) -> bool:
@@ -89,7 +82,7 @@ def pages_nobody(project_id: int, *, session: Session) -> bool:
 
 def read_routing(project_ids: Collection[int], *, session: Session) -> Mapping[int, Routing]:
     """Return the routing of projects by id, with two queries."""
-    routes: dict[int, list[_Route]] = {}
+    routes: dict[int, list[tuple[Conditions, Choice]]] = {}
     for row in session.scalars(
         select(RouteRow)
         .where(RouteRow.project_id.in_(project_ids))
@@ -97,7 +90,7 @@ def read_routing(project_ids: Collection[int], *, session: Session) -> Mapping[i
     ):
         # One that this release does not understand must not keep all alerts from their policies.
         with suppress(InvalidError):
-            route = _Route(row.id, conditions_from(row.conditions), row.policy_id)
+            route = conditions_from(row.conditions), Choice(row.policy_id, row.id)
             routes.setdefault(row.project_id, []).append(route)
     usual = session.execute(
         select(EscalationPolicy.project_id, EscalationPolicy.id).where(

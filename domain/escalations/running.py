@@ -12,6 +12,7 @@ What is known of those that are due is read together, each is decided alone
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -52,75 +53,16 @@ from domain.projects.views import Namespace
 from domain.silences.muting import muted
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
 
-_MOST_NAMED = 20
-_UNREACHED = (
-    "The escalation policy of these alerts reached nobody: nobody was on call, nobody had a "
-    "confirmed contact, or no contact accepted a page. The activity of each alert has the reasons. "
-    "The steps are tried again until somebody is reached."
-)
-_UNANSWERED = (
-    "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
-    "is paged."
-)
-
-
-def tell_of_unreached(
-    alerts: Sequence[AlertInBrief], policy: PagingPolicy, *, session: Session, now: datetime
-) -> None:
-    """Queue a notice about alerts for which a whole round of steps reached nobody."""
-    what = "escalation reached nobody", "Nobody was paged for alerts of {path}", _UNREACHED
-    _tell(alerts, what, policy, session=session, now=now)
-
-
-def tell_of_unanswered(
-    alerts: Sequence[AlertInBrief], policy: PagingPolicy, *, session: Session, now: datetime
-) -> None:
-    """Queue a notice about alerts for which all steps were taken, and nobody answered."""
-    what = "nobody answered", "Nobody answered alerts of {path}", _UNANSWERED
-    _tell(alerts, what, policy, session=session, now=now)
-
-
-def _tell(
-    alerts: Sequence[AlertInBrief],
-    what: tuple[str, str, str],
-    policy: PagingPolicy,
-    *,
-    session: Session,
-    now: datetime,
-) -> None:
-    by_project: dict[Namespace, list[AlertInBrief]] = {}
-    for alert in alerts:
-        project = Namespace(project_id=alert.project_id, path=alert.project_path)
-        by_project.setdefault(project, []).append(alert)
-    kind, subject, said = what
-    for project, some in by_project.items():
-        notice = Notice(
-            key=f"{kind}: project {project.project_id}, {now:%Y-%m-%dT%H}",
-            subject=subject.format(path=project.path),
-            text=f"{said}\n\n{_listed(some, project.path, policy.base_url)}",
-        )
-        tell_maintainers(project, notice, policy, session=session, now=now)
-
-
-def _listed(alerts: Sequence[AlertInBrief], path: str, base_url: str) -> str:
-    lines = [
-        f"#{each.iid} {each.title}\n{base_url}/{path}/-/alerts/{each.iid}"
-        for each in alerts[:_MOST_NAMED]
-    ]
-    if len(alerts) > _MOST_NAMED:
-        lines.append(f"and {len(alerts) - _MOST_NAMED} more")
-    return (
-        "\n\n".join(lines) + f"\n\nPolicies: {base_url}/{path}/-/on_call/policies\n\n"
-        "You get at most one such message an hour for each project."
-    )
-
-
 _OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
 _AFTER_FAILURE = timedelta(minutes=1)
 #: Escalations of one transaction, few enough that writers of SQLite wait briefly.
 BATCH = 200
 #: Pages of one transaction.
 _NEWS = 1_000
+_ROUTED_AGAIN = "Its policy was deleted. Paging begins again with another one."
+_ENDED = "Paging ended: its policy was deleted, and no other one is for this alert."
+#: In a notice to maintainers.
+_MOST_NAMED = 20
 
 
 def handle_changes(
@@ -314,20 +256,6 @@ def hear_of_pages(*, session: Session, now: datetime) -> int:
     return len(news)
 
 
-def _go_on(
-    rows: Sequence[Escalation], *, session: Session, now: datetime, around: Surroundings
-) -> None:
-    alerts = alerts_in_brief([row.alert_id for row in rows], session=session)
-    under_way = [row for row in rows if row.next_at is not None]
-    live = [row for row in under_way if alerts[row.alert_id].is_triggered]
-    over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
-    # The change that ended them is handled in a moment; nobody is to be paged until then.
-    stop_escalations(over, session=session, now=now)
-    labels = labels_of([row.alert_id for row in live], session=session, reading=around.reading)
-    work = Work(alerts=alerts, labels=labels, around=around)
-    take_steps(live, work, session=session, now=now)
-
-
 def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> Sequence[int]:
     """Return the ids of escalations with something to decide: a step, a mute, an answer.
 
@@ -367,7 +295,15 @@ def take_due_steps(
         .order_by(Escalation.next_at, Escalation.id)
         .with_for_update(skip_locked=True)
     ).all()
-    _go_on(rows, session=session, now=now, around=around)
+    alerts = alerts_in_brief([row.alert_id for row in rows], session=session)
+    under_way = [row for row in rows if row.next_at is not None]
+    live = [row for row in under_way if alerts[row.alert_id].is_triggered]
+    over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
+    # The change that ended them is handled in a moment; nobody is to be paged until then.
+    stop_escalations(over, session=session, now=now)
+    labels = labels_of([row.alert_id for row in live], session=session, reading=around.reading)
+    work = Work(alerts=alerts, labels=labels, around=around)
+    take_steps(live, work, session=session, now=now)
     return len(rows)
 
 
@@ -379,10 +315,6 @@ def postpone(escalation_id: int, *, session: Session, now: datetime) -> None:
         .values(next_at=now + _AFTER_FAILURE, decided_at=now)
         .execution_options(synchronize_session=False)
     )
-
-
-_ROUTED_AGAIN = "Its policy was deleted. Paging begins again with another one."
-_ENDED = "Paging ended: its policy was deleted, and no other one is for this alert."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -510,5 +442,65 @@ def _store(results: Results, work: Work, *, session: Session, now: datetime) -> 
         session.execute(insert(EscalationPage), results.paged)
     add_entries(results.entries, session=session, now=now)
     paging = work.around.paging
-    tell_of_unreached(results.unreached, paging, session=session, now=now)
-    tell_of_unanswered(results.unanswered, paging, session=session, now=now)
+    _tell(results.unreached, _UNREACHED, paging, session=session, now=now)
+    _tell(results.unanswered, _UNANSWERED, paging, session=session, now=now)
+
+
+class _Outcome(NamedTuple):
+    """How escalations can end badly, as maintainers are told."""
+
+    #: Identifies the notices.
+    kind: str
+    subject: str
+    text: str
+
+
+#: Of alerts for which a whole round of steps reached nobody.
+_UNREACHED = _Outcome(
+    "escalation reached nobody",
+    "Nobody was paged for alerts of {path}",
+    "The escalation policy of these alerts reached nobody: nobody was on call, nobody had a "
+    "confirmed contact, or no contact accepted a page. The activity of each alert has the reasons. "
+    "The steps are tried again until somebody is reached.",
+)
+#: Of alerts for which all steps were taken.
+_UNANSWERED = _Outcome(
+    "nobody answered",
+    "Nobody answered alerts of {path}",
+    "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
+    "is paged.",
+)
+
+
+def _tell(
+    alerts: Sequence[AlertInBrief],
+    outcome: _Outcome,
+    policy: PagingPolicy,
+    *,
+    session: Session,
+    now: datetime,
+) -> None:
+    by_project: dict[Namespace, list[AlertInBrief]] = {}
+    for alert in alerts:
+        project = Namespace(project_id=alert.project_id, path=alert.project_path)
+        by_project.setdefault(project, []).append(alert)
+    for project, some in by_project.items():
+        notice = Notice(
+            key=f"{outcome.kind}: project {project.project_id}, {now:%Y-%m-%dT%H}",
+            subject=outcome.subject.format(path=project.path),
+            text=f"{outcome.text}\n\n{_listed(some, project.path, policy.base_url)}",
+        )
+        tell_maintainers(project, notice, policy, session=session, now=now)
+
+
+def _listed(alerts: Sequence[AlertInBrief], path: str, base_url: str) -> str:
+    lines = [
+        f"#{each.iid} {each.title}\n{base_url}/{path}/-/alerts/{each.iid}"
+        for each in alerts[:_MOST_NAMED]
+    ]
+    if len(alerts) > _MOST_NAMED:
+        lines.append(f"and {len(alerts) - _MOST_NAMED} more")
+    return (
+        "\n\n".join(lines) + f"\n\nPolicies: {base_url}/{path}/-/on_call/policies\n\n"
+        "You get at most one such message an hour for each project."
+    )
