@@ -1,4 +1,4 @@
-"""What became of alerts that a contact was told of."""
+"""The alerts that a message is about: those that fire, and what became of earlier ones."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +20,7 @@ from models import Alert, AlertNote, Contact, Page, PageMessage, Project
 #: So many alerts are named; of others the number is given.
 MOST_NAMED = 10
 _log = logging.getLogger("gatebell.pages")
+_WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}
 _NO_FACTS = AlertFacts(links={}, labels=())
 
 Value = TypeVar("Value")
@@ -154,9 +155,6 @@ def _or_else(nothing: Value, read: Callable[[], Value]) -> Value:
         return nothing
 
 
-_WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}
-
-
 @dataclass(frozen=True, kw_only=True)
 class FollowUp:
     """The present state of an alert in words, such as `Acknowledged by @alice`."""
@@ -165,13 +163,6 @@ class FollowUp:
     title: str
     path: str
     iid: int
-
-
-@dataclass(frozen=True)
-class _LastChange:
-    status: str
-    user_id: int | None
-    user_name: str
 
 
 def follow_ups_of(
@@ -203,33 +194,32 @@ def follow_ups_of(
         )
         .order_by(Alert.project_id, Alert.iid)
     ).all()
-    changes = _last_changes([alert.id for alert, _ in rows], session=session)
+    changes = _last_changes([alert for alert, _ in rows], session=session)
     return [
-        _follow_up(alert, path, changes.get(alert.id))
+        _follow_up(alert, path, change)
         for alert, path in rows
-        if not _did_it(contact, alert, changes.get(alert.id))
+        if not (
+            (change := changes.get(alert.id))
+            and contact.user_id
+            and contact.user_id == change.user_id
+        )
     ]
 
 
-def _last_changes(alert_ids: Sequence[int], *, session: Session) -> Mapping[int, _LastChange]:
-    """Return the last change of status by a user for each alert that has one."""
+def _last_changes(alerts: Sequence[Alert], *, session: Session) -> Mapping[int, AlertNote]:
+    """Return the changes by users that put alerts into their present state, by alert."""
+    states = {alert.id: alert.status for alert in alerts}
     newest = (
         select(func.max(AlertNote.id))
-        .where(AlertNote.alert_id.in_(alert_ids), AlertNote.kind == NoteKind.STATUS.value)
+        .where(AlertNote.alert_id.in_(states), AlertNote.kind == NoteKind.STATUS.value)
         .group_by(AlertNote.alert_id)
     )
     rows = session.scalars(select(AlertNote).where(AlertNote.id.in_(newest)))
-    return {row.alert_id: _LastChange(row.text, row.user_id, row.user_name) for row in rows}
+    return {row.alert_id: row for row in rows if row.text == states[row.alert_id]}
 
 
-def _did_it(contact: Contact, alert: Alert, change: _LastChange | None) -> bool:
-    is_of_user = change is not None and change.status == alert.status
-    return bool(is_of_user and contact.user_id and change and change.user_id == contact.user_id)
-
-
-def _follow_up(alert: Alert, path: str, change: _LastChange | None) -> FollowUp:
-    is_of_user = change is not None and change.status == alert.status and change.user_name
-    by = f" by @{change.user_name}" if change is not None and is_of_user else ""
+def _follow_up(alert: Alert, path: str, change: AlertNote | None) -> FollowUp:
+    by = f" by @{change.user_name}" if change is not None and change.user_name else ""
     return FollowUp(
         words=f"{_WORDS[alert.status]}{by}", title=alert.title, path=path, iid=alert.iid
     )

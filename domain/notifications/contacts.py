@@ -22,7 +22,7 @@ from domain.notifications.contact_types.registry import CONTACT_TYPE_NAMES, CONT
 from domain.notifications.outcomes import contact_is_going
 from domain.notifications.queueing import MessageKind, queue_message
 from domain.randomness import random_letters
-from domain.types.base import Resource, Time, one_of
+from domain.types.base import Resource, Time, columns_of, one_of
 from models import Contact as ContactRow
 
 
@@ -76,19 +76,9 @@ def view_of(row: ContactRow) -> Contact:
     else:
         state = ContactState.FAILING if row.failing_since else ContactState.READY
     return Contact(
-        id=row.id,
-        type=row.type,
-        label=row.label,
+        **columns_of(row, Contact),
         address=row.shown_address,
         state=state,
-        created_at=row.created_at,
-        confirmed_at=row.confirmed_at,
-        last_sent_at=row.last_sent_at,
-        failing_since=row.failing_since,
-        last_error=row.last_error,
-        user_id=row.user_id,
-        project_id=row.project_id,
-        tries=row.tries,
         is_account_email=row.address_ciphertext is None,
     )
 
