@@ -1,11 +1,10 @@
 """Creates what a plan asks for, or tries it and takes it all back."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from domain.access.roles import Role
 from domain.accounts.administration import add_account, generate_password
@@ -51,8 +50,23 @@ from web.http.work import work
 from web.services import now, settings
 from web.settings.policies import password_rules
 
+_Made = TypeVar("_Made")
+#: Of passwords that nobody will ever have.
+_CHEAP = HashCost(memory_kib=64, passes=1)
+#: The lists of a report, by the kind of what they have.
+_LISTS = {
+    "user": "users",
+    "schedule": "schedules",
+    "policy": "policies",
+    "integration": "integrations",
+}
+#: What only a real import makes.
+_SECRETS = ("password", "key", "url")
+#: _Schedules by their keys in the export: the ids of project and schedule.
+_Schedules = dict[str, tuple[int, int]]
 
-class Outcome(StrEnum):
+
+class _Outcome(StrEnum):
     """What became of something."""
 
     CREATED = "created"
@@ -62,12 +76,12 @@ class Outcome(StrEnum):
 
 
 @dataclass(kw_only=True)
-class Entry:
+class _Entry:
     """One thing of an export."""
 
     kind: str
     name: str
-    outcome: Outcome
+    outcome: _Outcome
     #: The path of a project.
     project: str | None = None
     #: In what it differs, or why it is left out.
@@ -83,23 +97,15 @@ class Entry:
         return {**found, **self.details, "notes": self.notes}
 
 
-_LISTS = {
-    "user": "users",
-    "schedule": "schedules",
-    "policy": "policies",
-    "integration": "integrations",
-}
-
-
-def report_of(
-    entries: Sequence[Entry], left_out: Sequence[LeftOut], *, is_dry_run: bool
+def _report_of(
+    entries: Sequence[_Entry], left_out: Sequence[LeftOut], *, is_dry_run: bool
 ) -> dict[str, Any]:
     """Return the report of an import as one JSON object."""
     counts = Counter(each.outcome for each in entries)
-    counts[Outcome.LEFT_OUT] += len(left_out)
+    counts[_Outcome.LEFT_OUT] += len(left_out)
     return {
         "dry_run": is_dry_run,
-        "summary": {each.value.replace(" ", "_"): counts[each] for each in Outcome},
+        "summary": {each.value.replace(" ", "_"): counts[each] for each in _Outcome},
         **{
             plural: [each.as_json() for each in entries if each.kind == kind]
             for kind, plural in _LISTS.items()
@@ -111,7 +117,7 @@ def report_of(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
+class _Places:
     """Projects of teams, and the one of everything else."""
 
     #: Names of the export's teams by key.
@@ -120,67 +126,63 @@ class Places:
     by_team: Mapping[str, ProjectView]
     otherwise: ProjectView | None
 
-    def of(self, team: str | None) -> ProjectView | None:
-        """Return the project for what a team owns, given by its key."""
-        name = self.teams.get(team, "") if team else ""
-        return self.by_team.get(name.lower(), self.otherwise)
-
-    def without(self, kind: str, name: str, team: str | None) -> Entry:
-        """Return the entry of something that has no project."""
+    def entry(
+        self, kind: str, name: str, team: str | None
+    ) -> tuple[_Entry, ProjectView] | tuple[_Entry, None]:
+        """Return the entry and the project of what a team owns, given by its key."""
+        project = self.by_team.get(self.teams.get(team or "", "").lower(), self.otherwise)
+        if project is not None:
+            entry = _Entry(kind=kind, name=name, outcome=_Outcome.EXISTS, project=project.path)
+            return entry, project
         owner = self.teams.get(team, team) if team else None
         reason = (
             f"Its team {owner} has no project: use --team “{owner}=group/project”, or --project."
             if owner
             else "It belongs to no team: use --project."
         )
-        return Entry(kind=kind, name=name, outcome=Outcome.LEFT_OUT, notes=[reason])
+        return _Entry(kind=kind, name=name, outcome=_Outcome.LEFT_OUT, notes=[reason]), None
 
 
-def import_integrations(found: Iterable[ImportedIntegration], places: Places) -> list[Entry]:
+def _create(entry: _Entry, make: Callable[[], _Made]) -> _Made | None:
+    """Return what was created, or None with the reason in the entry."""
+    try:
+        with db.session().begin_nested():
+            made = make()
+    except DomainError as error:
+        entry.outcome = _Outcome.LEFT_OUT
+        entry.notes.append(str(error))
+        return None
+    entry.outcome = _Outcome.CREATED
+    return made
+
+
+def _import_integrations(found: Iterable[ImportedIntegration], places: _Places) -> list[_Entry]:
     """Create the integrations that are not there; return what became of each.
 
     Those that are new have their URL and key, which senders have to be given.
     """
     entries = []
     for integration in found:
-        project = places.of(integration.team)
-        if project is None:
-            entries.append(places.without("integration", integration.name, integration.team))
-            continue
-        entry = Entry(
-            kind="integration",
-            name=integration.name,
-            outcome=Outcome.EXISTS,
-            project=project.path,
-        )
+        entry, project = places.entry("integration", integration.name, integration.team)
         entries.append(entry)
-        present = list_integrations(work(), project)
-        if fold(integration.name.strip()) not in {fold(each.name) for each in present}:
-            _create(integration, project, entry)
+        if project is not None:
+            _import_integration(integration, project, entry)
     return entries
 
 
-def _create(integration: ImportedIntegration, project: ProjectView, entry: Entry) -> None:
-    unit, kind = work(), integration.type
-    given = {
-        "type": kind.name,
-        "name": integration.name.strip(),
-        "active": integration.is_active,
-    }
-    try:
-        with unit.session.begin_nested():
-            made = create_integration(unit, project, read_body(NewIntegration, given))
-    except DomainError as error:
-        entry.outcome = Outcome.LEFT_OUT
-        entry.notes.append(str(error))
+def _import_integration(
+    integration: ImportedIntegration, project: ProjectView, entry: _Entry
+) -> None:
+    name, kind = integration.name.strip(), integration.type.name
+    if fold(name) in {fold(each.name) for each in list_integrations(work(), project)}:
         return
-    entry.outcome = Outcome.CREATED
-    entry.notes += integration.notes
-    entry.details = {"type": kind.name, "url": made.url, "key": made.key}
-
-
-#: Of passwords that nobody will ever have.
-_CHEAP = HashCost(memory_kib=64, passes=1)
+    given = {"type": kind, "name": name, "active": integration.is_active}
+    made = _create(
+        entry, lambda: create_integration(work(), project, read_body(NewIntegration, given))
+    )
+    if made is not None:
+        entry.notes += integration.notes
+        entry.details = {"type": kind, "url": made.url, "key": made.key}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,19 +198,19 @@ class PeopleOptions:
 
 
 @dataclass(kw_only=True)
-class People:
+class _People:
     """The people of an export by their keys."""
 
     options: PeopleOptions
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[_Entry] = field(default_factory=list)
     _accounts: dict[str, UserView] = field(default_factory=dict)
-    _entries: dict[str, Entry] = field(default_factory=dict)
+    _entries: dict[str, _Entry] = field(default_factory=dict)
     _created: set[int] = field(default_factory=set)
 
     def find(self, users: Sequence[ImportedUser]) -> None:
         """Find the account of each, or create it."""
         for user in users:
-            entry = Entry(kind="user", name=user.username or user.email, outcome=Outcome.EXISTS)
+            entry = _Entry(kind="user", name=user.username or user.email, outcome=_Outcome.EXISTS)
             account = self._account(user, entry)
             if account is not None:
                 self._accounts[user.key] = account
@@ -216,7 +218,7 @@ class People:
             self._entries[user.key] = entry
             self.entries.append(entry)
 
-    def _account(self, user: ImportedUser, entry: Entry) -> UserView | None:
+    def _account(self, user: ImportedUser, entry: _Entry) -> UserView | None:
         session = db.session()
         by_email = find_user(user.email, session=session) if user.email else None
         if by_email is not None:
@@ -230,11 +232,11 @@ class People:
             return by_name
         if self.options.creates_users:
             return self._create(user, entry)
-        entry.outcome = Outcome.LEFT_OUT
+        entry.outcome = _Outcome.LEFT_OUT
         entry.notes.append("No account has this e-mail address: use --create-users.")
         return None
 
-    def _create(self, user: ImportedUser, entry: Entry) -> UserView | None:
+    def _create(self, user: ImportedUser, entry: _Entry) -> UserView | None:
         username = as_segment(user.username)
         password = generate_password(username)
         new = NewUser(username=username, email=user.email, name=user.name[:200], password=password)
@@ -247,10 +249,10 @@ class People:
         try:
             made = add_account(work(), new, rules)
         except (DomainError, ValueError) as error:
-            entry.outcome = Outcome.LEFT_OUT
+            entry.outcome = _Outcome.LEFT_OUT
             entry.notes.append(str(error))
             return None
-        entry.outcome = Outcome.CREATED
+        entry.outcome = _Outcome.CREATED
         entry.details["password"] = password
         self._created.add(made.id)
         return made
@@ -296,27 +298,16 @@ class People:
         return self._can_be_paged(account, project)
 
 
-#: Schedules by their keys in the export: the ids of project and schedule.
-Schedules = dict[str, tuple[int, int]]
-
-
-def import_schedules(
-    found: Iterable[ImportedSchedule], people: People, places: Places
-) -> tuple[list[Entry], Schedules]:
+def _import_schedules(
+    found: Iterable[ImportedSchedule], people: _People, places: _Places
+) -> tuple[list[_Entry], _Schedules]:
     """Create the schedules that are not there; return what became of each, and their ids."""
-    entries, ids = list[Entry](), Schedules()
+    entries, ids = list[_Entry](), _Schedules()
     for schedule in found:
-        project = places.of(schedule.team)
-        if project is None:
-            entries.append(places.without("schedule", schedule.name, schedule.team))
-            continue
-        entry = Entry(
-            kind="schedule",
-            name=schedule.name,
-            outcome=Outcome.EXISTS,
-            project=project.path,
-        )
+        entry, project = places.entry("schedule", schedule.name, schedule.team)
         entries.append(entry)
+        if project is None:
+            continue
         view = find_schedule(work(), project, schedule.name)
         view = view or _create_schedule(schedule, project, people, entry)
         if view is not None:
@@ -325,7 +316,7 @@ def import_schedules(
 
 
 def _create_schedule(
-    schedule: ImportedSchedule, project: ProjectView, people: People, entry: Entry
+    schedule: ImportedSchedule, project: ProjectView, people: _People, entry: _Entry
 ) -> OnCallSchedule | None:
     entry.notes += schedule.notes
     rotations = _rotations(schedule.rotations, project, people, entry)
@@ -335,22 +326,16 @@ def _create_schedule(
         "description": schedule.description,
         "rotations": rotations,
     }
-    try:
-        with db.session().begin_nested():
-            made = create_schedule(work(), project, read_body(NewSchedule, given))
-    except DomainError as error:
-        entry.outcome = Outcome.LEFT_OUT
-        entry.notes.append(str(error))
-        return None
-    entry.outcome = Outcome.CREATED
-    if not rotations:
-        entry.notes.append("It has no rotations: add some, or nobody is ever on call.")
-    _override(schedule, made, project, people, entry)
+    made = _create(entry, lambda: create_schedule(work(), project, read_body(NewSchedule, given)))
+    if made is not None:
+        if not rotations:
+            entry.notes.append("It has no rotations: add some, or nobody is ever on call.")
+        _override(schedule, made, project, people, entry)
     return made
 
 
 def _rotations(
-    found: Iterable[ImportedRotation], project: ProjectView, people: People, entry: Entry
+    found: Iterable[ImportedRotation], project: ProjectView, people: _People, entry: _Entry
 ) -> list[dict[str, Any]]:
     wanted, names = list[dict[str, Any]](), set[str]()
     for each in found:
@@ -381,8 +366,8 @@ def _override(
     schedule: ImportedSchedule,
     made: OnCallSchedule,
     project: ProjectView,
-    people: People,
-    entry: Entry,
+    people: _People,
+    entry: _Entry,
 ) -> None:
     for each in schedule.overrides:
         for user in people.reachable([each.user], project, entry.notes):
@@ -394,18 +379,16 @@ def _override(
                 entry.notes.append(f"Override of {user.username}: {error}")
 
 
-def import_policies(
-    found: Iterable[ImportedPolicy], people: People, places: Places, schedules: Schedules
-) -> list[Entry]:
+def _import_policies(
+    found: Iterable[ImportedPolicy], people: _People, places: _Places, schedules: _Schedules
+) -> list[_Entry]:
     """Create the policies that are not there; return what became of each."""
     entries = []
     for policy in found:
-        project = places.of(policy.team)
-        if project is None:
-            entries.append(places.without("policy", policy.name, policy.team))
-            continue
-        entry = Entry(kind="policy", name=policy.name, outcome=Outcome.EXISTS, project=project.path)
+        entry, project = places.entry("policy", policy.name, policy.team)
         entries.append(entry)
+        if project is None:
+            continue
         present = all_policies(project.id, session=db.session())
         if fold(policy.name.strip()) not in {fold(each.name) for each in present}:
             has_default = any(each.default for each in present)
@@ -418,46 +401,34 @@ def _create_policy(
     policy: ImportedPolicy,
     steps: list[GivenStep],
     project: ProjectView,
-    entry: Entry,
+    entry: _Entry,
     *,
     has_default: bool,
 ) -> None:
     entry.notes += policy.notes
     if policy.is_default and has_default:
         entry.notes.append("The project has another default policy: add a route to this one.")
-    try:
-        if not steps:
-            entry.notes.append("None of its steps can be imported.")
-        with db.session().begin_nested():
-            create_policy(work(), project, _new(policy, steps, has_default=has_default))
-    except DomainError as error:
-        entry.outcome = Outcome.LEFT_OUT
-        entry.notes.append(str(error))
-        return
-    entry.outcome = Outcome.CREATED
-
-
-def _new(policy: ImportedPolicy, steps: list[GivenStep], *, has_default: bool) -> NewPolicy:
-    given: dict[str, Any] = {} if policy.pause is None else {"repeat_pause": _pause(policy.pause)}
-    return NewPolicy.model_construct(
+    if not steps:
+        entry.notes.append("None of its steps can be imported.")
+    pause: dict[str, Any] = {}
+    if policy.pause is not None:
+        pause = {"repeat_pause": min(max(policy.pause, SHORTEST_PAUSE), LONGEST_PAUSE)}
+    new = NewPolicy.model_construct(
         name=policy.name,
         steps=steps,
         repeats=policy.repeats,
         default=policy.is_default and not has_default,
-        **given,
+        **pause,
     )
-
-
-def _pause(pause: timedelta) -> timedelta:
-    return min(max(pause, SHORTEST_PAUSE), LONGEST_PAUSE)
+    _create(entry, lambda: create_policy(work(), project, new))
 
 
 def _steps(
     found: Iterable[ImportedStep],
     project: ProjectView,
-    people: People,
-    schedules: Schedules,
-    entry: Entry,
+    people: _People,
+    schedules: _Schedules,
+    entry: _Entry,
 ) -> list[GivenStep]:
     steps = []
     for number, step in enumerate(found, 1):
@@ -481,10 +452,6 @@ def _steps(
     return steps
 
 
-#: What only a real import makes.
-_SECRETS = ("password", "key", "url")
-
-
 def apply_plan(
     plan: ImportPlan,
     *,
@@ -497,14 +464,14 @@ def apply_plan(
     New accounts are stored one by one, everything else at once or not at all. What is there under
     the same name stays as it is, so a second run changes nothing.
     """
-    places = Places(teams=plan.teams, by_team=by_team, otherwise=otherwise)
-    people = People(options=options)
+    places = _Places(teams=plan.teams, by_team=by_team, otherwise=otherwise)
+    people = _People(options=options)
     people.find(plan.users)
-    schedules, ids = import_schedules(plan.schedules, people, places)
-    policies = import_policies(plan.policies, people, places, ids)
-    integrations = import_integrations(plan.integrations, places)
+    schedules, ids = _import_schedules(plan.schedules, people, places)
+    policies = _import_policies(plan.policies, people, places, ids)
+    integrations = _import_integrations(plan.integrations, places)
     entries = [*people.entries, *schedules, *policies, *integrations]
-    return report_of(entries, plan.left_out, is_dry_run=False)
+    return _report_of(entries, plan.left_out, is_dry_run=False)
 
 
 def try_plan(plan: ImportPlan, *, options: PeopleOptions, **places: Any) -> dict[str, Any]:

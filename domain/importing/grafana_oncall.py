@@ -26,6 +26,7 @@ from domain.importing.plan import (
     ImportPlan,
     LeftOut,
     daily_time,
+    known_zone,
     merged,
     since_monday,
     week_time,
@@ -48,7 +49,7 @@ _CHAINS_NOT_TAKEN = {
 }
 
 
-class Chain(Entity):
+class _Chain(Entity):
     """An escalation chain."""
 
     id: Text
@@ -56,7 +57,7 @@ class Chain(Entity):
     team_id: Text = ""
 
 
-class Policy(Entity):
+class _Policy(Entity):
     """A step of a chain, which the API calls an escalation policy."""
 
     escalation_chain_id: Text
@@ -72,14 +73,14 @@ class Policy(Entity):
 class _Walk:
     """A walk over the steps of a chain."""
 
-    chain: Chain
+    chain: _Chain
     left_out: list[LeftOut]
     after: timedelta = timedelta()
     repeats: int = 0
     steps: list[ImportedStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, number: int, step: Policy) -> None:
+    def take(self, number: int, step: _Policy) -> None:
         """Take one step over, or say why not."""
         if step.type == "wait":
             self.after += timedelta(seconds=max(step.duration or 0, 0))
@@ -100,14 +101,15 @@ class _Walk:
             self.left_out.append(LeftOut(kind="step", name=name, reason=reason))
 
 
-def policy_of(
-    chain: Chain, steps: Sequence[Policy], default: str, left_out: list[LeftOut]
+def _policy_of(
+    chain: _Chain, steps: Sequence[_Policy], default: str, left_out: list[LeftOut]
 ) -> ImportedPolicy:
     """Return a policy with the steps that can be taken over."""
     walk = _Walk(chain=chain, left_out=left_out)
     mine = [each for each in steps if each.escalation_chain_id == chain.id]
     for number, step in enumerate(sorted(mine, key=lambda each: each.position), 1):
         walk.take(number, step)
+    last = walk.steps[-1].after if walk.steps else timedelta()
     return ImportedPolicy(
         key=chain.id,
         team=chain.team_id or None,
@@ -115,15 +117,10 @@ def policy_of(
         steps=tuple(walk.steps),
         repeats=walk.repeats,
         # The next round begins when a wait at the end is over.
-        pause=_rest(walk),
+        pause=walk.after - last if walk.after > last else None,
         is_default=chain.id == default,
         notes=tuple(walk.notes),
     )
-
-
-def _rest(walk: _Walk) -> timedelta | None:
-    last = walk.steps[-1].after if walk.steps else timedelta()
-    return walk.after - last if walk.after > last else None
 
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -135,9 +132,7 @@ _HIGHEST_LAYER = 100
 
 def _local(value: Any) -> Any:
     """Return a wall time without zone; the API writes some with a Z."""
-    if isinstance(value, str):
-        return value.removesuffix("Z")
-    return value
+    return value.removesuffix("Z") if isinstance(value, str) else value
 
 
 _WallTime = Annotated[
@@ -147,7 +142,7 @@ _WallTime = Annotated[
 _Seconds = Annotated[int, Field(ge=0, le=3_155_760_000)]
 
 
-class Shift(Entity):
+class _Shift(Entity):
     """A shift."""
 
     id: Text
@@ -169,7 +164,7 @@ class Shift(Entity):
     start_rotation_from_user_index: int | None = 0
 
 
-class Schedule(Entity):
+class _Schedule(Entity):
     """A schedule."""
 
     id: Text
@@ -182,8 +177,8 @@ class Schedule(Entity):
     shifts: Texts = ()
 
 
-def schedule_of(
-    found: Schedule, shifts: Mapping[str, Shift], left_out: list[LeftOut], *, now: datetime
+def _schedule_of(
+    found: _Schedule, shifts: Mapping[str, _Shift], left_out: list[LeftOut], *, now: datetime
 ) -> ImportedSchedule | None:
     """Return a schedule with the shifts that can be taken over; None if it is a calendar's."""
     if found.type == "ical":
@@ -194,7 +189,7 @@ def schedule_of(
     notes = list[str]()
     if found.ical_url_overrides:
         notes.append("Its overrides came from a calendar: add current and future ones manually.")
-    place = _zone(found.time_zone, notes)
+    place = known_zone(found.time_zone, notes)
     rotations, overrides = list[ImportedRotation](), list[ImportedOverride]()
     for key in found.shifts:
         shift = shifts.get(key)
@@ -217,15 +212,7 @@ def schedule_of(
     )
 
 
-def _zone(name: str, notes: list[str]) -> str:
-    try:
-        return check_zone(name or "UTC")
-    except InvalidError:
-        notes.append(f"The time zone {name[:50]} is unknown, so UTC is used.")
-        return "UTC"
-
-
-def _start(shift: Shift, place: str) -> datetime:
+def _start(shift: _Shift, place: str) -> datetime:
     """Return when a shift begins, by the wall clock of its schedule."""
     if not shift.time_zone or shift.time_zone == place:
         return shift.start
@@ -233,7 +220,7 @@ def _start(shift: Shift, place: str) -> datetime:
     return there.astimezone(zone(place)).replace(tzinfo=None)
 
 
-def _overrides(shift: Shift, place: str, now: datetime) -> Iterator[ImportedOverride]:
+def _overrides(shift: _Shift, place: str, now: datetime) -> Iterator[ImportedOverride]:
     start = _start(shift, place).replace(tzinfo=zone(place))
     end = start.astimezone(UTC) + timedelta(seconds=shift.duration)
     users = [*shift.users, *(one for each in shift.rolling_users or () for one in each)]
@@ -246,7 +233,7 @@ def _overrides(shift: Shift, place: str, now: datetime) -> Iterator[ImportedOver
 
 
 def _rotations(
-    shift: Shift | None, place: str, notes: list[str], now: datetime
+    shift: _Shift | None, place: str, notes: list[str], now: datetime
 ) -> Iterator[ImportedRotation]:
     """Yield a rotation for each user of a turn: they are on call together."""
     if shift is None:
@@ -270,7 +257,7 @@ def _rotations(
         )
 
 
-def _checked(shift: Shift, place: str, now: datetime) -> tuple[Unit, timedelta]:
+def _checked(shift: _Shift, place: str, now: datetime) -> tuple[Unit, timedelta]:
     """Return the unit of the turns and the length of a shift; raise InvalidError."""
     unit, length = _UNITS.get(shift.frequency), timedelta(seconds=shift.duration)
     if shift.until is not None and shift.until.replace(tzinfo=zone(place)) <= now:
@@ -290,7 +277,7 @@ def _checked(shift: Shift, place: str, now: datetime) -> tuple[Unit, timedelta]:
     return unit, length
 
 
-def _turns(shift: Shift) -> list[tuple[str, ...]]:
+def _turns(shift: _Shift) -> list[tuple[str, ...]]:
     if shift.type == "rolling_users":
         turns = [each for each in shift.rolling_users or () if each]
         first = (shift.start_rotation_from_user_index or 0) % max(len(turns), 1)
@@ -303,7 +290,7 @@ def _turns(shift: Shift) -> list[tuple[str, ...]]:
 
 
 def _restrictions(
-    shift: Shift, unit: Unit, start: datetime, length: timedelta
+    shift: _Shift, unit: Unit, start: datetime, length: timedelta
 ) -> tuple[Restriction, ...]:
     days = tuple(_DAYS.index(each) for each in shift.by_day if each in _DAYS)
     if length == _LENGTHS[unit] * (shift.interval or 1) and not days:
@@ -315,7 +302,7 @@ def _restrictions(
     return (daily_time(start.time(), length, days or EVERY_DAY),)
 
 
-def _cadence(shift: Shift, unit: Unit, start: datetime) -> Cadence:
+def _cadence(shift: _Shift, unit: Unit, start: datetime) -> Cadence:
     at = start.time().replace(second=0, microsecond=0)
     return Cadence(
         unit=unit,
@@ -325,16 +312,16 @@ def _cadence(shift: Shift, unit: Unit, start: datetime) -> Cadence:
     )
 
 
-def _turns_by_week(shift: Shift, unit: Unit) -> bool:
+def _turns_by_week(shift: _Shift, unit: Unit) -> bool:
     """Return whether turns change with the calendar week: shifts of some weekdays do."""
     return unit is Unit.WEEKS and bool(shift.by_day)
 
 
-def _week_start(shift: Shift) -> int:
+def _week_start(shift: _Shift) -> int:
     return _DAYS.index(shift.week_start) if shift.week_start in _DAYS else _DAYS.index("SU")
 
 
-def _beginning(shift: Shift, unit: Unit, start: datetime) -> datetime:
+def _beginning(shift: _Shift, unit: Unit, start: datetime) -> datetime:
     """Return when the first turn begins."""
     if not _turns_by_week(shift, unit):
         return start
@@ -393,20 +380,20 @@ def read_grafana_oncall(documents: Iterable[Document], *, now: datetime) -> Impo
     """Return what an export comes to; raise InvalidError if it is none."""
     given, left_out = _by_kind(documents)
     read = EntityReader(left_out)
-    schedules = read.all(Schedule, given["schedules"], "schedule")
-    shifts = {each.id: each for each in read.all(Shift, given["on_call_shifts"], "rotation")}
-    chains = read.all(Chain, given["escalation_chains"], "policy")
-    steps = read.all(Policy, given["escalation_policies"], "step")
+    schedules = read.all(_Schedule, given["schedules"], "schedule")
+    shifts = {each.id: each for each in read.all(_Shift, given["on_call_shifts"], "rotation")}
+    chains = read.all(_Chain, given["escalation_chains"], "policy")
+    steps = read.all(_Policy, given["escalation_policies"], "step")
     integrations = read.all(_Integration, given["integrations"], "integration")
     default = _default_chain(integrations, chains, left_out)
     _leave_out_routes(read.all(_Route, given["routes"], "route"), integrations, left_out)
-    planned = [schedule_of(each, shifts, left_out, now=now) for each in schedules]
+    planned = [_schedule_of(each, shifts, left_out, now=now) for each in schedules]
     sources = [_source(each, left_out) for each in integrations]
     return ImportPlan(
         teams={each.id: each.name for each in read.all(_Team, given["teams"], "team")},
         users=[_user_of(each) for each in read.all(_User, given["users"], "user")],
         schedules=[each for each in planned if each is not None],
-        policies=[policy_of(each, steps, default, left_out) for each in chains],
+        policies=[_policy_of(each, steps, default, left_out) for each in chains],
         integrations=[each for each in sources if each is not None],
         left_out=left_out,
     )
@@ -447,7 +434,7 @@ def _user_of(user: _User) -> ImportedUser:
 
 
 def _default_chain(
-    integrations: Sequence[_Integration], chains: Sequence[Chain], left_out: list[LeftOut]
+    integrations: Sequence[_Integration], chains: Sequence[_Chain], left_out: list[LeftOut]
 ) -> str:
     """Return the key of the chain that most integrations lead to, and say which lead elsewhere."""
     names = {each.id: each.name for each in chains}

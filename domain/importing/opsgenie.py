@@ -24,12 +24,13 @@ from domain.importing.plan import (
     ImportedUser,
     ImportPlan,
     LeftOut,
+    known_zone,
     merged,
     since_monday,
     week_time,
 )
 from domain.on_call.plans import Cadence, Restriction, Unit
-from domain.time_zones import check_zone, zone
+from domain.time_zones import zone
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ROTATION_UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
@@ -46,7 +47,7 @@ def _moment(value: Any) -> Any:
 _Moment = Annotated[datetime, BeforeValidator(_moment)]
 
 
-class Reference(Entity):
+class _Reference(Entity):
     """Something that another entity names."""
 
     type: Text = ""
@@ -81,15 +82,15 @@ class _Rotation(Entity):
     length: int | None = 1
     startDate: _Moment
     endDate: _Moment | None = None
-    participants: tuple[Reference, ...] | None = None
+    participants: tuple[_Reference, ...] | None = None
     timeRestriction: _TimeRestriction | None = None
 
 
 class _Override(Entity):
-    user: Reference | None = None
+    user: _Reference | None = None
     startDate: _Moment
     endDate: _Moment
-    rotations: tuple[Reference, ...] | None = None
+    rotations: tuple[_Reference, ...] | None = None
 
 
 class _Schedule(Entity):
@@ -98,21 +99,23 @@ class _Schedule(Entity):
     description: Text = ""
     timezone: Text = ""
     enabled: bool | None = True
-    ownerTeam: Reference | None = None
+    ownerTeam: _Reference | None = None
     rotations: tuple[_Rotation, ...] | None = None
 
 
-class ScheduleFile(Entity):
+class _ScheduleFile(Entity):
     """A file of the folder `schedules`."""
 
     schedule: _Schedule
     scheduleOverrideList: tuple[_Override, ...] | None = None
 
 
-def schedule_of(file: ScheduleFile, left_out: list[LeftOut], *, now: datetime) -> ImportedSchedule:
+def _schedule_of(
+    file: _ScheduleFile, left_out: list[LeftOut], *, now: datetime
+) -> ImportedSchedule:
     """Return a schedule with what of it can be taken over."""
     found, notes = file.schedule, list[str]()
-    place = _zone(found.timezone, notes)
+    place = known_zone(found.timezone, notes)
     rotations = []
     for number, each in enumerate(found.rotations or (), 1):
         name = each.name or f"Rotation {number}"
@@ -134,14 +137,6 @@ def schedule_of(file: ScheduleFile, left_out: list[LeftOut], *, now: datetime) -
         overrides=tuple(_overrides(file, notes, now)),
         notes=tuple(notes),
     )
-
-
-def _zone(name: str, notes: list[str]) -> str:
-    try:
-        return check_zone(name or "UTC")
-    except InvalidError:
-        notes.append(f"The time zone {name[:50]} is unknown, so UTC is used.")
-        return "UTC"
 
 
 def _rotation(
@@ -210,8 +205,8 @@ def _clock(found: _WeekTime) -> tuple[time, time]:
         raise InvalidError("A restriction has an hour or a minute that no day has.") from error
 
 
-def _overrides(file: ScheduleFile, notes: list[str], now: datetime) -> list[ImportedOverride]:
-    place, taken = _zone(file.schedule.timezone, []), []
+def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[ImportedOverride]:
+    place, taken = known_zone(file.schedule.timezone, []), []
     for each in file.scheduleOverrideList or ():
         start, end = _aware(each.startDate, place), _aware(each.endDate, place)
         if end <= now:
@@ -245,7 +240,7 @@ class _Rule(Entity):
     condition: Text = ""
     notifyType: Text = ""
     delay: _Delay | None = None
-    recipient: Reference | None = None
+    recipient: _Reference | None = None
 
 
 class _Repeat(Entity):
@@ -254,18 +249,18 @@ class _Repeat(Entity):
     closeAlertAfterAll: bool | None = False
 
 
-class Escalation(Entity):
+class _Escalation(Entity):
     """A file of the folder `escalations`."""
 
     id: Text
     name: Text
-    ownerTeam: Reference | None = None
+    ownerTeam: _Reference | None = None
     rules: tuple[_Rule, ...] | None = None
     repeat: _Repeat | None = None
 
 
-def policy_of(
-    found: Escalation,
+def _policy_of(
+    found: _Escalation,
     members: Mapping[str, tuple[str, ...]],
     defaults: frozenset[str],
     left_out: list[LeftOut],
@@ -300,42 +295,27 @@ def policy_of(
 def _step(
     rule: _Rule, number: int, members: Mapping[str, tuple[str, ...]], notes: list[str]
 ) -> ImportedStep:
-    recipient = rule.recipient or Reference()
-    pages = _PAGES.get(recipient.type)
-    if pages is None:
+    recipient = rule.recipient or _Reference()
+    if recipient.type not in {"user", "schedule", "team"}:
         raise InvalidError(f"A {recipient.type or 'recipient of no type'} cannot be paged here.")
     if rule.condition == "if-not-closed":
         notes.append(f"Rule {number} also paged for acknowledged alerts; here it does not.")
     after = _after(rule.delay)
-    if recipient.type == "schedule" and rule.notifyType not in {"default", ""}:
-        said = f"Rule {number} paged “{rule.notifyType}” of the schedule"
-        notes.append(f"{said}; here, the people on call are paged.")
-    if recipient.type == "team":
-        notes.append(f"Rule {number} pages every member that the team {recipient.shown} had.")
-    return pages(after, recipient, members)
+    if recipient.type == "schedule":
+        if rule.notifyType not in {"default", ""}:
+            said = f"Rule {number} paged “{rule.notifyType}” of the schedule"
+            notes.append(f"{said}; here, the people on call are paged.")
+        return ImportedStep(after=after, schedules=(recipient.id,))
+    if recipient.type == "user":
+        return ImportedStep(after=after, users=(recipient.id,))
+    notes.append(f"Rule {number} pages every member that the team {recipient.shown} had.")
+    return ImportedStep(after=after, users=_members_of(recipient, members))
 
 
-def _page_user(
-    after: timedelta, recipient: Reference, _members: Mapping[str, tuple[str, ...]]
-) -> ImportedStep:
-    return ImportedStep(after=after, users=(recipient.id,))
-
-
-def _page_schedule(
-    after: timedelta, recipient: Reference, _members: Mapping[str, tuple[str, ...]]
-) -> ImportedStep:
-    return ImportedStep(after=after, schedules=(recipient.id,))
-
-
-def _page_team(
-    after: timedelta, recipient: Reference, members: Mapping[str, tuple[str, ...]]
-) -> ImportedStep:
-    if not members.get(recipient.id):
-        raise InvalidError(f"The team {recipient.shown} has no members in this backup.")
-    return ImportedStep(after=after, users=members[recipient.id])
-
-
-_PAGES = {"user": _page_user, "schedule": _page_schedule, "team": _page_team}
+def _members_of(team: _Reference, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    if not members.get(team.id):
+        raise InvalidError(f"The team {team.shown} has no members in this backup.")
+    return members[team.id]
 
 
 def _after(delay: _Delay | None) -> timedelta:
@@ -383,7 +363,7 @@ class _UserFile(Entity):
 
 
 class _Member(Entity):
-    user: Reference
+    user: _Reference
 
 
 class _Team(Entity):
@@ -392,16 +372,10 @@ class _Team(Entity):
     members: tuple[_Member, ...] | None = None
 
 
-class _Notify(Entity):
-    type: Text = ""
-    id: Text = ""
-    name: Text = ""
-
-
 class _RoutingRule(Entity):
     name: Text = ""
     isDefault: bool | None = False
-    notify: _Notify | None = None
+    notify: _Reference | None = None
 
 
 class _TeamFile(Entity):
@@ -413,7 +387,7 @@ class _Integration(Entity):
     name: Text
     type: Text
     enabled: bool | None = True
-    ownerTeam: Reference | None = None
+    ownerTeam: _Reference | None = None
 
 
 class _IntegrationFile(Entity):
@@ -425,8 +399,8 @@ def read_opsgenie(documents: Iterable[Document], *, now: datetime) -> ImportPlan
     given, left_out = _by_kind(documents)
     read = EntityReader(left_out)
     teams = read.all(_TeamFile, given["teams"], "team")
-    schedules = read.all(ScheduleFile, given["schedules"], "schedule")
-    escalations = read.all(Escalation, given["escalations"], "policy")
+    schedules = read.all(_ScheduleFile, given["schedules"], "schedule")
+    escalations = read.all(_Escalation, given["escalations"], "policy")
     integrations = read.all(_IntegrationFile, given["integrations"], "integration")
     members = {
         each.team.id: tuple(one.user.id for one in each.team.members or () if one.user.id)
@@ -437,8 +411,8 @@ def read_opsgenie(documents: Iterable[Document], *, now: datetime) -> ImportPlan
     return ImportPlan(
         teams={each.team.id: each.team.name for each in teams},
         users=_users(read.all(_UserFile, given["users"], "user"), left_out),
-        schedules=[schedule_of(each, left_out, now=now) for each in schedules],
-        policies=[policy_of(each, members, defaults, left_out) for each in escalations],
+        schedules=[_schedule_of(each, left_out, now=now) for each in schedules],
+        policies=[_policy_of(each, members, defaults, left_out) for each in escalations],
         integrations=sources,
         left_out=left_out,
     )
@@ -480,19 +454,15 @@ def _parts(document: Document) -> Iterable[tuple[str, object]]:
 
 def _users(found: Iterable[_UserFile], left_out: list[LeftOut]) -> list[ImportedUser]:
     users = []
-    for each in found:
-        if each.user.blocked:
-            name, reason = each.user.username, "The account is blocked."
-            left_out.append(LeftOut(kind="user", name=name, reason=reason))
-        else:
-            users.append(_user_of(each.user))
+    for user in (each.user for each in found):
+        if user.blocked:
+            reason = "The account is blocked."
+            left_out.append(LeftOut(kind="user", name=user.username, reason=reason))
+            continue
+        name = user.username.partition("@")[0]
+        email = user.username if "@" in user.username else ""
+        users.append(ImportedUser(key=user.id, username=name, email=email, name=user.fullName))
     return users
-
-
-def _user_of(user: _User) -> ImportedUser:
-    name = user.username.partition("@")[0]
-    email = user.username if "@" in user.username else ""
-    return ImportedUser(key=user.id, username=name, email=email, name=user.fullName)
 
 
 def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[str]:
@@ -524,15 +494,11 @@ def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration
         left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
         return None
     is_metrics = found.type in _ALERTMANAGER
-    details: dict[str, Any] = {} if is_metrics else {"notes": (_note(found.type),)}
+    note = f"It had the type {found.type or 'API'}: add a mapping if its payload has other fields."
     return ImportedIntegration(
         team=found.ownerTeam.id if found.ownerTeam else None,
         name=found.name or found.type,
         type=PROMETHEUS if is_metrics else HTTP,
         is_active=found.enabled is not False,
-        **details,
+        notes=() if is_metrics else (note,),
     )
-
-
-def _note(kind: str) -> str:
-    return f"It had the type {kind or 'API'}: add a mapping if its payload has other fields."

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 
 from domain.alerts.formats.base import Format
+from domain.errors import InvalidError
 from domain.on_call.plans import Cadence, Restriction
+from domain.time_zones import check_zone
+
+_DAY = timedelta(days=1)
+_WEEK = timedelta(weeks=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +116,13 @@ class ImportPlan:
     left_out: Sequence[LeftOut] = ()
 
 
-_DAY = timedelta(days=1)
-_WEEK = timedelta(weeks=1)
+def known_zone(name: str, notes: list[str]) -> str:
+    """Return a time zone, or UTC for one that is unknown, and note that."""
+    try:
+        return check_zone(name or "UTC")
+    except InvalidError:
+        notes.append(f"The time zone {name[:50]} is unknown, so UTC is used.")
+        return "UTC"
 
 
 def week_time(start: timedelta, length: timedelta) -> tuple[Restriction, ...]:
