@@ -51,10 +51,9 @@ from blueprints.on_call.routes import alert_routes
 from blueprints.on_call.schedules import on_call, on_call_changes, on_call_schedules
 from blueprints.projects.environments import environments
 from blueprints.projects.files import files
-from blueprints.projects.group_settings import group_settings
 from blueprints.projects.groups import groups
 from blueprints.projects.invitations import invitations
-from blueprints.projects.project_settings import project_settings
+from blueprints.projects.namespace_pages import group_settings, project_settings
 from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry import registry_notifications, registry_pages, registry_tokens

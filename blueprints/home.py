@@ -15,8 +15,10 @@ from domain.escalations.explanation import unanswered_among
 from domain.incidents.listing import open_incidents_of
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring
 from domain.on_call.shifts import duties_of
-from domain.projects.listing import GroupFilter, ProjectFilter, list_groups
-from domain.projects.overview import (
+from domain.projects.listing import (
+    GroupFilter,
+    ProjectFilter,
+    list_groups,
     maintains_a_group,
     my_projects,
     page_of_groups,

@@ -8,7 +8,7 @@ from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.access.roles import Ability, Role
 from domain.errors import InvalidError
-from domain.projects.member_role_actions import HIGHEST_BASE, LONGEST_DESCRIPTION, LONGEST_NAME
+from domain.projects.member_roles import HIGHEST_BASE, LONGEST_DESCRIPTION, LONGEST_NAME
 from domain.projects.member_types import MemberRole, NewMemberRole, NewMembers
 from domain.projects.views import MemberView
 from forms.base import Form, Line, at_most, without_edges

@@ -7,8 +7,8 @@ from flask.typing import ResponseReturnValue
 
 from domain.access.roles import LEAST_ROLES, Ability
 from domain.errors import InvalidError
-from domain.projects import member_role_actions as actions
-from domain.projects.member_roles import list_member_roles
+from domain.projects import member_roles as actions
+from domain.projects.member_roles import all_member_roles
 from forms.members import MemberRoleForm
 from web.access.marks import administrator
 from web.extensions import db
@@ -78,7 +78,7 @@ def delete(role_id: int) -> ResponseReturnValue:
 
 
 def _page(*, problem: str = "") -> ResponseReturnValue:
-    roles = list_member_roles(session=db.session())
+    roles = all_member_roles(session=db.session())
     titles = {ability: words[0] for ability, words in _WORDS.items()}
     page = render_template(
         "admin/member_roles/index.html", roles=roles, titles=titles, problem=problem

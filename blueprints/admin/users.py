@@ -20,7 +20,7 @@ from domain.oauth.clients.directory import list_own
 from domain.oauth.consent.authorized_applications import list_authorized
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
 from domain.personal_data.erasure import count_applications
-from domain.projects.overview import my_projects
+from domain.projects.listing import my_projects
 from domain.projects.views import Viewer
 from domain.users import actions
 from forms.account import AccountChangeForm, AccountForm, ErasureForm

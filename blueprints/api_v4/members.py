@@ -1,6 +1,7 @@
 """/api/v4/{projects,groups}/:id/{members,invitations} and member_roles: who may do what where."""
 
-from domain.projects import invitation_actions, member_actions, member_role_actions
+from domain.projects import invitation_actions, member_actions
+from domain.projects import member_roles as role_actions
 from web.access.api_limits import Family
 from web.api.operations import Resources
 
@@ -28,13 +29,13 @@ invitations.bind("PUT", "/<string:email>", invitation_actions.change_invitation)
 invitations.bind("DELETE", "/<string:email>", invitation_actions.revoke_invitation)
 
 member_roles = Resources("member_roles", __name__, url_prefix="/member_roles")
-member_roles.bind("GET", "", member_role_actions.list_member_roles)
-member_roles.bind("POST", "", member_role_actions.create_member_role)
-member_roles.bind("DELETE", "/<int:role_id>", member_role_actions.delete_member_role)
+member_roles.bind("GET", "", role_actions.list_member_roles)
+member_roles.bind("POST", "", role_actions.create_member_role)
+member_roles.bind("DELETE", "/<int:role_id>", role_actions.delete_member_role)
 
 group_member_roles = Resources(
     "group_member_roles", __name__, url_prefix="/groups/<string:reference>/member_roles"
 )
-group_member_roles.bind("GET", "", member_role_actions.list_group_member_roles)
-group_member_roles.bind("POST", "", member_role_actions.create_group_member_role)
-group_member_roles.bind("DELETE", "/<int:role_id>", member_role_actions.delete_group_member_role)
+group_member_roles.bind("GET", "", role_actions.list_group_member_roles)
+group_member_roles.bind("POST", "", role_actions.create_group_member_role)
+group_member_roles.bind("DELETE", "/<int:role_id>", role_actions.delete_group_member_role)

@@ -34,6 +34,12 @@ on_call_schedules = PageBlueprint(
 )
 _FIRST_NAME = "Primary"
 _ONE = "/<int:schedule_id>"
+on_call = PageBlueprint("on_call", __name__, url_prefix="/<names:project_path>/-/on_call")
+on_call_changes = PageBlueprint(
+    "on_call_changes",
+    __name__,
+    url_prefix="/<names:project_path>/-/on_call/schedules/<int:schedule_id>",
+)
 
 
 @on_call_schedules.route("/new", methods=["GET", "POST"])
@@ -104,9 +110,6 @@ def _form_page(
     return page, 422 if form.errors else 200
 
 
-on_call = PageBlueprint("on_call", __name__, url_prefix="/<names:project_path>/-/on_call")
-
-
 @on_call.get("")
 @permitted("on_call_schedules.current")
 def index(project: ProjectView) -> ResponseReturnValue:
@@ -117,13 +120,6 @@ def index(project: ProjectView) -> ResponseReturnValue:
         schedules=on_call_in_project(work(), project),
         swaps=own_swaps(work(), project),
     )
-
-
-on_call_changes = PageBlueprint(
-    "on_call_changes",
-    __name__,
-    url_prefix="/<names:project_path>/-/on_call/schedules/<int:schedule_id>",
-)
 
 
 @on_call_changes.route("/overrides/new", methods=["GET", "POST"])

@@ -7,7 +7,7 @@ from blueprints.projects.member_pages import add_member_pages
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects import group_actions as actions
 from domain.projects.access import get_group
-from domain.projects.overview import my_projects
+from domain.projects.listing import my_projects
 from domain.projects.types import NewGroup
 from forms.projects import GroupForm
 from web.access.marks import signed_in, viewer

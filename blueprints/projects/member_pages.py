@@ -11,7 +11,7 @@ from domain.errors import InvalidError, NotFoundError
 from domain.projects import member_actions as actions
 from domain.projects.invitation_actions import list_invitations
 from domain.projects.member_lists import MemberFilter, get_direct_member, list_members
-from domain.projects.member_roles import list_member_roles
+from domain.projects.member_roles import all_member_roles
 from domain.projects.member_types import Invitation, InvitationQuery, Member, MemberChange
 from domain.projects.views import Holder, MemberView
 from domain.types.base import Found
@@ -61,7 +61,7 @@ class MemberPages:
 
     def change(self, member_id: int) -> ResponseReturnValue:
         """Give a member another role, or a custom one."""
-        form = RoleForm(giver=Role.OWNER, custom_roles=list_member_roles(session=db.session()))
+        form = RoleForm(giver=Role.OWNER, custom_roles=all_member_roles(session=db.session()))
         role, custom = form.get_role(), form.chosen_custom_role
         wanted = MemberChange(access_level=role, member_role_id=custom.id if custom else None)
         user_id = self._member(member_id).user_id
@@ -95,7 +95,7 @@ class MemberPages:
         )
 
     def _form(self, **values: Any) -> MemberForm:
-        custom = list_member_roles(session=db.session()) if self.holder.can_maintain else ()
+        custom = all_member_roles(session=db.session()) if self.holder.can_maintain else ()
         return MemberForm(giver=self.holder.role or Role.GUEST, custom_roles=custom, **values)
 
     def _refused(self, error: InvalidError) -> ResponseReturnValue:

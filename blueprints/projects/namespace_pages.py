@@ -1,4 +1,4 @@
-"""Pages on which the path of a group or project is changed, and on which it is deleted."""
+"""Settings of groups and projects: names of a group, where they are, and their end."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundE
 from domain.projects import group_actions, project_actions
 from domain.projects.access import get_group_for
 from domain.projects.deletion import contents_of
+from domain.projects.listing import groups_to_create_in
 from domain.projects.moving import explain_transfer
-from domain.projects.overview import groups_to_create_in
 from domain.projects.paths import parent
 from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, ProjectTransfer
 from domain.projects.views import GroupView, Holder
 from forms.base import Form
-from forms.projects import ConfirmationForm, PathForm, TransferForm
+from forms.projects import ConfirmationForm, GroupSettingsForm, PathForm, TransferForm
 from web.access.marks import permitted, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -193,3 +193,37 @@ def add_namespace_pages(blueprint: PageBlueprint, noun: str) -> None:
     def delete(**holder: Holder) -> ResponseReturnValue:
         """Delete the project or group, with all that is below it."""
         return NamespacePages(*holder.values()).delete()
+
+
+group_settings = PageBlueprint(
+    "group_settings", __name__, url_prefix="/groups/<names:group_path>/-"
+)
+
+
+@group_settings.route("/settings", methods=["GET", "POST"])
+@permitted("groups.change")
+def general(group: GroupView) -> ResponseReturnValue:
+    """Change the name and the description."""
+    form = GroupSettingsForm.of(group)
+    changed = None
+    if request.method == "POST":
+        changed = form.carry_out(
+            lambda: group_actions.change_group(work(), group, form.read(GroupChange))
+        )
+    if changed is None:
+        page = render_template(
+            "groups/general.html", group=group, namespace=group.namespace, form=form
+        )
+        return page, 422 if form.errors else 200
+    is_same = (changed.name, changed.description) == (group.name, group.description)
+    flash("Nothing was changed." if is_same else "Settings saved.")
+    return redirect(url_for("group_settings.general", group_path=group.path))
+
+
+add_namespace_pages(group_settings, "groups")
+
+
+project_settings = PageBlueprint(
+    "project_settings", __name__, url_prefix="/<names:project_path>/-/settings"
+)
+add_namespace_pages(project_settings, "projects")

@@ -19,8 +19,12 @@ from domain.escalations.routes import pages_nobody
 from domain.on_call.shifts import on_call_in_project
 from domain.projects import project_actions as actions
 from domain.projects.access import follow_to_project, get_group, get_project
-from domain.projects.listing import ProjectFilter
-from domain.projects.overview import groups_to_create_in, search_projects, with_subgroups
+from domain.projects.listing import (
+    ProjectFilter,
+    groups_to_create_in,
+    search_projects,
+    with_subgroups,
+)
 from domain.projects.paths import MovedError
 from domain.projects.types import NewProject, ProjectChange
 from domain.projects.views import GroupView, ProjectView

@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.alerts.formats.base import Reading
 from domain.alerts.handling.activity import NewEntry, NoteKind
 from domain.clock import CLOCK_TOLERANCE, date_and_time
 from domain.durations import duration_text
-from domain.escalations.alerts import AlertInBrief
 from domain.escalations.recipients import Reached, Recipients
 from domain.escalations.state import Event, State, after
 from domain.escalations.steps import (
@@ -33,11 +33,80 @@ from domain.escalations.steps import (
 )
 from domain.notifications.gathering import Reach
 from domain.notifications.paging import NewPage
+from domain.notifications.policy import PagingPolicy
 from domain.notifications.states import PageState
 from domain.silences.flapping import Return, returns
 from domain.silences.muting import Mute
 from domain.silences.types import MuteKind
-from models import Escalation, EscalationPage
+from models import Alert, Escalation, EscalationPage, Project
+
+_TRIGGERED = "triggered"
+#: Pages of which nothing was heard for so long count as failed. It is longer than pages of one
+#: person wait for each other, and an attempt to send one.
+_JUDGE_AFTER = timedelta(seconds=90)
+#: An archived project is looked at again after a tenth of the time for which it was archived.
+_SOONEST_LOOK, _LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
+_ARCHIVED = "the project is archived"
+#: In the keys of repeated pages.
+_AGAIN = ", again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What escalations need to know of the service."""
+
+    reading: Reading
+    paging: PagingPolicy
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertInBrief:
+    """An alert that somebody may be paged for."""
+
+    id: int
+    iid: int
+    title: str
+    project_id: int
+    project_path: str
+    is_critical: bool
+    #: Whether somebody is to be paged for it, unless something holds that back.
+    is_triggered: bool
+    #: Whether its project is archived, which holds pages back.
+    is_archived: bool
+
+
+def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertInBrief]:
+    """Return alerts by id; ids without an alert are left out."""
+    if not alert_ids:
+        return {}
+    rows = session.execute(
+        select(
+            Alert.id,
+            Alert.iid,
+            Alert.title,
+            Alert.project_id,
+            Alert.status,
+            Alert.severity,
+            Project.path,
+            Project.deleted_at,
+            Project.archived_at,
+        )
+        .join(Project, Project.id == Alert.project_id)
+        .where(Alert.id.in_(alert_ids))
+    )
+    return {
+        row.id: AlertInBrief(
+            id=row.id,
+            iid=row.iid,
+            title=row.title,
+            project_id=row.project_id,
+            project_path=row.path,
+            is_critical=row.severity == 0,
+            is_triggered=(row.status, row.deleted_at) == (_TRIGGERED, None),
+            is_archived=row.archived_at is not None,
+        )
+        for row in rows
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,14 +152,6 @@ def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
         last_paged_at=last,
         again_at=min(max(again_at, now), now + back.between_repeats),
     )
-
-
-#: Pages of which nothing was heard for so long count as failed. It is longer than pages of one
-#: person wait for each other, and an attempt to send one.
-_JUDGE_AFTER = timedelta(seconds=90)
-#: An archived project is looked at again after a tenth of the time for which it was archived.
-_SOONEST_LOOK, _LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
-_ARCHIVED = "the project is archived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,10 +481,6 @@ class Decision:
 
     def _note(self, text: str) -> None:
         self._results.note(self._row.alert_id, text)
-
-
-#: In the keys of repeated pages.
-_AGAIN = ", again"
 
 
 def _is_repeat(page: EscalationPage) -> bool:

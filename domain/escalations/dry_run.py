@@ -42,6 +42,14 @@ from domain.projects.views import Namespace
 from models import Alert, AlertNote
 
 _TRIGGERED = "triggered"
+#: The newest alerts of the period are looked at, and no more.
+MOST_ALERTS = 500
+#: Pages, and steps that reach nobody.
+MOST_PAGES = 5_000
+#: Of one alert: so many a policy has, and a reopened alert begins again.
+_MOST_STEPS = 1_000
+USUAL_PERIOD = timedelta(days=7)
+LONGEST_PERIOD = timedelta(days=92)
 
 
 class StatusChange(NamedTuple):
@@ -122,16 +130,6 @@ def changes_by_alert(
     for alert_id, at, status in rows:
         found.setdefault(alert_id, []).append(StatusChange(at, status))
     return found
-
-
-#: The newest alerts of the period are looked at, and no more.
-MOST_ALERTS = 500
-#: Pages, and steps that reach nobody.
-MOST_PAGES = 5_000
-#: Of one alert: so many a policy has, and a reopened alert begins again.
-_MOST_STEPS = 1_000
-USUAL_PERIOD = timedelta(days=7)
-LONGEST_PERIOD = timedelta(days=92)
 
 
 def period(since: datetime | None, until: datetime | None, *, now: datetime) -> Period:

@@ -35,6 +35,7 @@ _MISSING = {
     TargetKind.SCHEDULE: "This project has no schedule “{}”.",
     TargetKind.CHANNEL: "This project has no channel “{}”.",
 }
+_WORDS = {TargetKind.SCHEDULE: "schedule", TargetKind.CHANNEL: "channel", TargetKind.USER: "user"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,9 +232,6 @@ def _named(plans: Sequence[Plan], *, session: Session) -> list[list[EscalationSt
         ]
         for plan in plans
     ]
-
-
-_WORDS = {TargetKind.SCHEDULE: "schedule", TargetKind.CHANNEL: "channel", TargetKind.USER: "user"}
 
 
 def policies_with(target: Target, project_id: int, *, session: Session) -> tuple[str, ...]:

@@ -32,12 +32,14 @@ from domain.alerts.handling.activity import add_entries
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.clock import CLOCK_TOLERANCE
 from domain.due import NOW, Moment, later
-from domain.escalations.alerts import AlertInBrief, Surroundings, alerts_in_brief
 from domain.escalations.decision import (
+    AlertInBrief,
     Beginnings,
     Decision,
     NamedPlan,
     Results,
+    Surroundings,
+    alerts_in_brief,
     find_stories,
     place,
 )
@@ -63,6 +65,8 @@ _ROUTED_AGAIN = "Its policy was deleted. Paging begins again with another one."
 _ENDED = "Paging ended: its policy was deleted, and no other one is for this alert."
 #: In a notice to maintainers.
 _MOST_NAMED = 20
+#: Whether something became of pages. SQLite finds the index by its own words alone.
+NEWS_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
 
 
 def handle_changes(
@@ -197,10 +201,6 @@ def _new_escalation(alert: AlertInBrief, choice: Choice, *, now: datetime) -> Es
         ended_at=None if pages else now,
         decided_at=now,
     )
-
-
-#: Whether something became of pages. SQLite finds the index by its own words alone.
-NEWS_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
 
 
 def hear_of_pages(*, session: Session, now: datetime) -> int:

@@ -26,6 +26,26 @@ LONGEST_DELAY = timedelta(days=1)
 SHORTEST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(days=1)
 USUAL_PAUSE = timedelta(minutes=5)
+#: A step that is later than this, because no worker ran, moves the steps after it: everybody has
+#: as much time to answer as the policy says.
+_PUNCTUAL = timedelta(seconds=30)
+#: A round that reached nobody is followed by another one: soon at first, later after a quarter of
+#: the time that has passed, and always within this.
+_SOON = timedelta(minutes=5)
+LONGEST_UNREACHED = timedelta(minutes=30)
+_UNITS = (
+    (timedelta(days=1), "d"),
+    (timedelta(hours=1), "h"),
+    (timedelta(minutes=1), "min"),
+    (timedelta(seconds=1), "s"),
+)
+#: Before the name of a mute.
+_MUTE_WORDS = {
+    MuteKind.SILENCE: "silence “{}”",
+    MuteKind.MAINTENANCE: "maintenance window “{}”",
+    MuteKind.FLAPPING: "the alert is flapping, {}",
+    MuteKind.REOPENED: "the alert {}",
+}
 
 
 class TargetKind(StrEnum):
@@ -161,15 +181,6 @@ def read_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
     )
 
 
-#: A step that is later than this, because no worker ran, moves the steps after it: everybody has
-#: as much time to answer as the policy says.
-_PUNCTUAL = timedelta(seconds=30)
-#: A round that reached nobody is followed by another one: soon at first, later after a quarter of
-#: the time that has passed, and always within this.
-_SOON = timedelta(minutes=5)
-LONGEST_UNREACHED = timedelta(minutes=30)
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far an escalation has come."""
@@ -231,12 +242,6 @@ def shifted(progress: Progress, length: timedelta) -> Progress:
     return replace(progress, began_at=progress.began_at + length)
 
 
-_UNITS = (
-    (timedelta(days=1), "d"),
-    (timedelta(hours=1), "h"),
-    (timedelta(minutes=1), "min"),
-    (timedelta(seconds=1), "s"),
-)
 _GONE = {
     TargetKind.USER: "a deleted user",
     TargetKind.SCHEDULE: "a deleted schedule",
@@ -299,15 +304,6 @@ def conditions_words(conditions: Conditions) -> str:
 def _either(words: Sequence[str]) -> str:
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last
-
-
-#: Before the name of a mute.
-_MUTE_WORDS = {
-    MuteKind.SILENCE: "silence “{}”",
-    MuteKind.MAINTENANCE: "maintenance window “{}”",
-    MuteKind.FLAPPING: "the alert is flapping, {}",
-    MuteKind.REOPENED: "the alert {}",
-}
 
 
 def mute_words(mute: Mute) -> str:

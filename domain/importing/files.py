@@ -21,6 +21,8 @@ LARGEST_FILE, LARGEST_EXPORT = 20_000_000, 100_000_000
 MOST_FILES = 20_000
 _DEEPEST = 50
 _SUFFIX = ".json"
+_LONGEST = 10_000
+_SHOWN_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -118,10 +120,6 @@ def _parsed(name: str, content: bytes) -> object:
     except UnreadableBody as error:
         message = f"{name}: {str(error).replace('The body', 'The file')}"
         raise InvalidError(message) from error
-
-
-_LONGEST = 10_000
-_SHOWN_NAME = 100
 
 
 def _text(value: Any) -> Any:

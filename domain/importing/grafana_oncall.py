@@ -47,6 +47,28 @@ _CHAINS_NOT_TAKEN = {
     "notify_if_time_from_to": "Steps have no times of day: what follows pages at any time.",
     "notify_if_num_alerts_in_window": "Steps do not count alerts: what follows pages immediately.",
 }
+_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
+_HOUR, _DAY, _WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
+_LENGTHS = {Unit.HOURS: _HOUR, Unit.DAYS: _DAY, Unit.WEEKS: _WEEK}
+_HIGHEST_LAYER = 100
+#: In seconds; a century is longer than any shift.
+_Seconds = Annotated[int, Field(ge=0, le=3_155_760_000)]
+#: Members of the object, or names of files.
+_KINDS = (
+    *("users", "teams", "schedules", "on_call_shifts", "escalation_chains"),
+    *("escalation_policies", "integrations", "routes"),
+)
+_NOT_TAKEN = {
+    "webhooks": "Outgoing webhooks are not imported: add webhooks to the project.",
+    "actions": "Outgoing webhooks are not imported: add webhooks to the project.",
+    "personal_notification_rules": "Rules are not imported: each user adds contacts.",
+    "shift_swaps": "Swaps are not imported: swap the shifts in the schedule.",
+}
+_ALERTMANAGER = frozenset(
+    {"alertmanager", "legacy_alertmanager", "grafana_alerting", "legacy_grafana_alerting"}
+)
+_NO_SOURCES = frozenset({"inbound_email", "direct_paging", "manual", "maintenance", "slack"})
 
 
 class _Chain(Entity):
@@ -123,13 +145,6 @@ def _policy_of(
     )
 
 
-_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
-_HOUR, _DAY, _WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
-_LENGTHS = {Unit.HOURS: _HOUR, Unit.DAYS: _DAY, Unit.WEEKS: _WEEK}
-_HIGHEST_LAYER = 100
-
-
 def _local(value: Any) -> Any:
     """Return a wall time without zone; the API writes some with a Z."""
     return value.removesuffix("Z") if isinstance(value, str) else value
@@ -138,8 +153,6 @@ def _local(value: Any) -> Any:
 _WallTime = Annotated[
     datetime, BeforeValidator(_local), AfterValidator(lambda moment: moment.replace(tzinfo=None))
 ]
-#: In seconds; a century is longer than any shift.
-_Seconds = Annotated[int, Field(ge=0, le=3_155_760_000)]
 
 
 class _Shift(Entity):
@@ -327,23 +340,6 @@ def _beginning(shift: _Shift, unit: Unit, start: datetime) -> datetime:
         return start
     back = (start.weekday() - _week_start(shift)) % len(_DAYS)
     return (start - timedelta(days=back)).replace(hour=0, minute=0, second=0)
-
-
-#: Members of the object, or names of files.
-_KINDS = (
-    *("users", "teams", "schedules", "on_call_shifts", "escalation_chains"),
-    *("escalation_policies", "integrations", "routes"),
-)
-_NOT_TAKEN = {
-    "webhooks": "Outgoing webhooks are not imported: add webhooks to the project.",
-    "actions": "Outgoing webhooks are not imported: add webhooks to the project.",
-    "personal_notification_rules": "Rules are not imported: each user adds contacts.",
-    "shift_swaps": "Swaps are not imported: swap the shifts in the schedule.",
-}
-_ALERTMANAGER = frozenset(
-    {"alertmanager", "legacy_alertmanager", "grafana_alerting", "legacy_grafana_alerting"}
-)
-_NO_SOURCES = frozenset({"inbound_email", "direct_paging", "manual", "maintenance", "slack"})
 
 
 class _User(Entity):

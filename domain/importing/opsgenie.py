@@ -35,6 +35,25 @@ from domain.time_zones import zone
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ROTATION_UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
 _WEEK = timedelta(weeks=1)
+_UNITS = {
+    "minutes": timedelta(minutes=1),
+    "hours": timedelta(hours=1),
+    "days": timedelta(days=1),
+    "": timedelta(minutes=1),
+}
+_MOST_REPEATS, _LONGEST_DELAY = 9, 1_000_000
+#: By the folder of the backup.
+_KINDS = ("users", "teams", "schedules", "escalations", "integrations")
+#: Integrations that send in Alertmanager's format.
+_ALERTMANAGER = frozenset({"Prometheus", "GrafanaV2"})
+#: Types that do not receive alerts by HTTP.
+_NO_SOURCES = frozenset(
+    {
+        *("Email", "Slack", "SlackApp", "Jira", "JiraServiceDesk", "Webhook", "Zendesk", "Marid"),
+        *("MSTeams", "MSTeamsV2", "Mattermost", "ServiceNowV2", "ServiceNowV3", "Oec", "Incoming"),
+        *("HipChat", "HipChatV2", "HipChatAddOn", "Flowdock", "FlowdockV2", "Statuspage"),
+    }
+)
 
 
 def _moment(value: Any) -> Any:
@@ -222,15 +241,6 @@ def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[Imp
     return taken
 
 
-_UNITS = {
-    "minutes": timedelta(minutes=1),
-    "hours": timedelta(hours=1),
-    "days": timedelta(days=1),
-    "": timedelta(minutes=1),
-}
-_MOST_REPEATS, _LONGEST_DELAY = 9, 1_000_000
-
-
 class _Delay(Entity):
     timeAmount: int = 0
     timeUnit: Text = ""
@@ -327,8 +337,6 @@ def _after(delay: _Delay | None) -> timedelta:
     return delay.timeAmount * unit
 
 
-#: By the folder of the backup.
-_KINDS = ("users", "teams", "schedules", "escalations", "integrations")
 _NOT_TAKEN = {
     "policies": "Alert policies have no counterpart: use routes, silences and incident rules.",
     "policiesV2": "Alert policies have no counterpart: use routes, silences and incident rules.",
@@ -339,16 +347,6 @@ _NOT_TAKEN = {
     "notifications": "Notification rules are not imported: each user adds contacts.",
     "groups": "Groups are not imported.",
 }
-#: Integrations that send in Alertmanager's format.
-_ALERTMANAGER = frozenset({"Prometheus", "GrafanaV2"})
-#: Types that do not receive alerts by HTTP.
-_NO_SOURCES = frozenset(
-    {
-        *("Email", "Slack", "SlackApp", "Jira", "JiraServiceDesk", "Webhook", "Zendesk", "Marid"),
-        *("MSTeams", "MSTeamsV2", "Mattermost", "ServiceNowV2", "ServiceNowV3", "Oec", "Incoming"),
-        *("HipChat", "HipChatV2", "HipChatAddOn", "Flowdock", "FlowdockV2", "Statuspage"),
-    }
-)
 
 
 class _User(Entity):

@@ -22,6 +22,10 @@ from models import Alert, Page, PageBatch, PageRecipient, Project, User
 #: A page about an alert that nobody looked at for longer is no reason to acknowledge it unseen.
 LINK_LIFETIME = timedelta(days=3)
 _PURPOSE = "acknowledge from a message"
+_WAITING = "triggered"
+VIA = "from the link in a message"
+#: So many alerts are named on the page; the others of a project are chosen together.
+_MOST_NAMED = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +62,6 @@ def open_link(text: str, keys: Sequence[str], *, now: datetime) -> Acknowledgeme
 def _serializer(keys: Sequence[str]) -> URLSafeSerializer:
     # The library signs with the last key.
     return URLSafeSerializer(list(reversed(keys)), salt=_PURPOSE)
-
-
-_WAITING = "triggered"
-VIA = "from the link in a message"
-#: So many alerts are named on the page; the others of a project are chosen together.
-_MOST_NAMED = 50
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,17 @@ from domain.randomness import random_letters
 from domain.types.base import Resource, Time, columns_of, one_of
 from models import Contact as ContactRow
 
+#: Each one gets every page, so more would only be a burden.
+MOST_CONTACTS = 20
+_LONGEST_LABEL = 100
+_LONGEST_SHOWN = 255
+_CODE_LIFETIME = timedelta(minutes=15)
+_CODE_DIGITS = 6
+_MOST_GUESSES = 5
+#: Codes and tests go to addresses that anybody may enter.
+_MOST_MESSAGES = 20
+_WINDOW = timedelta(hours=1)
+
 
 class ContactState(StrEnum):
     """The state of a contact; the value is shown."""
@@ -53,12 +64,6 @@ class Contact(Resource):
     tries: int = Field(exclude=True)
     #: Whether it stands for the e-mail address of the account, for want of another contact.
     is_account_email: bool = Field(exclude=True)
-
-
-#: Each one gets every page, so more would only be a burden.
-MOST_CONTACTS = 20
-_LONGEST_LABEL = 100
-_LONGEST_SHOWN = 255
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,14 +190,6 @@ def _is_of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
     if owner.user_id is not None:
         return (ContactRow.user_id == owner.user_id,)
     return (ContactRow.project_id == owner.project_id,)
-
-
-_CODE_LIFETIME = timedelta(minutes=15)
-_CODE_DIGITS = 6
-_MOST_GUESSES = 5
-#: Codes and tests go to addresses that anybody may enter.
-_MOST_MESSAGES = 20
-_WINDOW = timedelta(hours=1)
 
 
 def send_code(

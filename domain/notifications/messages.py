@@ -34,6 +34,7 @@ _LONGEST_VALUE = 300
 _MINUTE = timedelta(minutes=1)
 #: They reverse the order of what follows, which can disguise a text.
 _DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
+_NO_ZONE = "UTC"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,9 +253,6 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a text on one line, without control characters."""
     return " ".join(printable(text).split())
-
-
-_NO_ZONE = "UTC"
 
 
 @dataclass(frozen=True, kw_only=True)

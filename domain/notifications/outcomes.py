@@ -35,6 +35,9 @@ from models import (
 )
 
 _SENT = "sent"
+_MOST_MAINTAINERS = 50
+_FAILED = "was not reached: {by} failed ({reason}). Further attempts are made."
+_GIVEN_UP = "was not paged by {by}: {reason}. No further attempt is made."
 
 
 def _is_live(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
@@ -161,9 +164,6 @@ def recipient_cannot(
     pages_failed(event, *pages, session=session, now=now)
 
 
-_MOST_MAINTAINERS = 50
-
-
 @dataclass(frozen=True, kw_only=True)
 class Notice:
     """What maintainers are told."""
@@ -216,10 +216,6 @@ def _text(name: str, notice: Notice, policy: PagingPolicy) -> str:
         f"-- \n{policy.instance_name}, {policy.base_url}\n"
         "You receive this message because you are a maintainer of the project.\n"
     )
-
-
-_FAILED = "was not reached: {by} failed ({reason}). Further attempts are made."
-_GIVEN_UP = "was not paged by {by}: {reason}. No further attempt is made."
 
 
 def record_failed(

@@ -18,6 +18,8 @@ from models import Contact, Page, PageMessage, PageRecipient, PageTotal, Project
 
 _MOST_FAILING = 50
 _MOST_GIVEN_UP = 50
+#: Pages wait for each other for half a minute.
+_PUNCTUAL = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,10 +211,6 @@ def send_again(work: Work, message_id: int) -> bool:
     queue_batch(found.batch_id, [found.contact_id], session=work.session, now=work.now)
     work.record(EventKind.PAGES_SENT_AGAIN, details={"message_id": message_id})
     return True
-
-
-#: Pages wait for each other for half a minute.
-_PUNCTUAL = timedelta(minutes=1)
 
 
 def count_overdue(*, session: Session, now: datetime) -> int:

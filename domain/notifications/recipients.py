@@ -13,6 +13,15 @@ from domain.errors import InvalidError
 from models import Contact, Page, PageRecipient, User
 
 _DAY_MINUTES = 24 * 60
+#: Pages that become due shortly after one another leave together.
+GATHERING_PAUSE = timedelta(seconds=1)
+#: After a page, further ones of the same recipient wait for each other for so long.
+BETWEEN_PAGES = timedelta(seconds=30)
+#: The rank of no severity: every one is worse.
+NO_SEVERITY = 6
+#: A user id or a contact id, and None for the other.
+RecipientKey = tuple[int | None, int | None]
+_USUAL = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +82,6 @@ def minutes_of(text: str, *, field: str) -> int:
 def written_time(minutes: int) -> str:
     """Return minutes after midnight as a time such as 22:00."""
     return f"{minutes // 60:02}:{minutes % 60:02}"
-
-
-#: Pages that become due shortly after one another leave together.
-GATHERING_PAUSE = timedelta(seconds=1)
-#: After a page, further ones of the same recipient wait for each other for so long.
-BETWEEN_PAGES = timedelta(seconds=30)
-#: The rank of no severity: every one is worse.
-NO_SEVERITY = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,10 +160,6 @@ def held_until(quiet: QuietHours | None, *, is_critical: bool, now: datetime) ->
     return quiet.end_at(now)
 
 
-#: A user id or a contact id, and None for the other.
-RecipientKey = tuple[int | None, int | None]
-
-
 def recipient_rows(
     user_ids: Collection[int], contact_ids: Collection[int], *, session: Session
 ) -> Mapping[RecipientKey, PageRecipient]:
@@ -189,9 +186,6 @@ def recipient_rows(
         )
     )
     return {(row.user_id, row.contact_id): row for row in rows}
-
-
-_USUAL = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
 
 
 def wake_recipient(recipient_id: int, due_at: datetime, *, session: Session) -> None:

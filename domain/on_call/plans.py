@@ -14,6 +14,9 @@ from domain.time_zones import instant, wall_time, zone
 
 EVERY_DAY = tuple(range(7))
 _DAY = timedelta(days=1)
+_WEEK = timedelta(weeks=1)
+#: More than a clock was ever moved by: Samoa left a whole day out in 2011.
+_LARGEST_CHANGE = timedelta(hours=26)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +84,6 @@ def _joined(ordered: Iterator[Period]) -> Iterator[Period]:
             yield current
             current = each
     yield current
-
-
-_WEEK = timedelta(weeks=1)
-#: More than a clock was ever moved by: Samoa left a whole day out in 2011.
-_LARGEST_CHANGE = timedelta(hours=26)
 
 
 class Unit(StrEnum):

@@ -33,6 +33,12 @@ from models.folding import fold
 
 #: How long past shifts can be told: overrides, swaps and former rotations are kept.
 PAST_KEPT_FOR = timedelta(days=400)
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
+_FIELD = "rotations"
+#: The id of a rotation that is not stored yet.
+_NEW = 0
+_DAY = timedelta(days=1)
+_NONE: Mapping[int, int] = MappingProxyType({})
 
 
 def all_schedules(work: Work, project: ProjectView) -> Sequence[OnCallSchedule]:
@@ -105,14 +111,6 @@ def schedules_of(
         )
         for row in rows
     )
-
-
-FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
-_FIELD = "rotations"
-#: The id of a rotation that is not stored yet.
-_NEW = 0
-_DAY = timedelta(days=1)
-_NONE: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)

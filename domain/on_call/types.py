@@ -47,6 +47,20 @@ from domain.types.base import (
 
 #: Of an override, or of one side of a swap.
 LONGEST = timedelta(days=366)
+LONGEST_NAME, LONGEST_DESCRIPTION = 100, 1_000
+#: Of a schedule; of turns and restrictions of a rotation.
+MOST_ROTATIONS, MOST_USERS, MOST_RESTRICTIONS = 20, 100, 20
+HIGHEST_LAYER = 100
+#: Of a list of shifts.
+LONGEST_WINDOW = timedelta(days=92)
+_USUAL_WINDOW = timedelta(days=14)
+_Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+_Kind = Literal["daily", "weekly", "custom"]
+_Unit = Literal["hours", "days", "weeks"]
+_UNITS: Mapping[str, Unit] = {"daily": Unit.DAYS, "weekly": Unit.WEEKS}
+#: Read as a given one is, so that the description shows it as one.
+_USUAL_TIME: Any = "09:00"
+SomeQuery = TypeVar("SomeQuery", bound=Query)
 
 
 def checked_period(
@@ -71,22 +85,6 @@ def check_is_not_over(during: Period, *, field: str, now: datetime) -> None:
     if during.end <= now:
         message = "This time is in the past. Choose an end in the future."
         raise InvalidError(message, field=field)
-
-
-LONGEST_NAME, LONGEST_DESCRIPTION = 100, 1_000
-#: Of a schedule; of turns and restrictions of a rotation.
-MOST_ROTATIONS, MOST_USERS, MOST_RESTRICTIONS = 20, 100, 20
-HIGHEST_LAYER = 100
-#: Of a list of shifts.
-LONGEST_WINDOW = timedelta(days=92)
-_USUAL_WINDOW = timedelta(days=14)
-_Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-_Kind = Literal["daily", "weekly", "custom"]
-_Unit = Literal["hours", "days", "weeks"]
-_UNITS: Mapping[str, Unit] = {"daily": Unit.DAYS, "weekly": Unit.WEEKS}
-#: Read as a given one is, so that the description shows it as one.
-_USUAL_TIME: Any = "09:00"
-SomeQuery = TypeVar("SomeQuery", bound=Query)
 
 
 def _read_time(value: Any) -> Any:

@@ -30,6 +30,8 @@ Changes = Mapping[str, tuple[str, str]]
 
 #: The new values of columns; None leaves one as it is.
 Values = Mapping[str, str | bool | None]
+#: Until the transaction ends; the prefix keeps it apart from locks of other words.
+_CLAIM = text("SELECT pg_advisory_xact_lock(hashtext(:key))")
 
 
 def checked_name(name: str) -> str:
@@ -144,10 +146,6 @@ def _apply(row: Group | Project, values: Values) -> Changes:
 
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-#: Until the transaction ends; the prefix keeps it apart from locks of other words.
-_CLAIM = text("SELECT pg_advisory_xact_lock(hashtext(:key))")
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ Row = TypeVar("Row", Group, Project)
 Table = type[Group] | type[Project]
 #: The first part of a project's path is that of a group, which exists.
 _NONE_RESERVED: frozenset[str] = frozenset()
+#: So many changed roles are shown by name.
+_MOST_SHOWN = 50
 
 
 def rename_project(project_id: int, segment: str, *, session: Session, now: datetime) -> Changes:
@@ -269,10 +271,6 @@ def _holder(table: Table) -> str:
 
 def _last(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-#: So many changed roles are shown by name.
-_MOST_SHOWN = 50
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,8 @@ _KINDS = {
     "group": (EventKind.GROUP_CREATED, EventKind.GROUP_CHANGED, EventKind.GROUP_DELETED),
     "project": (EventKind.PROJECT_CREATED, EventKind.PROJECT_CHANGED, EventKind.PROJECT_DELETED),
 }
+#: Former paths of one group or project that are listed.
+_MOST_FORMER = 1_000
 
 
 def record_created(work: Work, namespace: Namespace) -> None:
@@ -73,10 +75,6 @@ def record_deleted(work: Work, namespace: Namespace, *, projects: int | None = N
     details = {} if projects is None else {"projects": projects}
     kind = _KINDS[namespace.resource_type][2]
     work.record(kind, subject=namespace.path, place=namespace, details=details)
-
-
-#: Former paths of one group or project that are listed.
-_MOST_FORMER = 1_000
 
 
 @question("projects.index")

@@ -35,6 +35,9 @@ from domain.types.base import (
 Description = Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)]
 Name = Annotated[Text, Field(max_length=255)]
 Visibility = Literal["private", "internal", "public"]
+_LEVELS_BETWEEN = {5: Role.GUEST, 25: Role.DEVELOPER}
+#: Who may use a part of a project, besides what role and visibility ask for.
+Level = Literal["disabled", "private", "enabled"]
 
 
 def least_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | None:
@@ -50,7 +53,6 @@ def _nearest_role(value: Any) -> Any:
     return _LEVELS_BETWEEN.get(number, number) if isinstance(number, int) else value
 
 
-_LEVELS_BETWEEN = {5: Role.GUEST, 25: Role.DEVELOPER}
 #: The lowest level of a role; one that only GitLab has stands for the next role.
 LeastLevel = Annotated[
     Role,
@@ -165,10 +167,6 @@ class Accepted(Resource):
     """The response to a request that is processed in the background."""
 
     message: str = "202 Accepted"
-
-
-#: Who may use a part of a project, besides what role and visibility ask for.
-Level = Literal["disabled", "private", "enabled"]
 
 
 class ProjectQuery(PagedQuery, GitLabQuery):

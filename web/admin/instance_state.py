@@ -17,7 +17,7 @@ from domain.oauth.personal_tokens.lists import FormerToken, list_former_tokens
 from domain.outgoing.destinations import DestinationState
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
-from domain.self_monitor.checks import Check, MonitorState, monitor_state
+from domain.self_monitor import Check, MonitorState, monitor_state
 from domain.webhooks.endpoints import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.settings import settings_now

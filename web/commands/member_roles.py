@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from domain.access.roles import Ability
-from domain.projects import member_role_actions as actions
+from domain.projects import member_roles as actions
 from domain.projects.member_types import NewMemberRole
 from domain.types.reading import read_body
 from web.commands.generated import commands_of

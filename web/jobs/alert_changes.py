@@ -34,6 +34,13 @@ from web.jobs.scheduler import Job
 from web.settings.policies import reading
 from web.settings.reader import Settings
 
+_log = logging.getLogger("gatebell.alert_changes")
+#: Changes of one transaction, few enough that writers of SQLite wait briefly.
+_BATCH = 200
+#: Between transactions on SQLite, whose other writers look for a free lock only now and then.
+_BREATH_SECONDS = 0.03
+_batch_log = logging.getLogger("gatebell.alert_batches")
+
 
 def follow_for_incidents(
     changes: Sequence[Change], *, session: Session, now: datetime, settings: Settings
@@ -54,13 +61,6 @@ def open_waiting_incidents(settings: Settings) -> None:
     with engine_of(settings) as engine, Session(engine) as session:
         context = _context(session, system_clock(), current_settings(settings, session=session))
         open_for_waiting(context, between=session.commit)
-
-
-_log = logging.getLogger("gatebell.alert_changes")
-#: Changes of one transaction, few enough that writers of SQLite wait briefly.
-_BATCH = 200
-#: Between transactions on SQLite, whose other writers look for a free lock only now and then.
-_BREATH_SECONDS = 0.03
 
 
 class Handler(Protocol):
@@ -184,9 +184,6 @@ def alert_changes_of(settings: Settings) -> Sequence[type[AlertChanges]]:
     if settings.uses_sqlite:
         return (AlertChanges,)
     return EscalationChanges, IncidentChanges, WebhookChanges
-
-
-_batch_log = logging.getLogger("gatebell.alert_batches")
 
 
 class AlertBatches(Job):

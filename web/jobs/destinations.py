@@ -36,6 +36,8 @@ from web.settings.policies import reading
 from web.settings.reader import Settings
 
 _LOST_SECRET = "its secret was encrypted with a SECRET_KEY that is no longer known: rotate it"  # noqa: S105 - a sentence
+#: Changes of incidents in one transaction.
+_INCIDENTS = 100
 
 
 class DestinationWorker(Job):
@@ -172,10 +174,6 @@ class AuditStreaming(DestinationWorker):
     due = AUDIT_STREAMS.due
     kind = AUDIT_STREAMS
     log = logging.getLogger("gatebell.audit_streams")
-
-
-#: Changes of incidents in one transaction.
-_INCIDENTS = 100
 
 
 def queue_changes(

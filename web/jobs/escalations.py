@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.following import Change
 from domain.database.failures import is_of_database
 from domain.escalations import running
-from domain.escalations.alerts import Surroundings
+from domain.escalations.decision import Surroundings
 from web.jobs.current_settings import current_settings
 from web.jobs.pages import policy_of
 from web.jobs.scheduler import Job

@@ -51,6 +51,16 @@ from web.settings.reader import Settings
 MOST_AT_ONCE = 32
 _MOST_IN_LANE = 4
 _MOST_IN_BAD_LANES = 16
+#: For a whole attempt: connection, TLS, sending and the answer.
+ATTEMPT_SECONDS = 15.0
+_COMMAND_SECONDS = 10.0
+_log = logging.getLogger("gatebell.pages")
+#: Between attempts to note what was sent, while the database is unavailable.
+_NOTING_SECONDS = 0.2
+#: A service that takes longer counts as slow.
+_SLOW_SECONDS = 5.0
+#: More than may be under way, since some of them are of full lanes.
+_LOOKED_AT = 4 * MOST_AT_ONCE
 
 
 class Lanes:
@@ -95,11 +105,6 @@ class Lanes:
             return self._taken[lane] < _MOST_IN_LANE
         taken = sum(count for each, count in self._taken.items() if each in self._bad)
         return self._taken[lane] < 1 and taken < _MOST_IN_BAD_LANES
-
-
-#: For a whole attempt: connection, TLS, sending and the answer.
-ATTEMPT_SECONDS = 15.0
-_COMMAND_SECONDS = 10.0
 
 
 class PageSenders:
@@ -198,15 +203,6 @@ class _Means(NamedTuple):
     def prepare_apprise(self) -> None:
         """Start a process of Apprise."""
         self.senders.apprise.prepare()
-
-
-_log = logging.getLogger("gatebell.pages")
-#: Between attempts to note what was sent, while the database is unavailable.
-_NOTING_SECONDS = 0.2
-#: A service that takes longer counts as slow.
-_SLOW_SECONDS = 5.0
-#: More than may be under way, since some of them are of full lanes.
-_LOOKED_AT = 4 * MOST_AT_ONCE
 
 
 def run_due(settings: Settings, clock: Clock) -> None:

@@ -29,6 +29,9 @@ from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.git")
 _DAY = 86_400
+_registry_log = logging.getLogger("gatebell.registry")
+#: The job runs every minute; the next run continues.
+_LONGEST_RUN = timedelta(seconds=45)
 
 
 def pack_repositories(settings: Settings) -> None:
@@ -43,11 +46,6 @@ def pack_repositories(settings: Settings) -> None:
     packed = pack_pushed(own)
     if packed or left:
         _log.info("repositories packed", extra={"packed": packed, "leftovers": left})
-
-
-_registry_log = logging.getLogger("gatebell.registry")
-#: The job runs every minute; the next run continues.
-_LONGEST_RUN = timedelta(seconds=45)
 
 
 def remove_from_registry(settings: Settings, *, clock: Clock = system_clock) -> int:

@@ -8,15 +8,14 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
+from domain import self_monitor
 from domain.clock import Clock, system_clock
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from domain.outgoing.errors import OutgoingError
 from domain.outgoing_urls import parse_outgoing_url
 from domain.programs.job_turns import claim_turn, last_turn
-from domain.self_monitor import synthetic
-from domain.self_monitor.checks import TURN, Check, record_check
-from domain.self_monitor.synthetic import SelfMonitorError, Target
+from domain.self_monitor import TURN, Check, SelfMonitorError, Target, record_check
 from web.jobs.current_settings import current_settings
 from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient
@@ -78,7 +77,7 @@ class SelfMonitor(Job):
         found = Check(started_at=self.clock())
         try:
             target = self._ask(
-                lambda session: synthetic.find_target(
+                lambda session: self_monitor.find_target(
                     settings.self_monitor_project, session=session, keyring=self._keyring
                 )
             )
@@ -95,8 +94,8 @@ class SelfMonitor(Job):
         """Open the alert and wait until it is paged, where it is to be."""
         try:
             if self._open(target):  # of a check that was interrupted
-                _post(target, synthetic.recovery_body(self.clock()), settings, client)
-            stored = _post(target, synthetic.firing_body(), settings, client)
+                _post(target, self_monitor.recovery_body(self.clock()), settings, client)
+            stored = _post(target, self_monitor.firing_body(), settings, client)
             found = replace(found, stored=stored)
             return replace(found, paged=self._wait_for_page(found.started_at, target, settings))
         except SelfMonitorError as error:
@@ -127,7 +126,7 @@ class SelfMonitor(Job):
     ) -> Check:
         """Resolve the alert, whatever came of it, and remove earlier ones."""
         try:
-            body = synthetic.recovery_body(self.clock())
+            body = self_monitor.recovery_body(self.clock())
             found = replace(found, resolved=_post(target, body, settings, client))
         except SelfMonitorError as error:
             return replace(found, problem=found.problem or str(error))
@@ -135,11 +134,11 @@ class SelfMonitor(Job):
             message = "The resolution was accepted, but the alert is still open."
             return replace(found, problem=found.problem or message)
         with Session(self.engine) as session, session.begin():
-            synthetic.remove_earlier(target.project_id, session=session)
+            self_monitor.remove_earlier(target.project_id, session=session)
         return found
 
     def _open(self, target: Target) -> int | None:
-        return self._ask(lambda each: synthetic.open_alert(target.project_id, session=each))
+        return self._ask(lambda each: self_monitor.open_alert(target.project_id, session=each))
 
     def _ask(self, question: Callable[[Session], Found]) -> Found:
         with Session(self.reading) as session:
@@ -147,8 +146,8 @@ class SelfMonitor(Job):
 
 
 def _paged(target: Target, alert_id: int, session: Session) -> tuple[datetime | None, bool]:
-    sent_at = synthetic.page_sent_at(alert_id, session=session)
-    return sent_at, synthetic.awaits_page(target.project_id, alert_id, session=session)
+    sent_at = self_monitor.page_sent_at(alert_id, session=session)
+    return sent_at, self_monitor.awaits_page(target.project_id, alert_id, session=session)
 
 
 def _post(target: Target, body: bytes, settings: Settings, client: OutgoingClient) -> timedelta:

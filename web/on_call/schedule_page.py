@@ -34,6 +34,9 @@ _DAYS_OF_A_WEEK = 7
 FIRST, LAST = date(2000, 2, 1), date(2099, 11, 1)
 #: So many people have a colour of their own.
 COLOURS = 6
+#: So far ahead shifts can be chosen for a swap, and so many of them.
+_SWAPPED_WITHIN, _MOST_SHIFTS = timedelta(days=56), 120
+_MOST_CANDIDATES = 500
 
 
 class CalendarView(StrEnum):
@@ -165,11 +168,6 @@ def _midnight(day: date, place: ZoneInfo) -> datetime:
 
 def _next_month(first: date) -> date:
     return (first + timedelta(days=31)).replace(day=1)
-
-
-#: So far ahead shifts can be chosen for a swap, and so many of them.
-_SWAPPED_WITHIN, _MOST_SHIFTS = timedelta(days=56), 120
-_MOST_CANDIDATES = 500
 
 
 def names_to_choose(project: ProjectView) -> tuple[str, ...]:

@@ -14,14 +14,15 @@ from domain.database.paging import ListPart
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import creation
 from domain.projects.access import get_group, get_project, get_project_for
-from domain.projects.listing import GroupFilter, ProjectFilter
-from domain.projects.members import OPERATOR, add_member, change_role, remove_member
-from domain.projects.overview import (
+from domain.projects.listing import (
+    GroupFilter,
+    ProjectFilter,
     my_projects,
     page_of_groups,
     search_projects,
     with_subgroups,
 )
+from domain.projects.members import OPERATOR, add_member, change_role, remove_member
 from domain.projects.paths import ancestors, parent
 from domain.projects.people import get_person
 from domain.projects.views import GroupView, Viewer

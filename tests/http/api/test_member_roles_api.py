@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from domain.access.roles import LEAST_ROLES, Ability, Role
-from domain.projects.member_role_actions import HIGHEST_BASE
+from domain.projects.member_roles import HIGHEST_BASE
 from tests.support.accounts.administration import last_event, root
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, alice, make_user, open_browser, unique
