@@ -122,16 +122,6 @@ def replay(
             progress = after_failure(plan, progress, now=due)
 
 
-def changes_by_alert(
-    rows: Iterable[tuple[int, datetime, str]],
-) -> Mapping[int, Sequence[StatusChange]]:
-    """Return status changes by alert, from rows of alert, time and status."""
-    found: dict[int, list[StatusChange]] = {}
-    for alert_id, at, status in rows:
-        found.setdefault(alert_id, []).append(StatusChange(at, status))
-    return found
-
-
 def period(since: datetime | None, until: datetime | None, *, now: datetime) -> Period:
     """Return the period of a dry run, a week if nothing else is said; raise InvalidError."""
     end = min(until or now, now)
@@ -209,7 +199,10 @@ def _status_changes(
         .where(AlertNote.alert_id.in_(alert_ids), AlertNote.kind == NoteKind.STATUS.value)
         .order_by(AlertNote.id)
     )
-    return changes_by_alert((row.alert_id, row.created_at, row.text) for row in rows)
+    found: dict[int, list[StatusChange]] = {}
+    for row in rows:
+        found.setdefault(row.alert_id, []).append(StatusChange(row.created_at, row.text))
+    return found
 
 
 class _World:

@@ -123,7 +123,7 @@ def contact_is_going(contact: Contact, *, session: Session, now: datetime) -> No
     pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
 
 
-def say_of_pages(
+def _say(
     text: str,
     *pages: ColumnElement[bool],
     user_id: int | None,
@@ -160,7 +160,7 @@ def recipient_cannot(
     firing = (*pages, *_is_live(event, PageState.FAILED))
     name = session.scalar(select(User.username).where(User.id == recipient.user_id)) or ""
     of = recipient.user_id
-    say_of_pages(why, *firing, user_id=of, name=name, session=session, now=now)
+    _say(why, *firing, user_id=of, name=name, session=session, now=now)
     pages_failed(event, *pages, session=session, now=now)
 
 
@@ -230,8 +230,7 @@ def record_failed(
     """Say that the pages of batches reach nobody, whose last contact to fail was this one."""
     pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
     live = (*pages, Page.withdrawn_at.is_(None))
-    _say(_FAILED, contact, reason, *live, session=session, now=now)
-    _tell(contact, reason, policy, *live, session=session, now=now)
+    _report(_FAILED, contact, reason, policy, *live, session=session, now=now)
 
 
 def record_given_up(
@@ -248,38 +247,11 @@ def record_given_up(
     if not batches:
         return
     live = Page.batch_id.in_(batches), Page.withdrawn_at.is_(None)
-    _say(_GIVEN_UP, contact, reason, *live, session=session, now=now)
-    _tell(contact, reason, policy, *live, session=session, now=now)
+    _report(_GIVEN_UP, contact, reason, policy, *live, session=session, now=now)
 
 
-def _say(
+def _report(
     text: str,
-    contact: Contact,
-    reason: str,
-    *pages: ColumnElement[bool],
-    session: Session,
-    now: datetime,
-) -> None:
-    say_of_pages(
-        text.format(by=_by(contact), reason=reason),
-        *pages,
-        user_id=contact.user_id,
-        name=_name(contact, session=session),
-        session=session,
-        now=now,
-    )
-
-
-def _by(contact: Contact) -> str:
-    return contact_type(contact.type).spoken or f"the contact “{contact.label}”"
-
-
-def _name(contact: Contact, *, session: Session) -> str:
-    user = session.get(User, contact.user_id) if contact.user_id is not None else None
-    return user.username if user else contact.label
-
-
-def _tell(
     contact: Contact,
     reason: str,
     policy: PagingPolicy,
@@ -287,7 +259,15 @@ def _tell(
     session: Session,
     now: datetime,
 ) -> None:
-    """Tell maintainers once of each outage of a contact, however many messages that concerns."""
+    """Say in the activity of alerts that a contact failed, and tell maintainers.
+
+    They are told once of each outage of a contact, however many messages that concerns.
+    """
+    user = session.get(User, contact.user_id) if contact.user_id is not None else None
+    name = user.username if user else contact.label
+    by = contact_type(contact.type).spoken or f"the contact “{contact.label}”"
+    entry = text.format(by=by, reason=reason)
+    _say(entry, *pages, user_id=contact.user_id, name=name, session=session, now=now)
     concerned = (
         select(Project.id, Project.path)
         .join(Alert, Alert.project_id == Project.id)
@@ -296,7 +276,6 @@ def _tell(
         .distinct()
         .order_by(Project.id)
     )
-    name, by = _name(contact, session=session), _by(contact)
     for project_id, path in session.execute(concerned).all():
         notice = Notice(
             key=f"contact {contact.id} failing since {contact.failing_since}, project {project_id}",

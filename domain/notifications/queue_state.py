@@ -22,6 +22,13 @@ _MOST_GIVEN_UP = 50
 _PUNCTUAL = timedelta(minutes=1)
 
 
+_UNGATHERED = (
+    select(func.count(Page.id))
+    .join(PageRecipient, PageRecipient.id == Page.recipient_id)
+    .where(PageRecipient.due_at.is_not(None), Page.batch_id.is_(None), Page.withdrawn_at.is_(None))
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TypeState:
     """The messages to contacts of a type."""
@@ -110,16 +117,9 @@ def states_by_type(*, session: Session) -> Sequence[TypeState]:
 
 def queue_state(*, session: Session) -> QueueState:
     """Return the queue with the contacts that fail and what was given up last."""
-    pages = session.scalar(
-        select(func.count(Page.id))
-        .join(PageRecipient, PageRecipient.id == Page.recipient_id)
-        .where(
-            PageRecipient.due_at.is_not(None), Page.batch_id.is_(None), Page.withdrawn_at.is_(None)
-        )
-    )
     return QueueState(
         types=tuple(states_by_type(session=session)),
-        pages=pages or 0,
+        pages=session.scalar(_UNGATHERED) or 0,
         failing=tuple(_failing(session)),
         given_up=tuple(_given_up(session)),
     )
@@ -219,13 +219,7 @@ def count_overdue(*, session: Session, now: datetime) -> int:
     Messages that wait for another attempt at a contact which fails are not.
     """
     before = now - _PUNCTUAL
-    pages = select(func.count(Page.id)).join(PageRecipient, PageRecipient.id == Page.recipient_id)
-    ungathered = pages.where(
-        PageRecipient.due_at.is_not(None),
-        Page.batch_id.is_(None),
-        Page.withdrawn_at.is_(None),
-        Page.due_at < before,
-    )
+    ungathered = _UNGATHERED.where(Page.due_at < before)
     messages = select(func.count(PageMessage.id)).join(
         Contact, Contact.id == PageMessage.contact_id
     )

@@ -7,7 +7,7 @@ the schedule.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
@@ -49,14 +49,9 @@ class OpenedFeed:
 
 def find_feed(schedule_id: int, user_id: int, *, session: Session) -> FeedView | None:
     """Return a user's subscription to a schedule, or None."""
-    row = session.scalar(_of(schedule_id, user_id))
+    theirs = (OnCallFeed.schedule_id == schedule_id) & (OnCallFeed.user_id == user_id)
+    row = session.scalar(select(OnCallFeed).where(theirs))
     return FeedView(created_at=row.created_at, last_read_at=row.last_read_at) if row else None
-
-
-def _of(schedule_id: int, user_id: int) -> Select[OnCallFeed]:
-    return select(OnCallFeed).where(
-        OnCallFeed.schedule_id == schedule_id, OnCallFeed.user_id == user_id
-    )
 
 
 @action("on_call_calendars.renew")

@@ -21,7 +21,7 @@ from domain.projects.grants import (
     projects_with_direct_role,
 )
 from domain.projects.member_roles import is_custom_role_of_member
-from domain.projects.paths import MovedError, ancestors, find_moved_group, find_moved_project
+from domain.projects.paths import MovedError, ancestors, find_moved
 from domain.projects.views import GroupView, JobTokenScope, Namespace, ProjectView, Viewer
 from models import Alert, Group, Member, MemberRole, Project
 from models.folding import fold
@@ -186,7 +186,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     present = session.scalar(
         select(Project).where(Project.path_key == fold(path), Project.deleted_at.is_(None))
     )
-    project = present or find_moved_project(path, session=session)
+    project = present or find_moved(Project, path, session=session)
     if project is not None:
         permissions = Permissions(viewer, [namespace_of(project)], session=session)
         if permissions.sees_project(project):
@@ -245,7 +245,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     present = session.scalar(
         select(Group).where(Group.path_key == fold(path), Group.deleted_at.is_(None))
     )
-    group = present or find_moved_group(path, session=session)
+    group = present or find_moved(Group, path, session=session)
     if group is not None:
         view = Permissions(viewer, [namespace_of(group)], session=session).group(group)
         if view.role is not None or _holds_seen(group.id, viewer, session=session):

@@ -67,7 +67,7 @@ def transfer_project(
     if fold(parent(project.path) or "") == fold(group_path):
         message = f"The project is already in {group_path}."
         raise InvalidError(message, field="namespace")
-    segment = _last(project.path)
+    segment = project.path.rpartition("/")[2]
     return _move_project(project_id, group_path, segment, session=session, now=now)
 
 
@@ -101,9 +101,8 @@ def transfer_group(
     if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
         message = "A group cannot be moved into itself."
         raise InvalidError(message, field="group_id")
-    return _move_group(
-        group_id, parent_path, _last(path), reserved=reserved, session=session, now=now
-    )
+    segment = path.rpartition("/")[2]
+    return _move_group(group_id, parent_path, segment, reserved=reserved, session=session, now=now)
 
 
 def _move_project(
@@ -267,10 +266,6 @@ def _key(table: Table) -> ColumnElement[str]:
 
 def _holder(table: Table) -> str:
     return "group_id" if table is Group else "project_id"
-
-
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,9 @@
 """Full paths of groups and projects, and former ones: where they lead, and their release."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -12,6 +14,13 @@ from domain.projects.grants import subtree
 from domain.projects.views import Namespace
 from models import FormerPath, Group, Project, RegistryRepository
 from models.folding import fold
+
+_Row = TypeVar("_Row", Group, Project)
+#: The columns of former paths that say what had them.
+_HOLDERS: Mapping[type, InstrumentedAttribute[int | None]] = {
+    Group: FormerPath.group_id,
+    Project: FormerPath.project_id,
+}
 
 
 def project_path(reference: str, *, session: Session) -> str:
@@ -68,21 +77,12 @@ class FormerPathView:
     created_at: datetime
 
 
-def find_moved_project(path: str, *, session: Session) -> Project | None:
-    """Return the project that had a path."""
+def find_moved(table: type[_Row], path: str, *, session: Session) -> _Row | None:
+    """Return the group or project that had a path."""
     return session.scalar(
-        select(Project)
-        .join(FormerPath, FormerPath.project_id == Project.id)
-        .where(FormerPath.path_key == fold(path), Project.deleted_at.is_(None))
-    )
-
-
-def find_moved_group(path: str, *, session: Session) -> Group | None:
-    """Return the group that had a path."""
-    return session.scalar(
-        select(Group)
-        .join(FormerPath, FormerPath.group_id == Group.id)
-        .where(FormerPath.path_key == fold(path), Group.deleted_at.is_(None))
+        select(table)
+        .join(FormerPath, _HOLDERS[table] == table.id)
+        .where(FormerPath.path_key == fold(path), table.deleted_at.is_(None))
     )
 
 

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from threading import Event, Lock, Thread
 from time import monotonic
-from types import TracebackType
 from typing import Self
 
 import psycopg
@@ -129,12 +128,7 @@ class Job(ABC):
         """Return the job, which has not begun."""
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Let the work under way finish, and close the database."""
         self.stop()
 
@@ -252,12 +246,7 @@ class Scheduler:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Let the work under way finish; the rest stays for the next worker."""
         self._is_stopped = True
         self._has_news.set()

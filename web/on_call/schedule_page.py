@@ -91,21 +91,15 @@ class Grid:
         """Return the grid that holds a day."""
         monday = day - timedelta(days=day.weekday())
         if view is CalendarView.WEEKS:
-            last = monday + 2 * _WEEK - _DAY
-            title = f"{monday} to {last}"
-            return cls(
-                view=view, day=day, title=title, first=monday, last=last, time_zone=time_zone
-            )
-        begin = day.replace(day=1)
-        end = _next_month(begin) - _DAY
-        return cls(
-            view=view,
-            day=day,
-            title=f"{begin:%Y-%m}",
-            first=begin - timedelta(days=begin.weekday()),
-            last=end + timedelta(days=_DAYS_OF_A_WEEK - 1 - end.weekday()),
-            time_zone=time_zone,
-        )
+            first, last = monday, monday + 2 * _WEEK - _DAY
+            title = f"{first} to {last}"
+        else:
+            begin = day.replace(day=1)
+            end = _next_month(begin) - _DAY
+            first = begin - timedelta(days=begin.weekday())
+            last = end + timedelta(days=_DAYS_OF_A_WEEK - 1 - end.weekday())
+            title = f"{begin:%Y-%m}"
+        return cls(view=view, day=day, title=title, first=first, last=last, time_zone=time_zone)
 
     @property
     def period(self) -> Period:
