@@ -153,24 +153,27 @@ def _named(form: RoleForm) -> str:
     return custom.name if custom else form.chosen_role.label
 
 
+@permitted("members.index", to_post="members.create")
+def members(**holder: Holder) -> ResponseReturnValue:
+    """Show the members to members; maintainers can add some."""
+    pages = MemberPages(*holder.values())
+    return pages.add() if request.method == "POST" else pages.show()
+
+
+@permitted("members.change")
+def change_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
+    """Change the role of a member."""
+    return MemberPages(*holder.values()).change(member_id)
+
+
+@permitted("members.delete")
+def remove_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
+    """Remove a member, or leave."""
+    return MemberPages(*holder.values()).remove(member_id)
+
+
 def add_member_pages(blueprint: PageBlueprint, url: str) -> None:
-    """Give a blueprint the pages of this class, below the URL of the list."""
-
-    @blueprint.route(url, methods=["GET", "POST"])
-    @permitted("members.index", to_post="members.create")
-    def members(**holder: Holder) -> ResponseReturnValue:
-        """Show the members to members; maintainers can add some."""
-        pages = MemberPages(*holder.values())
-        return pages.add() if request.method == "POST" else pages.show()
-
-    @blueprint.post(f"{url}/<int:member_id>/role")
-    @permitted("members.change")
-    def change_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
-        """Change the role of a member."""
-        return MemberPages(*holder.values()).change(member_id)
-
-    @blueprint.post(f"{url}/<int:member_id>/remove")
-    @permitted("members.delete")
-    def remove_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
-        """Remove a member, or leave."""
-        return MemberPages(*holder.values()).remove(member_id)
+    """Give a blueprint the pages above, of which the list has this URL."""
+    blueprint.route(url, methods=["GET", "POST"])(members)
+    blueprint.post(f"{url}/<int:member_id>/role")(change_member)
+    blueprint.post(f"{url}/<int:member_id>/remove")(remove_member)

@@ -167,32 +167,35 @@ class NamespacePages:
         return redirect(url_for(self.settings, **self._where(path)))
 
 
-def add_namespace_pages(blueprint: PageBlueprint, noun: str) -> None:
-    """Give a blueprint the pages of this class; the noun is that of the actions, such as groups."""
+def rename(**holder: Holder) -> ResponseReturnValue:
+    """Change the path."""
+    return NamespacePages(*holder.values()).rename()
 
-    @blueprint.route("/path", methods=["GET", "POST"])
-    @permitted(f"{noun}.change")
-    def rename(**holder: Holder) -> ResponseReturnValue:
-        """Change the path."""
-        return NamespacePages(*holder.values()).rename()
 
-    @blueprint.post("/path/<int:former_id>/release")
-    @permitted("former_paths.release")
-    def release(former_id: int, **holder: Holder) -> ResponseReturnValue:
-        """Release a former path."""
-        return NamespacePages(*holder.values()).release(former_id)
+def release(former_id: int, **holder: Holder) -> ResponseReturnValue:
+    """Release a former path."""
+    return NamespacePages(*holder.values()).release(former_id)
 
-    @blueprint.route("/transfer", methods=["GET", "POST"])
-    @permitted(f"{noun}.transfer")
-    def transfer(**holder: Holder) -> ResponseReturnValue:
-        """Move the project or group into another group; a group also to the top level."""
-        return NamespacePages(*holder.values()).transfer()
 
-    @blueprint.route("/delete", methods=["GET", "POST"])
-    @permitted(f"{noun}.delete")
-    def delete(**holder: Holder) -> ResponseReturnValue:
-        """Delete the project or group, with all that is below it."""
-        return NamespacePages(*holder.values()).delete()
+def transfer(**holder: Holder) -> ResponseReturnValue:
+    """Move the project or group into another group; a group also to the top level."""
+    return NamespacePages(*holder.values()).transfer()
+
+
+def delete(**holder: Holder) -> ResponseReturnValue:
+    """Delete the project or group, with all that is below it."""
+    return NamespacePages(*holder.values()).delete()
+
+
+def _add_pages(blueprint: PageBlueprint, noun: str) -> None:
+    """Give a blueprint the pages above, for the actions of `groups` or of `projects`."""
+    for url, view, action in (
+        ("/path", rename, f"{noun}.change"),
+        ("/transfer", transfer, f"{noun}.transfer"),
+        ("/delete", delete, f"{noun}.delete"),
+    ):
+        blueprint.route(url, methods=["GET", "POST"])(permitted(action)(view))
+    blueprint.post("/path/<int:former_id>/release")(permitted("former_paths.release")(release))
 
 
 group_settings = PageBlueprint(
@@ -220,10 +223,10 @@ def general(group: GroupView) -> ResponseReturnValue:
     return redirect(url_for("group_settings.general", group_path=group.path))
 
 
-add_namespace_pages(group_settings, "groups")
+_add_pages(group_settings, "groups")
 
 
 project_settings = PageBlueprint(
     "project_settings", __name__, url_prefix="/<names:project_path>/-/settings"
 )
-add_namespace_pages(project_settings, "projects")
+_add_pages(project_settings, "projects")
