@@ -14,7 +14,7 @@ from domain.notifications.contact_types.base import (
 )
 
 _REGISTRY = "domain.notifications.contact_types.registry"
-_LINE = "(EMAIL, APPRISE)"
+_LINE = "_BY_NAME = {"
 
 
 class Pigeon(ContactType):
@@ -51,7 +51,7 @@ def _add() -> None:
     module = module_from_spec(spec)
     sys.modules[_REGISTRY] = module
     vars(module)["PIGEON"] = PIGEON
-    exec(source.replace(_LINE, "(EMAIL, APPRISE, PIGEON)"), vars(module))  # noqa: S102 - this repository's own text
+    exec(source.replace(_LINE, f"CONTACT_TYPES = (*CONTACT_TYPES, PIGEON)\n{_LINE}"), vars(module))  # noqa: S102 - this repository's own text
 
 
 _add()

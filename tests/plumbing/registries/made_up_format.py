@@ -14,7 +14,7 @@ from domain.alerts.reading.incoming import MissingAttributes, ParsedBody, Unread
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 
 _REGISTRY = "domain.alerts.formats.registry"
-_LINE = "= (HTTP, PROMETHEUS)"
+_LINE = "LINKS: tuple[Link, ...]"
 
 
 class Lighthouse(Format):
@@ -90,7 +90,7 @@ def _add() -> None:
     module = module_from_spec(spec)
     sys.modules[_REGISTRY] = module
     vars(module)["LIGHTHOUSE"] = Lighthouse()
-    exec(source.replace(_LINE, "= (HTTP, PROMETHEUS, LIGHTHOUSE)"), vars(module))  # noqa: S102 - this repository's own text
+    exec(source.replace(_LINE, f"FORMATS = (*FORMATS, LIGHTHOUSE)\n{_LINE}"), vars(module))  # noqa: S102 - this repository's own text
 
 
 _add()
