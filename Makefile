@@ -111,7 +111,7 @@ bench-pages: $(VENV)/development ## Measure what the main pages weigh, and how l
 measures: $(VENV)/development ## Measure the house, with an idle host (takes two minutes): MEASURES_ARGS=<checkout>
 	@$(PY) -m tests.architecture.measures --idle $(MEASURES_ARGS)
 
-breaks: $(VENV)/development ## Try deliberate breaks on the tests that are to see them (takes an hour)
+breaks: $(VENV)/development ## Try deliberate breaks on the tests that are to see them (takes minutes)
 	@scripts/ensure-chromium
 	@$(PY) -m tests.breaks.try_breaks $(BREAKS_ARGS)
 
