@@ -156,7 +156,7 @@ def test_every_variable_that_an_example_sets_is_a_setting() -> None:
 #: Every name of a metric in the code; the parts of a histogram have names of their own.
 def metric_names() -> set[str]:
     found: set[str] = set()
-    for file in (ROOT / "web").rglob("*.py"):
+    for file in (*ROOT.glob("web/**/*.py"), *ROOT.glob("blueprints/**/*.py")):
         found |= set(re.findall(r'"(gatebell_[a-z_]+)"', file.read_text(encoding="utf-8")))
     parts = ("_bucket", "_sum", "_count", "_total")
     return found | {f"{name}{part}" for name in found for part in parts}

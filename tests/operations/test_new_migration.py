@@ -36,7 +36,7 @@ def run(checkout: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_new_column_becomes_the_next_migration(checkout: Path) -> None:
-    models = checkout / "models" / "programs.py"
+    models = checkout / "models" / "instance.py"
     column = "    seen_at: Mapped[datetime]\n"
     with_site = models.read_text().replace(column, f"{column}    site: Mapped[str | None]\n", 1)
     models.write_text(with_site)

@@ -316,7 +316,7 @@ def test_events_are_forgotten_after_the_time_that_the_instance_keeps_them(
         write(bob, at=now() - timedelta(days=366)),
         write(bob, at=now() - timedelta(days=364)),
     )
-    assert gatebell.cli("prune")["audit_events"] >= 1
+    gatebell.cli("prune")
     page = signed_in(gatebell, bob).get(gatebell.url + ACTIVITY)
     assert old not in page.text
     assert new in page.text

@@ -149,7 +149,7 @@ def test_a_deleted_project_is_gone_at_once_and_its_rows_soon(gatebell: LiveGateb
     new = made(script.send("POST", "/projects", json=again))
     assert new["id"] != project.id
     assert rows(gatebell, project.id)["alerts"] == 3
-    assert gatebell.cli("prune")["projects"] >= 1
+    gatebell.cli("prune")
     assert set(rows(gatebell, project.id).values()) == {0}
     with database_of(gatebell) as session:
         assert session.get(Project, project.id) is None
@@ -180,7 +180,7 @@ def test_a_deleted_group_takes_all_that_is_below_it(gatebell: LiveGatebell) -> N
     again = made(script.send("POST", "/groups", json={"path": top["path"]}))
     # The newest project stays for its number's sake, and with it its group.
     made(script.send("POST", "/projects", json={"path": "x", "namespace_id": again["id"]}))
-    assert gatebell.cli("prune")["groups"] >= 2
+    gatebell.cli("prune")
     with database_of(gatebell) as session:
         left = session.scalars(select(Group.id).where(Group.id.in_([top["id"], below["id"]])))
         assert left.all() == []

@@ -211,7 +211,7 @@ def test_a_role_that_has_ended_gives_nothing_and_is_tidied_up(gatebell: LiveGate
     assert number not in {each["id"] for each in mine.send("GET", f"{url}/all").json()}
     assert made(mine.send("POST", url, json=body))["access_level"] == 30
     end(gatebell, member_id(gatebell, project, bob), now().date())
-    assert gatebell.cli("prune")["members"] >= 1
+    gatebell.cli("prune")
     assert events_with_subject(gatebell, project)[0].kind == "member.expired"
 
 

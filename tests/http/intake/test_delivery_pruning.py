@@ -29,7 +29,7 @@ def test_what_opened_an_alert_outlives_the_rest_of_the_log(gatebell: LiveGatebel
     log = deliveries_of(gatebell, endpoint.project)
     old = update(Delivery).where(Delivery.project_id == log[0].project_id)
     change(gatebell, old.values(received_at=now() - timedelta(days=400)))
-    assert gatebell.cli("prune")["deliveries"] >= 3
+    gatebell.cli("prune")
     kept = [delivery.id for delivery in deliveries_of(gatebell, endpoint.project)]
     assert kept == [log[0].id, *(delivery.id for delivery in log[-10:])]
     touched = occurrences_of(gatebell, endpoint.project)
