@@ -230,12 +230,12 @@ def test_a_service_that_stops_does_not_wait_for_a_clone_for_ever(
 def test_without_git_everything_else_works_and_says_what_is_missing(
     start: Start, tmp_path: Path
 ) -> None:
-    live = start("sqlite", only="web", GIT_PROGRAM="no-such-git")
+    # Each process looks for Git when it begins: of several, one may not know yet.
+    live = start("sqlite", only="web", GIT_PROGRAM="no-such-git", WEB_CONCURRENCY="1")
     person = make_user(live)
     project = make_project(live, person, visibility="public")
     missing = {"status": "ok", "database": "ok", "git": "missing"}
     wait_until(lambda: live.http().get(f"{live.url}/readyz").json() == missing)
-    # Each process looks for Git when it begins.
     wait_until(lambda: "Git on this server is missing." in _page(live, project))
     files = live.http().get(f"{live.url}/{project}/-/tree")
     assert files.status_code == 503
