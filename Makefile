@@ -43,7 +43,7 @@ test: $(VENV)/development $(BIN)/gatebell style ## Check and test everything, on
 	@$(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
 	    $(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS); tested=$$?; \
 	    wait $$types; checked=$$?; cat build/types.log; \
-	    [ $$tested -ne 1 ] || { scripts/test-again; tested=$$?; }; exit $$((tested | checked))
+	    [ $$tested -ne 1 ] || { scripts/test-again $(PYTEST_ARGS); tested=$$?; }; exit $$((tested | checked))
 
 test-both: ## As `make test`, with every test on both databases
 	@$(MAKE) test PYTEST_ARGS="--every-database $(PYTEST_ARGS)"
