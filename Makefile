@@ -16,7 +16,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures test test-both faults fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts test test-long test-both faults fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,24 +32,30 @@ pictures: $(VENV)/development ## Take the README's pictures again, from a separa
 	@$(PY) -m demo.pictures
 
 # Types take as long as an eighth of the tests: they are checked beside them, and reported after them.
-test: $(VENV)/development $(BIN)/gatebell style ## Check and test everything, on SQLite, on Postgres and in a browser
-	@scripts/ensure-chromium
-	@scripts/ensure-monitoring
-	@scripts/ensure-registry
-	@scripts/ensure-proxies
-	@scripts/ensure-git-clients
-	@scripts/ensure-gitlab-clients
+test: style counterparts ## Check and test everything, on SQLite, on Postgres and in a browser
 	@mkdir -p build
 	@$(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
 	    $(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS); tested=$$?; \
 	    wait $$types; checked=$$?; cat build/types.log; \
 	    [ $$tested -ne 1 ] || { scripts/test-again $(PYTEST_ARGS); tested=$$?; }; exit $$((tested | checked))
 
-test-both: ## As `make test`, with every test on both databases
-	@$(MAKE) test PYTEST_ARGS="--every-database $(PYTEST_ARGS)"
+test-long: counterparts ## Run the tests that `make test` leaves out since they take long, but for those of `make faults` (minutes)
+	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal -m long $(PYTEST_ARGS)
+
+test-both: ## As `make test` and `make test-long`, with every test on both databases
+	@$(MAKE) test PYTEST_ARGS="--every-database -m 'not faults_full' $(PYTEST_ARGS)"
+
+# Programs written by others, which the tests run beside the service.
+counterparts: $(VENV)/development $(BIN)/gatebell
+	@scripts/ensure-chromium
+	@scripts/ensure-monitoring
+	@scripts/ensure-registry
+	@scripts/ensure-proxies
+	@scripts/ensure-git-clients
+	@scripts/ensure-gitlab-clients
 
 faults: $(VENV)/development ## Run the fault tests at full size and report (takes most of an hour)
-	@$(PYTEST) --every-database --capture=no -m "faults_full or not faults_full" tests/faults $(PYTEST_ARGS)
+	@$(PYTEST) --every-database --capture=no -m "long or not long" tests/faults $(PYTEST_ARGS)
 
 fuzz: $(VENV)/development ## Run the property-based tests with many more examples (takes an hour)
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 -m hypothesis --hypothesis-profile fuzz $(PYTEST_ARGS)

@@ -11,6 +11,7 @@ from web.help.documents import sections
 _SECONDS = 300
 
 
+@pytest.mark.long
 def test_the_site_is_made_without_a_warning_and_in_the_order_of_the_index(tmp_path: Path) -> None:
     options = (
         "--quiet",

@@ -108,6 +108,7 @@ def test_the_second_person_takes_the_alert_from_the_message(
     assert len(mailbox.messages) == 2
 
 
+@pytest.mark.long
 def test_of_several_alerts_one_is_left_out_on_a_telephone(
     live: LiveGatebell, mailbox: Mailbox, telephone: Page, page: Page
 ) -> None:

@@ -32,6 +32,7 @@ clock.system_clock = system_clock
 """
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -245,6 +245,7 @@ def test_without_git_everything_else_works_and_says_what_is_missing(
     assert live.run_cli("repositories", "check").returncode == 1
 
 
+@pytest.mark.long
 def test_a_large_push_and_clone_leave_the_web_process_as_it_was(
     live: LiveGatebell, git: GitClient, owner: Person
 ) -> None:

@@ -45,6 +45,7 @@ def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell)
     wait_until(lambda: seen in requests.get(f"{live.url}/metrics", timeout=10).text)
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 def test_a_worker_that_hangs_is_started_again_and_nobody_is_kept_waiting(
     live: LiveGatebell,
@@ -87,6 +88,7 @@ def answers_again(live: LiveGatebell) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_a_worker_tells_systemd_that_it_lives(live: LiveGatebell, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.settimeout(60)

@@ -24,6 +24,7 @@ from web.jobs.pages import Paging
 from web.settings.reader import read_settings
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def reading(file: Path) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 def test_a_log_that_grew_is_short_again_when_nobody_is_in_the_way(start: Start) -> None:
     live = start("sqlite")
     endpoint, file = connect(live), file_of(live)

@@ -93,6 +93,7 @@ def migrating(live: LiveGatebell, code: Path, log: Path) -> "subprocess.Popen[st
         return subprocess.Popen(command, cwd=code, env=live.environment, stderr=file, text=True)
 
 
+@pytest.mark.long
 def test_no_request_fails_and_the_migration_is_done_when_the_reader_is_gone(
     new_postgres: Callable[[], str], tomorrow: Path, tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ def storm(live: LiveGatebell, person: Person) -> Iterator[Counter[int]]:
         each.result()
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.parametrize(
     ("kind", "seconds"),

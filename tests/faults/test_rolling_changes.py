@@ -117,6 +117,7 @@ def assert_nothing_failed(record: Record, balancer: Balancer) -> None:
     assert not any("Traceback" in host.log_text() for host in balancer.hosts)
 
 
+@pytest.mark.long
 def test_no_request_fails_while_one_of_two_hosts_is_ahead(
     new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def _is_there(pid: int) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_the_one_that_takes_over_serves_and_can_be_stopped(
     server: LiveGatebell, successor: int
 ) -> None:

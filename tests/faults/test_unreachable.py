@@ -48,6 +48,7 @@ def kill(live: LiveGatebell) -> None:
     live.wait()
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_after_an_hour_without_the_service_no_job_is_missed_and_no_alert_resolved(

@@ -91,6 +91,7 @@ def metric(live: LiveGatebell, name: str) -> float:
     return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name))
 
 
+@pytest.mark.long
 def test_requests_go_on_while_nobody_reads_and_the_log_says_what_is_missing(
     live: LiveGatebell, pipe: Pipe
 ) -> None:

@@ -218,6 +218,7 @@ def test_what_differs_from_the_manifest_is_told(
     assert "The audit log ends with the seal" in told
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_the_restore_drill_of_the_documents_works_as_written(
     still: LiveGatebell, tmp_path: Path

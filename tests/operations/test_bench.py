@@ -45,6 +45,7 @@ def _run(*command: str, within: Path) -> None:
     subprocess.run(command, cwd=within, check=True, capture_output=True, timeout=120)
 
 
+@pytest.mark.long
 def test_every_kind_of_work_can_be_measured(wrk: Path) -> None:
     results = ROOT / "bench" / "results"
     before = sorted(results.iterdir()) if results.is_dir() else []

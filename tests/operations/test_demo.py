@@ -39,6 +39,7 @@ _FOR_DEVELOPERS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_the_demonstration_has_something_on_every_page(
     settings: Settings, make_app: Callable[[Settings], Flask]

@@ -21,6 +21,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     return read_recording(folder)
 
 
+@pytest.mark.long
 def test_a_request_is_recorded_with_what_it_did(recording: dict[str, dict[str, Any]]) -> None:
     made = {key: answer for key, answer in recording.items() if answer.get("events")}
     assert {answer["address"].split()[-1] for answer in made.values()} >= {
@@ -31,6 +32,7 @@ def test_a_request_is_recorded_with_what_it_did(recording: dict[str, dict[str, A
     assert all(answer["rows"]["silences"] == 1 for answer in made.values())
 
 
+@pytest.mark.long
 def test_visitors_are_let_in_or_not(recording: dict[str, dict[str, Any]]) -> None:
     statuses = {
         key.rpartition("[")[2].split()[0]: answer["status"]

@@ -138,6 +138,7 @@ def own(new_service: NewService) -> Iterator[LiveGatebell]:
         yield live
 
 
+@pytest.mark.long
 def test_a_restart_loses_nothing_that_is_sent_or_tried_meanwhile(
     own: LiveGatebell, notify: Notify
 ) -> None:

@@ -46,6 +46,7 @@ def done_routes(log: str) -> tuple[set[str], set[str]]:
     return {route for route, _ in asked}, {route for route, status in asked if status < 300}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_found_over_the_whole_description(
     new_service: NewService, kind: str, tmp_path: Path

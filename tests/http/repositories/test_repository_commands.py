@@ -92,6 +92,7 @@ def test_the_worker_notes_what_the_branches_of_a_large_repository_have(
     assert own.cli("repositories", "check")["faults"] == {}
 
 
+@pytest.mark.long
 def test_a_lost_host_comes_back_from_backups_of_postgres_and_of_repositories(
     new_service: NewService, postgres: Postgres, tmp_path: Path
 ) -> None:

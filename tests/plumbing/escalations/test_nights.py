@@ -236,6 +236,7 @@ def test_nothing_is_heard_of_a_page_and_the_next_step_follows_all_the_same(
 # A flapping outage
 
 
+@pytest.mark.long
 def test_a_flapping_outage_reaches_everybody_and_goes_on_paging(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     start = shop.now
