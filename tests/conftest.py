@@ -34,7 +34,7 @@ from web.http.synchronous import SynchronousFlask
 from web.settings.reader import Settings, read_settings
 
 KINDS = ("sqlite", "postgres")
-#: Where each test runs on one database, a half of them on each, unless it asks for both.
+#: Where each file runs on one database, a half of them on each, unless a test asks for both.
 #: `make test-both` runs all on both.
 _IN_TURN = (
     *("tests/browser/", "tests/cli/", "tests/faults/", "tests/http/", "tests/stories/"),
@@ -122,7 +122,7 @@ def _is_wanted(item: pytest.Item, *, is_in_turn: bool) -> bool:
 def _only_kind(item: pytest.Item, *, is_in_turn: bool) -> str | None:
     """Return the only database that a test runs on; None for both.
 
-    In the rooms `_IN_TURN` one half of the tests runs on each.
+    In the rooms `_IN_TURN` one half of the files runs on each.
     """
     if item.get_closest_marker("both_databases"):
         return None
@@ -130,7 +130,8 @@ def _only_kind(item: pytest.Item, *, is_in_turn: bool) -> str | None:
         return str(one.args[0])
     if not (is_in_turn and item.nodeid.startswith(_IN_TURN)):
         return None
-    name = item.nodeid.partition("[")[0]
+    # By files, so that what the tests of a file share is started on one database alone.
+    name = item.nodeid.partition("::")[0]
     return KINDS[crc32(name.encode()) % len(KINDS)]
 
 

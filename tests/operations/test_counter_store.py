@@ -172,9 +172,7 @@ def connections_to(listening: socket.socket) -> int:
 
 
 @pytest.mark.spec("L1")
-@pytest.mark.parametrize(
-    "scheme", ["redis", pytest.param("memcached", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("scheme", ["redis", pytest.param("memcached", marks=pytest.mark.long)])
 def test_a_store_that_hangs_holds_up_one_request_for_a_moment(
     new_service: NewService, silent: socket.socket, scheme: str
 ) -> None:

@@ -12,8 +12,6 @@ from models import Mail, Member, OnCallRotation, OnCallTurn, Project, User
 from tests.support.notifications.escalations import Escalated
 from web.jobs.mail import queue_gap_mail
 
-pytestmark = pytest.mark.both_databases
-
 
 @pytest.fixture
 def maria(shop: Escalated) -> None:

@@ -26,7 +26,6 @@ from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
 from tests.support.service.receiver import Receiver, running_telephone
 
-pytestmark = pytest.mark.both_databases
 MINUTE = timedelta(minutes=1)
 
 

@@ -56,7 +56,6 @@ def subjects_to(mailbox: Mailbox, name: str) -> list[str]:
     return [str(mail["Subject"]) for to, mail in pairs if to == [f"{name}@pager.example"]]
 
 
-@pytest.mark.both_databases
 @pytest.mark.spec("J1")
 def test_a_page_has_what_one_needs_to_begin(shop: Escalated, mailbox: Mailbox) -> None:
     item = {
@@ -135,7 +134,6 @@ def test_quiet_hours_tell_the_zone_of_a_person_whose_profile_has_none(
     assert "Started: 2026-03-02 05:00 +09:00\n" in text
 
 
-@pytest.mark.both_databases
 def test_what_nobody_gave_a_title_is_told_by_its_first_fields(
     shop: Escalated, mailbox: Mailbox
 ) -> None:

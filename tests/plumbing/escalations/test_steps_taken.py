@@ -40,7 +40,6 @@ def addressees(mailbox: Mailbox) -> list[str]:
     return [each[0].partition("@")[0] for each in mailbox.recipients]
 
 
-@pytest.mark.both_databases
 @pytest.mark.spec("J1")
 def test_the_second_person_is_paged_if_the_first_does_not_answer(
     shop: Escalated, mailbox: Mailbox
@@ -74,7 +73,6 @@ def test_whoever_answers_ends_it(shop: Escalated, mailbox: Mailbox, status: str)
     assert shop.escalation(alert).state == "stopped"
 
 
-@pytest.mark.both_databases
 def test_an_alert_that_is_over_before_its_page_left_pages_nobody(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
@@ -99,7 +97,6 @@ def test_a_step_is_not_taken_if_the_answer_is_not_handled_yet(shop: Escalated) -
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
-@pytest.mark.both_databases
 def test_reopening_begins_again(shop: Escalated, mailbox: Mailbox) -> None:
     shop.policy("0s user:alice")
     alert = shop.alert()
@@ -140,7 +137,6 @@ def lock(shop: Escalated, person: Person) -> None:
         session.execute(update(User).where(User.id == person.id).values(state="locked"))
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("go", "reason"),
     [
@@ -192,7 +188,6 @@ def test_the_service_was_down_and_everybody_has_the_time_of_the_policy(shop: Esc
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
-@pytest.mark.both_databases
 def test_maintainers_are_told_once_in_an_hour_that_nobody_was_reached(shop: Escalated) -> None:
     shop.person("carol", role=Role.MAINTAINER)
     shop.schedule("primary")
@@ -240,7 +235,6 @@ def test_a_policy_that_alone_pages_for_alerts_cannot_be_deleted(shop: Escalated)
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
-@pytest.mark.both_databases
 def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "5m user:alice")
     alert = shop.alert()
@@ -274,7 +268,6 @@ def test_an_alert_that_is_deleted_meanwhile_is_forgotten(shop: Escalated) -> Non
     assert shop.paged(other) == [("alice", 1, 1), ("alice", 1, 2)]
 
 
-@pytest.mark.both_databases
 def test_a_step_pages_a_channel_of_the_project(shop: Escalated, mailbox: Mailbox) -> None:
     owner = Owner(project_id=shop.project_id)
     channel = shop.contact(owner, email_address("room@chat.example"), label="ops")
@@ -305,7 +298,6 @@ def test_quiet_hours_delay_nobody_else(shop: Escalated, mailbox: Mailbox) -> Non
     assert sorted(addressees(mailbox)) == ["alice", "bob"]
 
 
-@pytest.mark.both_databases
 @pytest.mark.parametrize("lets_critical_through", [True, False])
 def test_what_quiet_hours_hold_back_leaves_when_its_alert_becomes_critical(
     shop: Escalated, mailbox: Mailbox, *, lets_critical_through: bool
@@ -332,7 +324,6 @@ def test_what_quiet_hours_hold_back_leaves_when_its_alert_becomes_critical(
     assert waiting == ({other} if lets_critical_through else {raised, other})
 
 
-@pytest.mark.both_databases
 def test_what_ended_long_ago_is_pruned(shop: Escalated) -> None:
     shop.policy("0s user:alice", "60m user:bob")
     old, open_alert = shop.alerts(2)
@@ -350,7 +341,6 @@ def test_what_ended_long_ago_is_pruned(shop: Escalated) -> None:
     assert [row.alert_id for row in shop.rows(Escalation)] == [open_alert]
 
 
-@pytest.mark.both_databases
 def test_an_escalation_that_fails_holds_up_no_other(shop: Escalated) -> None:
     broken = shop.policy("0s user:alice", "5m user:bob", name="Broken", is_default=False)
     shop.route(broken, environments=["lab"])
@@ -375,7 +365,6 @@ def test_an_escalation_that_fails_holds_up_no_other(shop: Escalated) -> None:
     assert shop.paged(first) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
-@pytest.mark.both_databases
 def test_a_lock_that_outlasts_the_patience_postpones_no_step(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alerts = [shop.alert() for _ in range(6)]

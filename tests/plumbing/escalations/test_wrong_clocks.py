@@ -15,8 +15,6 @@ from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import subjects
 from web.jobs.clock_corrections import ClockCorrections
 
-pytestmark = pytest.mark.both_databases
-
 
 def look(shop: Escalated) -> None:
     with ClockCorrections(shop.settings, clock=lambda: shop.now) as loop:
