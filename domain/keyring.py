@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from domain.randomness import credential_from, is_well_formed, random_credential
+from domain.randomness import is_well_formed, random_credential
 
 _FINGERPRINT_DIGITS = 16
 
@@ -55,6 +55,8 @@ class Keyring:
     def __init__(self, master: str, *older: str) -> None:
         """Derive the keys; `older` are former master secrets, newest first."""
         masters = (master, *older)
+        #: Whether something may still be under an older key.
+        self.has_older = bool(older)
         # Copied for each digest: setting one up takes longer than hashing a credential.
         self._hashes = tuple(
             hmac.new(_derive(each, b"gatebell credential digest"), digestmod="sha256")
@@ -84,7 +86,7 @@ class Keyring:
         """
         message = f"{credential_type} after {text}".encode()
         seeds = (hmac.digest(key, message, "sha256") for key in self._derivation_keys)
-        return tuple(credential_from(credential_type, seed) for seed in seeds)
+        return tuple(random_credential(credential_type, seed=seed) for seed in seeds)
 
     def digest(self, text: str) -> bytes:
         """Return the keyed SHA-256 (32 bytes) under the newest key."""
@@ -109,7 +111,7 @@ class Keyring:
 
     def rehashed(self, text: str, digest: bytes) -> bytes | None:
         """Return the digest under the newest key if this one is of an older key."""
-        newest = self.digest(text) if len(self._hashes) > 1 else digest
+        newest = self.digest(text) if self.has_older else digest
         return None if hmac.compare_digest(newest, digest) else newest
 
     def matches(self, text: str, digests: Sequence[bytes | None]) -> bool:

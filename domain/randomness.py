@@ -26,18 +26,14 @@ def _checksum(text: str) -> str:
     return _base62(zlib.crc32(text.encode("ascii", "replace")), _CHECKSUM_CHARACTERS)
 
 
-def random_credential(prefix: str) -> str:
-    """Return prefix, 256 random bits and a checksum, for example `gba-…`.
+def random_credential(prefix: str, *, seed: bytes | None = None) -> str:
+    """Return prefix, 256 bits and a checksum, for example `gba-…`.
 
-    The prefix lets secret scanners find it; the checksum lets us refuse a mistyped one
-    without asking the database.
+    The bits are random, unless a seed of 32 bytes is given. The prefix lets secret scanners find
+    it; the checksum lets us refuse a mistyped one without asking the database.
     """
-    return credential_from(prefix, secrets.token_bytes(32))
-
-
-def credential_from(prefix: str, seed: bytes) -> str:
-    """Return a credential of the same form that holds these 32 bytes."""
-    body = prefix + _base62(int.from_bytes(seed), _RANDOM_CHARACTERS)
+    bits = int.from_bytes(seed or secrets.token_bytes(32))
+    body = prefix + _base62(bits, _RANDOM_CHARACTERS)
     return body + _checksum(body)
 
 
@@ -49,9 +45,8 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
     return _checksum(credential[:-_CHECKSUM_CHARACTERS]) == credential[-_CHECKSUM_CHARACTERS:]
 
 
-def random_hex(byte_count: int) -> str:
-    """Return random bytes as hexadecimal digits."""
-    return secrets.token_hex(byte_count)
+#: Returns so many random bytes as hexadecimal digits.
+random_hex = secrets.token_hex
 
 
 def random_uuid() -> str:

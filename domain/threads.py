@@ -42,7 +42,7 @@ class ThreadExecutor:
 
     def run_or_stop(self, work: Callable[[], Outcome], stop: Callable[[], None] | None) -> Outcome:
         """Run the work; if the caller is interrupted, call `stop` and wait for its end."""
-        if not serves_in_greenlets():
+        if self._pool is None:
             return work()
         pending = self._pool.spawn(self._do, work)
         try:
@@ -68,6 +68,9 @@ class ThreadExecutor:
 
     @cached_property
     def _pool(self) -> Any:
+        """The threads of a web process; None in others."""
+        if not serves_in_greenlets():
+            return None
         from gevent.threadpool import ThreadPool  # noqa: PLC0415 - only web processes have it
 
         return ThreadPool(self._threads)

@@ -25,7 +25,7 @@ from web.api.schemas.oauth import AuthorizationRequest
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
 from web.oauth.approvals import decided_approval, needs_new_proof, visitors_approval
-from web.oauth.binding import authorization_server, request_from, request_in_query, send
+from web.oauth.binding import oauth_context, request_from, request_in_query, send
 from web.oauth.endpoint_urls import authorization_url, read_asked_at, with_asked_at
 from web.sealing.forms import consume, open_consent_form, seal_consent_form
 from web.services import now
@@ -55,7 +55,7 @@ def consent() -> ResponseReturnValue:
     """Redirect to the sign-in, show the consent page, or redirect back with a code."""
     if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
         return ""
-    server = authorization_server()
+    server = AuthorizationServer(oauth_context())
     asked = request_in_query()
     asked.asked_at = read_asked_at(request.args)
     try:
@@ -106,7 +106,7 @@ def decide() -> ResponseReturnValue:
 
 
 def _answer(asked: ProtocolRequest) -> ResponseReturnValue:
-    server = authorization_server()
+    server = AuthorizationServer(oauth_context())
     is_yes = request.form.get("decision") == "authorize"
     answer = authorization.accept if is_yes else authorization.refuse
     try:

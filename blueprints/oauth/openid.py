@@ -6,6 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.accounts.profiles import draw_avatar
 from domain.oauth.openid.userinfo import userinfo as claims_for
 from domain.oauth.presented_tokens.bearer import Bearer
+from domain.oauth.server import AuthorizationServer
 from domain.releases.schedule import BY_ID
 from web.access.marks import checks_its_client, oauth_bearer, open_to_anyone
 from web.access.rate_limits import by_address
@@ -13,7 +14,7 @@ from web.api.description.described import OAUTH, OPENID, Caller, Description, de
 from web.api.schemas.oauth import Introspection, KeySet, TokenQuestion, UserClaims
 from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.oauth.binding import authorization_server, request_in_form, send
+from web.oauth.binding import oauth_context, request_in_form, send
 from web.oauth.signing_keys import key_set
 from web.releases.gate import apply_change
 from web.services import now, services, settings
@@ -64,7 +65,7 @@ def userinfo(bearer: Bearer) -> Response:
 @by_address
 def introspect() -> ResponseReturnValue:
     """Return whether a token is active, with its metadata (RFC 7662)."""
-    server = authorization_server()
+    server = AuthorizationServer(oauth_context())
     return send(server.create_endpoint_response("introspection", request_in_form()))
 
 

@@ -12,6 +12,7 @@ from domain.oauth.presented_tokens.bearer import (
     Refusal,
     get_access_token_bearer,
 )
+from domain.oauth.server import AuthorizationServer
 from web.access.bearer_token import OAUTH_LOCATIONS, presented_token
 from web.access.key_proofs import check_key
 from web.access.marks import checks_its_client, open_to_anyone
@@ -32,7 +33,7 @@ from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.metrics import count_token
-from web.oauth.binding import authorization_server, request_in_form, send
+from web.oauth.binding import oauth_context, request_in_form, send
 from web.services import services, settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
@@ -60,7 +61,7 @@ _OF_CLIENTS = (400, 401, 408, 413, 429)
 def issue() -> ResponseReturnValue:
     """Issue tokens for a grant (RFC 6749 section 3.2)."""
     asked = request_in_form()
-    oauth_response = authorization_server().create_token_response(asked)
+    oauth_response = AuthorizationServer(oauth_context()).create_token_response(asked)
     body = oauth_response.body if isinstance(oauth_response.body, dict) else {}
     count_token(asked.value("grant_type") or "", body.get("error", "issued"))
     return send(oauth_response)
@@ -83,7 +84,7 @@ def issue() -> ResponseReturnValue:
 def push() -> ResponseReturnValue:
     """Store a pushed authorization request (RFC 9126 section 2)."""
     request.max_content_length = _LONGEST_PUSH
-    server = authorization_server()
+    server = AuthorizationServer(oauth_context())
     return send(server.create_endpoint_response("pushed_authorization_request", request_in_form()))
 
 
@@ -105,7 +106,7 @@ def authorize_device() -> ResponseReturnValue:
     if not settings().oauth2_device_grant_flow:
         message = "The device flow is turned off on this instance."
         raise NotFoundError(message)
-    server = authorization_server()
+    server = AuthorizationServer(oauth_context())
     return send(server.create_endpoint_response("device_authorization", request_in_form()))
 
 
@@ -124,7 +125,7 @@ def authorize_device() -> ResponseReturnValue:
 @by_address
 def revoke() -> ResponseReturnValue:
     """Revoke a pair of tokens (RFC 7009)."""
-    server = authorization_server()
+    server = AuthorizationServer(oauth_context())
     oauth_response = server.create_endpoint_response("revocation", request_in_form())
     return send(oauth_response)
 

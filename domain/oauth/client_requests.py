@@ -8,6 +8,7 @@ does; it can neither leave out a shared phase nor change their order.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import ClassVar, Generic, TypeVar, final
 
 from pydantic import Field
@@ -17,10 +18,10 @@ from domain.oauth.clients.authentication import (
     Client,
     ClientRefusedError,
     authenticate_with,
-    record_use,
 )
 from domain.oauth.clients.credential_lookup import CredentialLookup, Found
-from domain.oauth.context import OAuthPolicy, ServerComponent
+from domain.oauth.clients.secrets import is_recent_use, record_use
+from domain.oauth.context import Server
 from domain.oauth.presented_tokens.dpop import (
     InvalidProofError,
     Proof,
@@ -60,11 +61,15 @@ class ClientRequest(Generic[Found]):
         return self.found
 
 
-class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
+class ClientEndpoint(ABC, Generic[Found, Checked]):
     """The part of a grant or an endpoint in the phases that all client requests share."""
 
-    #: None where a request brings no credential beside that of its client.
+    server: Server
+    #: How the credential in a request is found, together with its client; None where `lookup`
+    #: says it, or where a request brings none.
     LOOKUP: CredentialLookup[Found] | None = None
+    #: Requests that name no client are served if `takes_no_client` says so.
+    MAY_LACK_CLIENT: ClassVar[bool] = False
     #: The path for which a DPoP proof must be made; None where a proof has no meaning.
     PROOF_PATH: ClassVar[str | None] = None
     #: An application that registered for bound tokens has to prove its key here (RFC 9449, 5.2).
@@ -77,11 +82,12 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
     @final
     def respond(self, request: ProtocolRequest) -> OAuthResponse:
         """Go through all phases; raises OAuth2Error in the first that refuses the request."""
-        request.refuse_repeated_parameters(self.server.PARAMETERS)
-        lookup = self.lookup(request)
+        if request.payload.repeated:
+            request.refuse_repeated_parameters(self.server.PARAMETERS)
+        lookup = self.LOOKUP or self.lookup(request)
         client, found = None, None
-        if not self.takes_no_client(request):
-            authenticated = authenticate_with(request, self._context, lookup)
+        if not (self.MAY_LACK_CLIENT and self.takes_no_client(request)):
+            authenticated = authenticate_with(request, self.server.context, lookup)
             client, found = authenticated
             self.check_client(client, request)
         proof = self._find_proof(request, client)
@@ -96,18 +102,20 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
         checked = self.check(asked)
         if proof is not None:
             # No earlier: a request without a client and a credential stores no used proofs.
-            consume_proof(proof, self._context)
+            consume_proof(proof, self.server.context)
         body = self.perform(asked, checked)
         if client is not None and self.RECORDS_USE:
-            record_use(client, self._context)
+            last_used_at, context = client.application.last_used_at, self.server.context
+            if not is_recent_use(last_used_at, context.now):
+                record_use(client.application.id, None, run=context.run, now=context.now)
         return OAuthResponse(status=self.STATUS, body=body, headers=NO_STORE)
 
     # The hooks
 
     def lookup(self, request: ProtocolRequest) -> CredentialLookup[Found] | None:
-        """Return how the credential in the request is found, together with its client."""
+        """Return the lookup for a request, where it depends on that."""
         del request
-        return self.LOOKUP
+        return None
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:
         """Return whether this request is served although it names no client."""
@@ -139,7 +147,7 @@ class ClientEndpoint(ServerComponent, ABC, Generic[Found, Checked]):
                     "Tokens of this application are bound to a key: send a DPoP proof."
                 )
             return None
-        context = self._context
+        context = self.server.context
         target = ProofTarget("POST", f"{context.policy.issuer}{self.PROOF_PATH}")
         return check_proof(text, target, now=context.now)
 
@@ -177,13 +185,9 @@ class TokenGrant(ClientEndpoint[Found, Checked]):
     PERMISSION_HELP: ClassVar[str] = ""
     #: A client that registers itself may ask for it (RFC 7591 section 2).
     IS_REGISTRABLE: ClassVar[bool] = False
+    #: The switch in the policy; None for a grant that every instance offers.
+    SWITCH: "ClassVar[attrgetter[bool] | None]" = None
     request: ProtocolRequest
-
-    @classmethod
-    def is_offered(cls, policy: OAuthPolicy) -> bool:
-        """Return whether the instance offers the grant."""
-        del policy
-        return True
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
         """Refuse a client that is not allowed the grant, or is registered for others."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
@@ -121,12 +121,13 @@ class OAuthContext:
         return self.session.execute if self.has_begun() else self.connection.all
 
 
-class ServerComponent:
-    """A grant or an endpoint: it works with the collaborators of its server's request."""
+class Server(Protocol):
+    """What grants and endpoints know of the authorization server."""
 
-    server: Any
+    #: The parameters that a request may contain once.
+    PARAMETERS: frozenset[str]
+    #: The collaborators of its request.
+    context: OAuthContext
 
-    @property
-    def _context(self) -> OAuthContext:
-        context: OAuthContext = self.server.context
-        return context
+    def get_authorization_grant(self, request: Any) -> Any:
+        """Return the grant with an authorization endpoint."""

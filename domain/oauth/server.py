@@ -63,25 +63,21 @@ class AuthorizationServer(AuthlibServer):
         """Return the grant with an authorization endpoint."""
         return AuthorizationCodeGrant(request, self)
 
-    def get_token_grant(self, request: ProtocolRequest) -> TokenGrant[Any, Any]:
-        """Return the grant of a token request, or raise (RFC 6749 section 5.2)."""
-        wanted = request.value("grant_type")
-        if "grant_type" in request.payload.repeated:
-            raise InvalidRequestError("The parameter grant_type is given more than once.")
-        if wanted is None:
-            raise InvalidRequestError("Missing required parameter: grant_type.")
-        grant = GRANTS_BY_TYPE.get(wanted)
-        if grant is None or not grant.is_offered(self.context.policy):
-            raise UnknownGrantTypeError
-        chosen: TokenGrant[Any, Any] = grant(request, self)
-        return chosen
-
     def create_token_response(self, request: ProtocolRequest) -> OAuthResponse:
         """Respond to a token request; errors are responses too, so that their writes are kept."""
+        wanted = request.value("grant_type") or ""
         try:
-            return self.get_token_grant(request).respond(request)
+            # Section 5.2 of RFC 6749.
+            if "grant_type" in request.payload.repeated:
+                raise InvalidRequestError("The parameter grant_type is given more than once.")
+            if not wanted:
+                raise InvalidRequestError("Missing required parameter: grant_type.")
+            grant = GRANTS_BY_TYPE.get(wanted)
+            if grant is None or (grant.SWITCH and not grant.SWITCH(self.context.policy)):
+                raise UnknownGrantTypeError
+            chosen: TokenGrant[Any, Any] = grant(request, self)
+            return chosen.respond(request)
         except OAuth2Error as error:
-            wanted = request.value("grant_type") or ""
             name = wanted if _GRANT_TYPE.fullmatch(wanted) else UNKNOWN_GRANT
             self._record_refusal(request, error, name)
             return self.handle_error_response(request, error)

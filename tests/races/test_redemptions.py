@@ -14,6 +14,7 @@ from flask import Flask
 from sqlalchemy import func, select
 
 from domain.oauth.protocol import ProtocolRequest
+from domain.oauth.server import AuthorizationServer
 from models import AccessToken, Application
 from tests.support.accounts.people import ClientCredentials, database_of, settings_of
 from tests.support.oauth.oauth_wire import (
@@ -32,7 +33,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.service.live import LiveGatebell
 from web.extensions import db
-from web.oauth.binding import authorization_server
+from web.oauth.binding import oauth_context
 from web.services import services
 from web.settings.reader import Settings
 
@@ -168,7 +169,8 @@ def test_a_pair_on_its_way_does_not_escape_the_revocation_of_its_family(
     before = tokens_of(gatebell, phone)
     with make_app(settings_of(gatebell)).app_context(), ThreadPoolExecutor(1) as pool:
         # A thief presents the dead token, which ends the family but for the commit …
-        answer = authorization_server().create_token_response(ProtocolRequest("POST", form, {}))
+        server = AuthorizationServer(oauth_context())
+        answer = server.create_token_response(ProtocolRequest("POST", form, {}))
         # … when the honest client refreshes.
         honest = pool.submit(refresh, gatebell, phone, second["refresh_token"], client_secret=None)
         sleep(0.5)
@@ -194,7 +196,7 @@ def test_a_pair_that_is_stored_first_does_not_escape_either(
     with make_app(settings_of(gatebell)).app_context(), ThreadPoolExecutor(1) as pool:
 
         def refresh_first() -> tuple[Any, Future[requests.Response]]:
-            answer = authorization_server().create_token_response(asked)
+            answer = AuthorizationServer(oauth_context()).create_token_response(asked)
             thief = pool.submit(refresh, gatebell, phone, first.refresh, client_secret=None)
             # It waits: the new pair cannot be seen before the commit.
             assert not wait([thief], timeout=1).done

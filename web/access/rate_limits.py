@@ -5,8 +5,9 @@ configured, pages by user. A limit that is switched off counts nothing and adds 
 """
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import wraps
 from math import ceil
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, cast
 
 from flask import Flask, Response, after_this_request, g
@@ -18,7 +19,7 @@ from domain.clock import system_clock
 from web.extensions import client_address, client_or_user, limiter
 from web.http.endpoints import page_blueprints
 from web.limit_storage import HostStorage, storage_configuration
-from web.services import settings
+from web.services import services, settings
 from web.settings.reader import Settings
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -69,17 +70,22 @@ class Limit:
             finally:
                 _add_counted(_counted_by_library())
             return
-        rates = self._rates(settings())
+        rates = services().live_settings.derived(self._parsed)
         if not rates:
             return
         key, counted = self._key(), []
-        for rate in _parsed(rates):
+        for rate in rates:
             named = rate.key_for(_PREFIX, key, self._scope)
             observed, ends = storage.count(named, rate.get_expiry())
-            counted.append(_Status(observed > rate.amount, rate.amount, observed, ends))
+            left = max(0, rate.amount - observed)
+            counted.append(_Status(observed > rate.amount, rate.amount, observed, left, ends))
         _add_counted(counted)
         if any(each.is_exceeded for each in counted):
             raise TooManyRequests
+
+    def _parsed(self, current: Settings) -> list[RateLimitItem]:
+        rates = self._rates(current)
+        return parse_many(rates) if rates else []
 
 
 def _add_counted(counted: "list[_Status]") -> None:
@@ -92,33 +98,26 @@ def _add_counted(counted: "list[_Status]") -> None:
     g.counted = [*(before or ()), *counted]
 
 
-@lru_cache(maxsize=64)
-def _parsed(rates: str) -> list[RateLimitItem]:
-    return parse_many(rates)
-
-
 #: IP addresses, at all views with this mark together.
-by_address = Limit(lambda each: each.oauth_rate_limit, "oauth", client_address)
+by_address = Limit(attrgetter("oauth_rate_limit"), "oauth", client_address)
 #: IP addresses that register clients.
-by_registrar = Limit(
-    lambda each: each.client_registration_rate_limit, "registrations", client_address
-)
+by_registrar = Limit(attrgetter("client_registration_rate_limit"), "registrations", client_address)
 #: Users of the API, and IP addresses without a valid token.
-by_api_user = Limit(lambda each: each.api_rate_limit, "api", client_or_user)
+by_api_user = Limit(attrgetter("api_rate_limit"), "api", client_or_user)
 #: Users of Git, and IP addresses without a valid token.
-by_git_user = Limit(lambda each: each.git_rate_limit, "git", client_or_user)
+by_git_user = Limit(attrgetter("git_rate_limit"), "git", client_or_user)
 #: Integrations: the caller notes `g.integration_id`.
-by_integration = Limit(lambda each: each.alert_rate_limit, "alerts", lambda: str(g.integration_id))
+by_integration = Limit(attrgetter("alert_rate_limit"), "alerts", lambda: str(g.integration_id))
 #: IP addresses that send events as to PagerDuty.
 by_events_address = Limit(
-    lambda each: each.events_address_rate_limit, "events_addresses", client_address
+    attrgetter("events_address_rate_limit"), "events_addresses", client_address
 )
 #: IP addresses that ping heartbeats.
 by_pinging_address = Limit(
-    lambda each: each.heartbeat_address_rate_limit, "ping_addresses", client_address
+    attrgetter("heartbeat_address_rate_limit"), "ping_addresses", client_address
 )
 #: Heartbeats: the caller notes `g.heartbeat`.
-by_heartbeat = Limit(lambda each: each.heartbeat_rate_limit, "pings", lambda: str(g.heartbeat))
+by_heartbeat = Limit(attrgetter("heartbeat_rate_limit"), "pings", lambda: str(g.heartbeat))
 
 
 def limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
@@ -169,13 +168,10 @@ class _Status(NamedTuple):
     limit: int
     #: Requests in this window, including this one and refused ones.
     observed: int
+    #: Requests left in this window.
+    remaining: int
     #: Start of the next window in seconds since the epoch.
     reset_at: int
-
-    @property
-    def remaining(self) -> int:
-        """Requests left in this window."""
-        return max(0, self.limit - self.observed)
 
 
 def _add_headers(response: Response) -> Response:
@@ -187,7 +183,11 @@ def _add_headers(response: Response) -> Response:
     statuses = _counted_by_library() if g.counted is _BY_LIBRARY else g.counted
     if not statuses:
         return response
-    told = min(statuses, key=lambda each: (not each.is_exceeded, each.remaining, -each.reset_at))
+    told = statuses[0]
+    if len(statuses) > 1:
+        told = min(
+            statuses, key=lambda each: (not each.is_exceeded, each.remaining, -each.reset_at)
+        )
     headers = response.headers
     headers.add("RateLimit-Limit", str(told.limit))
     headers.add("RateLimit-Observed", str(told.observed))
@@ -200,14 +200,11 @@ def _add_headers(response: Response) -> Response:
 
 def _counted_by_library() -> list[_Status]:
     try:
-        return [
-            _Status(
-                is_exceeded=each.breached,
-                limit=each.limit.amount,
-                observed=each.limiter.storage.get(each.key),
-                reset_at=ceil(each.limiter.storage.get_expiry(each.key)),
-            )
-            for each in limiter.current_limits
-        ]
+        found = []
+        for each in limiter.current_limits:
+            most, observed = each.limit.amount, each.limiter.storage.get(each.key)
+            ends = ceil(each.limiter.storage.get_expiry(each.key))
+            found.append(_Status(each.breached, most, observed, max(0, most - observed), ends))
     except Exception:  # noqa: BLE001 - each store has errors of its own, and was there a moment ago
         return []
+    return found

@@ -1,7 +1,7 @@
 """A pool of connections in autocommit mode for the hot paths."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Empty, LifoQueue
 from threading import local
@@ -69,25 +69,21 @@ class KeptConnections:
         own: CoreStatements | None = getattr(self._own, "kept", None)
         if own is not None:
             return own.run(statement, parameters)
-        kept = self._take()
-        try:
+        with self._lent() as kept:
             work = partial(kept.run, statement, parameters)
             return work() if statement.is_select else self._write(kept, work)
-        except BaseException as error:
-            self._forget_if_broken(kept, error)
-            raise
-        finally:
-            self._give_back(kept)
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
         """Run the work in a transaction; retry it after a deadlock or a conflict."""
-        for _ in range(_MOST_TRIES - 1):
+        tries = 0
+        while True:
+            tries += 1
             try:
-                return self._attempt(work)
+                with self._lent() as kept:
+                    return self._write(kept, partial(self._in_transaction, kept, work))
             except DBAPIError as error:
-                if not _is_victim(error):
+                if tries == _MOST_TRIES or not _is_victim(error):
                     raise
-        return self._attempt(work)
 
     def close_last_used(self) -> None:
         """Close the last used connection, to free the memory of its largest statement."""
@@ -104,16 +100,6 @@ class KeptConnections:
         for each in kept:
             _end(each)
             self._free.put(None)
-
-    def _attempt(self, work: Callable[[], Outcome]) -> Outcome:
-        kept = self._take()
-        try:
-            return self._write(kept, partial(self._in_transaction, kept, work))
-        except BaseException as error:
-            self._forget_if_broken(kept, error)
-            raise
-        finally:
-            self._give_back(kept)
 
     def _in_transaction(self, kept: CoreStatements, work: Callable[[], Outcome]) -> Outcome:
         begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
@@ -136,7 +122,9 @@ class KeptConnections:
         driver = kept.connection.connection.driver_connection
         return self._executor.run_or_stop(work, stop=driver.interrupt if driver else None)
 
-    def _take(self) -> CoreStatements:
+    @contextmanager
+    def _lent(self) -> Iterator[CoreStatements]:
+        """Lend a free connection or a new one, and forget it if it breaks meanwhile."""
         try:
             kept = self._free.get(timeout=self._patience)
         except Empty:
@@ -145,23 +133,22 @@ class KeptConnections:
             raise PoolTimeoutError(message) from None
         if self._free.empty():
             count_last_connection_taken()
-        if kept is not None:
-            return kept
         try:
-            return self._open()
-        except BaseException:
-            self._free.put(None)
+            kept = kept or self._open()
+            yield kept
+        except BaseException as error:
+            if kept is not None:
+                self._forget_if_broken(kept, error)
             raise
+        finally:
+            is_lost = kept is None or kept.connection.closed or kept.connection.invalidated
+            self._free.put(None if is_lost else kept)
 
     def _open(self) -> CoreStatements:
         connection = self._engine.connect()
         if self.dialect_name == "postgresql":
             return DirectStatements(connection, self._compiled)
         return CoreStatements(connection)
-
-    def _give_back(self, kept: CoreStatements) -> None:
-        is_lost = kept.connection.closed or kept.connection.invalidated
-        self._free.put(None if is_lost else kept)
 
     def _forget_if_broken(self, kept: CoreStatements, error: BaseException) -> None:
         if not isinstance(error, Exception):

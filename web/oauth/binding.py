@@ -1,6 +1,7 @@
 """Binds the authorization server to Flask: its requests and its responses."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import parse_qs
 
@@ -14,7 +15,6 @@ from domain.accounts.signing_in.sessions import RequestSource
 from domain.oauth.context import OAuthContext
 from domain.oauth.json_bodies import parameters_in
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
-from domain.oauth.server import AuthorizationServer
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.error_formats import explained
@@ -57,11 +57,6 @@ def _has_begun() -> bool:
     return db.session.registry.has() and db.session().in_transaction()
 
 
-def authorization_server() -> AuthorizationServer:
-    """Return a server for this request."""
-    return AuthorizationServer(oauth_context())
-
-
 def request_in_form() -> ProtocolRequest:
     """Return the request of a JSON endpoint: its parameters are in the body, never in the URL.
 
@@ -69,23 +64,20 @@ def request_in_form() -> ProtocolRequest:
     """
     environ = request.environ
     headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
-    if request.content_type == _PLAIN_FORM or request.mimetype != _JSON:
-        return ProtocolRequest("POST", _form(), headers)
-    request.max_content_length = min(request.max_content_length or _LONGEST_JSON, _LONGEST_JSON)
-    return ProtocolRequest("POST", parameters_in(request.get_data()), headers)
-
-
-def _form() -> Mapping[str, Sequence[str]]:
-    """Return the parameters of the form, parsed without Werkzeug's overhead for uploads."""
+    parameters: Mapping[str, Sequence[str]] = {}
     is_read = "form" in vars(request)  # and with it the body
     is_short = 0 < (request.content_length or 0) <= _LONGEST_PLAIN_FORM
-    if is_read or not is_short or request.content_type != _PLAIN_FORM:
-        return _lists(request.form)
-    try:
-        text = request.get_data().decode()
-    except UnicodeDecodeError:
-        return {}
-    return parse_qs(text, keep_blank_values=True, errors="werkzeug.url_quote")
+    if request.content_type == _PLAIN_FORM and is_short and not is_read:
+        # Without Werkzeug's overhead for uploads.
+        with suppress(UnicodeDecodeError):
+            text = request.get_data().decode()
+            parameters = parse_qs(text, keep_blank_values=True, errors="werkzeug.url_quote")
+    elif request.mimetype == _JSON:
+        request.max_content_length = min(request.max_content_length or _LONGEST_JSON, _LONGEST_JSON)
+        parameters = parameters_in(request.get_data())
+    else:
+        parameters = _lists(request.form)
+    return ProtocolRequest("POST", parameters, headers)
 
 
 def request_in_query() -> ProtocolRequest:

@@ -55,12 +55,11 @@ class Method(StrEnum):
     NONE = "none"
 
 
+@dataclass(frozen=True)
 class Client(ClientMixin):
     """An application as Authlib's client."""
 
-    def __init__(self, application: Application | FoundClient) -> None:
-        """Wrap a row."""
-        self.application = application
+    application: Application | FoundClient
 
     def get_client_id(self) -> str:
         """Return the public identifier."""
@@ -216,16 +215,10 @@ def _is_proven(
     with suppress(DBAPIError):
         if not is_recent_use(match.secret_last_used_at, context.now):
             client_secrets.record_use(match.id, match.secret_id, run=context.run, now=context.now)
-        if newest := keyring.rehashed(secret, match.secret_digest or b""):
+        newest = keyring.has_older and keyring.rehashed(secret, match.secret_digest or b"")
+        if newest:
             client_secrets.rekey(match, newest, run=context.run, now=context.now)
     return True
-
-
-def record_use(client: Client, context: OAuthContext) -> None:
-    """Store the time of the application's last use, to the minute."""
-    application = client.application
-    if not is_recent_use(application.last_used_at, context.now):
-        client_secrets.record_use(application.id, None, run=context.run, now=context.now)
 
 
 class ClientRefusedError(InvalidClientError):

@@ -190,8 +190,8 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
 
     def perform(self, asked: ClientRequest[None], checked: ProtocolRequest) -> Mapping[str, object]:
         """Store the request; `expires_in` is in seconds (section 2.2)."""
-        request_uri = store(checked, asked.get_client(), self._context)
-        lifetime = self._context.policy.pushed_requests.lifetime
+        request_uri = store(checked, asked.get_client(), self.server.context)
+        lifetime = self.server.context.policy.pushed_requests.lifetime
         return {"request_uri": request_uri, "expires_in": int(lifetime.total_seconds())}
 
 

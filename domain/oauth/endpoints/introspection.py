@@ -60,7 +60,8 @@ class IntrospectionEndpoint(
         if _is_refresh_token(asked.request):
             # It has no end, and no token_type: it is of no use as a bearer token.
             return self._describe(asked, checked, {"scope": checked.grant_scopes})
-        if checked.token_expires_at is not None and checked.token_expires_at <= self._context.now:
+        expires_at = checked.token_expires_at
+        if expires_at is not None and expires_at <= self.server.context.now:
             return INACTIVE
         return self._describe(asked, checked, _of_access(checked))
 
@@ -75,7 +76,7 @@ class IntrospectionEndpoint(
             **more,
             "iat": _seconds(token.token_created_at),
             "sub": subject(token.token_user_id),
-            "iss": self._context.policy.issuer,
+            "iss": self.server.context.policy.issuer,
         }
 
 

@@ -28,6 +28,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
 
     #: The rows of the tokens are locked by now, and a deletion locks the application before them.
     RECORDS_USE = False
+    MAY_LACK_CLIENT = True
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:
         """Return whether the token was issued for a password and has no client.
@@ -58,8 +59,8 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
 
     def _find(self, text: str) -> AccessToken | None:
         """Find the token as an access or refresh token; the hint is not needed (section 2.1)."""
-        keyring = self._context.keyring
-        return self._context.session.scalar(
+        keyring = self.server.context.keyring
+        return self.server.context.session.scalar(
             select(AccessToken).where(
                 or_(
                     AccessToken.digest.in_(
@@ -74,7 +75,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
 
     def _revoke_pair(self, token: AccessToken, holder: str) -> None:
         if token.revoked_at is None and self._end(token):
-            context = self._context
+            context = self.server.context
             details = {"by": "application", "scopes": token.scopes}
             context.record_event(
                 Event(
@@ -90,7 +91,8 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
 
         An exchanged token ends alone: the tokens that it was exchanged for go on.
         """
-        session, now, family = self._context.session, self._context.now, token.authorization_id
+        context, family = self.server.context, token.authorization_id
+        session, now = context.session, context.now
         if family is None or token.is_exchanged:
             return revoke_pair(token.id, session=session, now=now)
         return revoke_family(family, session=session, now=now)

@@ -44,7 +44,7 @@ from domain.oauth.reasons import (
 )
 from domain.oauth.requested_scopes import allowed_scopes
 from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token_response
-from domain.oauth.tokens.redemption import redeem_code
+from domain.oauth.tokens.redemption import FOR_CODE, redeem
 from models import Application, Authorization
 
 _ONCE = "Redeem each code once, right after the browser brings it back."
@@ -166,7 +166,8 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             if name in self.request.payload.repeated:
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
         uid = self.request.required("client_id")
-        application = None if "\x00" in uid else find_by_uid(uid, session=self._context.session)
+        session = self.server.context.session
+        application = None if "\x00" in uid else find_by_uid(uid, session=session)
         if application is None:
             raise InvalidClientError("No application with this client_id is registered.")
         redirect_uri = self.request.required("redirect_uri")
@@ -240,11 +241,11 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         state = self.request.value("state")
         if state is not None:
             parameters.append(("state", state))
-        parameters += issuer_parameter(self.request.client.application, self._context.policy)
+        parameters += issuer_parameter(self.request.client.application, self.server.context.policy)
         return 302, "", [("Location", with_parameters(redirect_uri, parameters))]
 
     def _store_code(self, redirect_uri: str, approval: Approval) -> str:
-        context = self._context
+        context = self.server.context
         credential = context.keyring.issue(CredentialType.AUTHORIZATION_CODE)
         context.session.add(
             Authorization(
@@ -283,7 +284,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         return found
 
     def _refuse_foreign_or_used(self, found: FoundGrant, client: Client) -> None:
-        context = self._context
+        context = self.server.context
         if found.grant_application_id != client.application.id:
             # It was stolen: the code becomes invalid for its own client as well.
             self._invalidate(found.grant_id)
@@ -303,7 +304,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
         An ordinary redemption is not recorded: there are too many, and the consent says it all.
         """
-        self._context.record_event(
+        self.server.context.record_event(
             Event(
                 kind=kind,
                 user_id=found.grant_user_id,
@@ -314,10 +315,10 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
     def _invalidate(self, authorization_id: int) -> None:
         """Mark a code as used without issuing tokens."""
-        self._context.session.execute(
+        self.server.context.session.execute(
             update(Authorization)
             .where(Authorization.id == authorization_id, Authorization.code_used_at.is_(None))
-            .values(code_used_at=self._context.now)
+            .values(code_used_at=self.server.context.now)
             .execution_options(synchronize_session=False)
         )
 
@@ -332,6 +333,6 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             nonce=checked.grant_nonce,
         )
         pair = new_pair()
-        if not redeem_code(pair, grant, self._context):
+        if not redeem(FOR_CODE, pair, grant, self.server.context):
             raise RefusedGrantError(LOST_CODE)
-        return token_response(pair, grant, self._context)
+        return token_response(pair, grant, self.server.context)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from operator import attrgetter
 from typing import Literal, NamedTuple, NoReturn
 from urllib.parse import urlencode
 
@@ -16,13 +17,12 @@ from domain.oauth.client_requests import ClientEndpoint, ClientParameters, Clien
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import DEVICE_CODE
 from domain.oauth.clients.found_rows import FoundDevice, FoundGrant
-from domain.oauth.context import OAuthPolicy
 from domain.oauth.devices import begin
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import DENIED, Reason, Refusal, RefusedGrantError
 from domain.oauth.requested_scopes import allowed_scopes
 from domain.oauth.tokens.issuing import grant_in, may_refresh, new_pair, token_response
-from domain.oauth.tokens.redemption import end_device, redeem_device_code
+from domain.oauth.tokens.redemption import FOR_DEVICE_CODE, end_device, redeem
 from models import DeviceAuthorization
 
 _USED = Reason(
@@ -109,12 +109,8 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
     REQUEST = DeviceExchange
     REASONS = (UNKNOWN_CODE.reason, _USED, _EXPIRED)
     IS_REGISTRABLE = True
+    SWITCH = attrgetter("devices.is_offered")
     LOOKUP = DEVICE_CODE
-
-    @classmethod
-    def is_offered(cls, policy: OAuthPolicy) -> bool:
-        """Return whether the instance allows devices."""
-        return policy.devices.is_offered
 
     def check(self, asked: ClientRequest[FoundDevice]) -> ApprovedDevice:
         """Check the code and the state of the request; return the approved request.
@@ -142,7 +138,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
             raise AccessDeniedError("The user has denied the request.")
         is_approved = found.device_approved_at is not None
         grace = timedelta(seconds=found.device_interval) + _ON_THE_WAY if is_approved else _NONE
-        if found.device_expires_at + grace <= self._context.now:
+        if found.device_expires_at + grace <= self.server.context.now:
             raise ExpiredCodeError
         if found.device_approved_at is None:
             self._refuse_to_wait(found)
@@ -154,7 +150,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         makes no pause longer any more is not noted.
         """
         known, last = found.device_interval, found.device_last_polled_at
-        is_early = last is not None and self._context.now - last < timedelta(seconds=known)
+        is_early = last is not None and self.server.context.now - last < timedelta(seconds=known)
         is_longest = known > _LONGEST_INTERVAL - _SLOWER
         interval = known if is_early and is_longest else self._record_poll(found)
         if is_early or interval > known:
@@ -163,7 +159,7 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
 
     def _record_poll(self, found: FoundDevice) -> int:
         """Store the poll and return the new interval in seconds."""
-        connection, now = self._context.connection, self._context.now
+        connection, now = self.server.context.connection, self.server.context.now
         begin = now - timedelta(seconds=found.device_interval)
         statement = _RECORD_POLL_SOON if connection.dialect_name == "postgresql" else _RECORD_POLL
         values = {"device_id": found.device_id, "now": now, "begin": begin}
@@ -177,7 +173,8 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
 
         Nothing is left to consume if the user has taken the approval back meanwhile.
         """
-        context, client, device_id = self._context, asked.get_client(), checked.device.device_id
+        context, client = self.server.context, asked.get_client()
+        device_id = checked.device.device_id
         is_renewable = may_refresh(client.application, checked.grant.grant_scopes)
         grant = grant_in(
             checked.grant,
@@ -187,7 +184,9 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         )
         pair = new_pair(is_renewable=is_renewable)
         is_active = checked.grant.user_state == ACTIVE
-        if not is_active or not redeem_device_code(device_id, pair, grant, context):
+        if not is_active or not redeem(
+            FOR_DEVICE_CODE, pair, grant, context, spent_device=device_id
+        ):
             # It is over, even if the user is unlocked some day.
             end_device(device_id, context)
             raise RefusedGrantError(LOST_CODE if is_active else UNKNOWN_CODE)
@@ -213,8 +212,8 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
 
     def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
         """Store the request of the device and return its codes (section 3.2)."""
-        policy = self._context.policy
-        new = begin(asked.get_client().application.id, checked, context=self._context)
+        policy = self.server.context.policy
+        new = begin(asked.get_client().application.id, checked, context=self.server.context)
         page = f"{policy.issuer}/oauth/device"
         return {
             "device_code": new.device_code,

@@ -6,6 +6,7 @@ client while the instance allows that.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from authlib.oauth2.rfc6749 import InvalidScopeError, OAuth2Error, grants
@@ -16,7 +17,6 @@ from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client, names_no_client
-from domain.oauth.context import OAuthPolicy
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
@@ -84,15 +84,12 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
     CREDENTIAL = "password"
     REQUEST = PasswordExchange
     REASONS = (REFUSED.reason,)
-
-    @classmethod
-    def is_offered(cls, policy: OAuthPolicy) -> bool:
-        """Return whether the instance allows passwords."""
-        return policy.passwords.is_offered
+    SWITCH = attrgetter("passwords.is_offered")
+    MAY_LACK_CLIENT = True
 
     def takes_no_client(self, request: ProtocolRequest) -> bool:
         """Return whether the request names no client and the instance allows that."""
-        may_be_nobody = self._context.policy.passwords.works_without_client
+        may_be_nobody = self.server.context.policy.passwords.works_without_client
         return may_be_nobody and names_no_client(request)
 
     def check(self, asked: ClientRequest[None]) -> PasswordCheck:
@@ -121,7 +118,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
 
     def _get_owner(self, request: ProtocolRequest) -> UserView:
         """Return the user with this name and password; attempts are counted with sign-ins."""
-        context = self._context
+        context = self.server.context
         attempt = context.policy.passwords.limits.attempt(
             request.required("username"),
             request.required("password"),
@@ -141,13 +138,13 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         """Issue a token; an authorization is stored only if the token can be refreshed."""
         grant = self._grant(asked, checked)
         self._record_issue(asked.client, checked)
-        issued = issue_pair(grant, self._context)
+        issued = issue_pair(grant, self.server.context)
         return {name: issued[name] for name in _SHOWN if name in issued}
 
     def _record_issue(self, client: Client | None, checked: PasswordCheck) -> None:
         """Record that a token was issued for a password, without a consent page."""
         user, application = checked.user, client.application if client else None
-        self._context.record_event(
+        self.server.context.record_event(
             Event(
                 kind=EventKind.TOKEN_ISSUED,
                 user_id=user.id,
@@ -162,7 +159,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         )
 
     def _grant(self, asked: ClientRequest[None], checked: PasswordCheck) -> Grant:
-        context, user_id, scopes = self._context, checked.user.id, checked.scopes
+        context, user_id, scopes = self.server.context, checked.user.id, checked.scopes
         if asked.client is None:
             return Grant(
                 user_id=user_id,

@@ -27,7 +27,7 @@ from domain.oauth.reasons import (
 )
 from domain.oauth.requested_scopes import known_scopes, refuse_others
 from domain.oauth.tokens.issuing import Grant, revoke_family, token_response
-from domain.oauth.tokens.redemption import redeem_refresh_token
+from domain.oauth.tokens.redemption import FOR_REFRESH_TOKEN, redeem
 from domain.oauth.tokens.refresh_replay import find_replay, replayable_pair, replayed_response
 from models import AccessToken
 
@@ -136,7 +136,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
 
         The whole family ends where the client cannot prove that the token is its own.
         """
-        context, client = self._context, asked.get_client()
+        context, client = self.server.context, asked.get_client()
         presented = asked.request.required("refresh_token")
         if find_replay(presented, found.token_refreshed_at, context) is not None:
             return
@@ -150,7 +150,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
 
     def _record_reuse(self, found: FoundPair, client: Client) -> None:
         """Record a possible theft; ordinary refreshes are not recorded."""
-        self._context.record_event(
+        self.server.context.record_event(
             Event(
                 kind=EventKind.REFRESH_REUSED,
                 user_id=found.token_user_id,
@@ -198,12 +198,12 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
 
         The others get the winner's pair if the instance lets answers be sent again.
         """
-        context, found = self._context, checked.found
+        context, found = self.server.context, checked.found
         presented = asked.request.required("refresh_token")
         grant = self._grant(checked, asked)
         if found.token_revoked_at is None:
             pair = replayable_pair(presented, context)
-            if redeem_refresh_token(found.token_id, pair, grant, context):
+            if redeem(FOR_REFRESH_TOKEN, pair, grant, context, spent_token=found.token_id):
                 return token_response(pair, grant, context)
         refreshed_at = self._refreshed_at(found.token_id)
         replay = find_replay(presented, refreshed_at, context)
@@ -221,7 +221,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
     def _refreshed_at(self, token_id: int) -> datetime | None:
         """Return the time of the first refresh."""
         asked = select(AccessToken.refreshed_at).where(AccessToken.id == token_id)
-        return self._context.session.scalar(asked)
+        return self.server.context.session.scalar(asked)
 
     def _grant(self, checked: RefreshCheck, asked: ClientRequest[FoundPair]) -> Grant:
         found, application = checked.found, asked.get_client().application

@@ -32,7 +32,7 @@ PARAMETERS = protocol.PARAMETERS.union(
 
 def offered_grants(policy: OAuthPolicy) -> tuple[type[TokenGrant[Any, Any]], ...]:
     """Return the enabled grants."""
-    return tuple(grant for grant in GRANTS if grant.is_offered(policy))
+    return tuple(grant for grant in GRANTS if grant.SWITCH is None or grant.SWITCH(policy))
 
 
 def registrable_grant_types(policy: OAuthPolicy) -> tuple[str, ...]:

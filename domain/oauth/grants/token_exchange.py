@@ -164,7 +164,7 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
             raise RefusedParameterError(UNKNOWN)
         if found.token_revoked_at is not None or found.grant_revoked_at is not None:
             raise RefusedParameterError(REVOKED)
-        if found.token_expires_at is not None and found.token_expires_at <= self._context.now:
+        if found.token_expires_at is not None and found.token_expires_at <= self.server.context.now:
             raise RefusedParameterError(EXPIRED)
         if found.token_authorization_id is None:
             raise RefusedParameterError(WITHOUT_AUTHORIZATION)
@@ -188,7 +188,7 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
 
     def _check_target(self, request: ProtocolRequest) -> None:
         """Refuse a target other than this instance, which would not know for whom a token is."""
-        issuer, given = self._context.policy.issuer, request.payload.datalist
+        issuer, given = self.server.context.policy.issuer, request.payload.datalist
         for url in given["resource"]:
             if "#" in url or not f"{url}/".startswith(f"{issuer}/"):
                 raise InvalidTargetError
@@ -199,7 +199,7 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
         self, asked: ClientRequest[FoundPair], checked: ExchangeCheck
     ) -> Mapping[str, object]:
         """Store the new token, unless the subject token or its authorization ended meanwhile."""
-        context, subject = self._context, checked.subject
+        context, subject = self.server.context, checked.subject
         if not use_subject_token(subject.token_id, checked.authorization_id, context):
             raise RefusedParameterError(REVOKED)
         grant = self._grant(asked, checked)
@@ -208,7 +208,10 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
 
     def _grant(self, asked: ClientRequest[FoundPair], checked: ExchangeCheck) -> Grant:
         application, ends_at = asked.get_client().application, checked.subject.token_expires_at
-        lifetime = self._context.policy.access_token_lifetime
+        context = self.server.context
+        lifetime = context.policy.access_token_lifetime
+        if ends_at is not None:
+            lifetime = min(lifetime, ends_at - context.now)
         return Grant(
             user_id=checked.subject.token_user_id,
             application_id=application.id,
@@ -218,12 +221,12 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
             key_thumbprint=asked.key_thumbprint,
             is_renewable=False,
             is_exchanged=True,
-            lifetime=lifetime if ends_at is None else min(lifetime, ends_at - self._context.now),
+            lifetime=lifetime,
         )
 
     def _record(self, client: Client, checked: ExchangeCheck) -> None:
         """Record the exchange for the user, who saw no page."""
-        self._context.record_event(
+        self.server.context.record_event(
             Event(
                 kind=EventKind.TOKEN_EXCHANGED,
                 user_id=checked.subject.token_user_id,

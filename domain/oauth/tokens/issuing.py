@@ -79,13 +79,13 @@ def new_pair(*, is_renewable: bool = True) -> TokenPair:
 
 def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
     """Return the columns of a new pair."""
-    digest, source = context.keyring.digest, context.source
+    digests, source = context.keyring.digests, context.source
     return {
         "authorization_id": grant.authorization_id,
         "application_id": grant.application_id,
         "user_id": grant.user_id,
-        "digest": digest(pair.access),
-        "refresh_digest": digest(pair.refresh) if pair.refresh else None,
+        "digest": digests(pair.access)[0],
+        "refresh_digest": digests(pair.refresh)[0] if pair.refresh else None,
         "scopes": grant.scopes,
         "created_at": context.now,
         "expires_at": context.now + (grant.lifetime or context.policy.access_token_lifetime),
@@ -117,7 +117,7 @@ def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict
         **({"refresh_token": pair.refresh} if pair.refresh else {}),
         "scope": grant.scopes,
         "created_at": int(context.now.timestamp()),
-        **id_token_of(grant, pair.access, context),
+        **(id_token_of(grant, pair.access, context) if "openid" in grant.scopes else {}),
     }
 
 

@@ -4,8 +4,6 @@ On Postgres that is one statement, and of parallel ones with the same credential
 unspent; on SQLite, which has no statement for both, it is one transaction.
 """
 
-from collections.abc import Mapping
-
 from sqlalchemy import Update, bindparam, exists, insert, select, update
 
 from domain.oauth.context import OAuthContext
@@ -102,28 +100,6 @@ FOR_CODE = Redemption(_CONSUME_CODE)
 FOR_DEVICE_CODE = Redemption(_CONSUME_CODE, _END_DEVICE)
 
 
-def redeem_refresh_token(
-    token_id: int, pair: TokenPair, grant: Grant, context: OAuthContext
-) -> bool:
-    """Replace a pair by a new one; return whether the old one and its grant were live."""
-    spent = {"spent_token": token_id, "spent_grant": grant.authorization_id}
-    return _run(FOR_REFRESH_TOKEN, spent, pair_values(pair, grant, context), context)
-
-
-def redeem_code(pair: TokenPair, grant: Grant, context: OAuthContext) -> bool:
-    """Store the pair for an authorization code; return whether the code was unused."""
-    spent = {"spent_grant": grant.authorization_id}
-    return _run(FOR_CODE, spent, pair_values(pair, grant, context), context)
-
-
-def redeem_device_code(
-    device_id: int, pair: TokenPair, grant: Grant, context: OAuthContext
-) -> bool:
-    """Store the pair for a device code; return whether the approval was unused."""
-    spent = {"spent_grant": grant.authorization_id, "spent_device": device_id}
-    return _run(FOR_DEVICE_CODE, spent, pair_values(pair, grant, context), context)
-
-
 def use_subject_token(token_id: int, authorization_id: int, context: OAuthContext) -> bool:
     """Lock a token for its exchange, in the transaction of the session; return whether it is live.
 
@@ -138,13 +114,15 @@ def end_device(device_id: int, context: OAuthContext) -> None:
     context.connection.all(_END_DEVICE, {"spent_device": device_id, "spent_at": context.now})
 
 
-def _run(
-    redemption: Redemption,
-    spent: Mapping[str, object],
-    pair: dict[str, object],
-    context: OAuthContext,
+def redeem(
+    redemption: Redemption, pair: TokenPair, grant: Grant, context: OAuthContext, **spent: int
 ) -> bool:
-    connection, spending = context.connection, {**spent, "spent_at": context.now}
+    """Store the pair of a grant for what is spent; return whether that was still valid.
+
+    `spent_token` is the id of a refresh token's row, `spent_device` that of a device's.
+    """
+    connection, values = context.connection, pair_values(pair, grant, context)
+    spending = {**spent, "spent_grant": grant.authorization_id, "spent_at": context.now}
 
     def one_by_one() -> bool:
         (spend, names), *more = redemption.statements
@@ -152,9 +130,9 @@ def _run(
             return False
         for statement, names in more:
             connection.all(statement, {name: spending[name] for name in names})
-        connection.all(_STORE, pair)
+        connection.all(_STORE, values)
         return True
 
     if connection.dialect_name == "postgresql":
-        return bool(connection.all(redemption.at_once, {**pair, **spending}))
+        return bool(connection.all(redemption.at_once, {**values, **spending}))
     return connection.transact(one_by_one)

@@ -1,12 +1,13 @@
 """/metrics tells of pools of connections that run out, of e-mail that waits, and of pruning."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, literal, select
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.mail.outbox import NewMessage, queue_messages
@@ -44,8 +45,8 @@ def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings)
 
 
 def _fail_to_take(kept: KeptConnections) -> None:
-    with pytest.raises(PoolTimeoutError):
-        kept._take()  # noqa: SLF001 - as another thread does
+    with ThreadPoolExecutor(1) as another, pytest.raises(PoolTimeoutError):
+        another.submit(kept.all, select(literal(1))).result()
 
 
 def test_mail_that_waits_and_pruning_are_told(client: FlaskClient) -> None:
