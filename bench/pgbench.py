@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter_ns
 from typing import cast
 
 import psycopg
@@ -22,7 +23,7 @@ from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.storing import single_alert
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.lifecycle import Action
-from domain.clock import start_stopwatch, system_clock
+from domain.clock import system_clock
 from domain.database.statements import KeptConnection, Row
 from tests.support.accounts.people import make_project, make_user, settings_of
 from tests.support.alerts.senders import connect
@@ -103,7 +104,7 @@ def _single(project: PgbenchProject, run: Run) -> str:
         body=body,
         size=len(body),
         received_at=system_clock(),
-        stopwatch=start_stopwatch(),
+        began_ns=perf_counter_ns(),
     )
     parsed = HTTP.read(body, now=delivery.received_at, reading=_READING)
     single_alert.store(parsed, delivery, connection=cast("KeptConnection", noted))

@@ -2,12 +2,9 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from time import perf_counter_ns
 
 #: Gives the present moment, aware and in UTC.
 Clock = Callable[[], datetime]
-#: Gives the microseconds since it was started; no change of the clock disturbs it.
-Stopwatch = Callable[[], int]
 #: What was written further ahead of now than this was written by a clock that was wrong. Hosts
 #: agree within two seconds, and a transaction may wait a moment with the time of its beginning.
 CLOCK_TOLERANCE = timedelta(seconds=5)
@@ -21,12 +18,6 @@ def system_clock() -> datetime:
 def written(moment: datetime) -> str:
     """Return a time as the API writes all of them: in UTC, with milliseconds and a Z."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def start_stopwatch() -> Stopwatch:
-    """Return a function that returns the seconds since this call."""
-    started = perf_counter_ns()
-    return lambda: (perf_counter_ns() - started) // 1_000
 
 
 def date_and_time(moment: datetime) -> str:

@@ -6,6 +6,7 @@ endpoint. It stands in the body, so that is read first, up to the limit that Pag
 
 from dataclasses import replace
 from functools import partial
+from time import perf_counter_ns
 from typing import Any
 
 import orjson
@@ -15,7 +16,6 @@ from domain.alerts.reading import pagerduty
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import EventAction, SenderEvent
 from domain.alerts.receiving import receivers, refusals
-from domain.clock import start_stopwatch
 from domain.errors import DomainError
 from web.access.marks import checks_its_key
 from web.access.rate_limits import by_events_address
@@ -67,8 +67,9 @@ def enqueue_change() -> Response:
 
 
 def _receive(*, is_change: bool) -> Response:
-    own, policy, moment, stopwatch = services(), reading(), services().clock(), start_stopwatch()
-    received = read_bounded(min(_MOST, settings().alert_body_limit_bytes))
+    began, own, policy = perf_counter_ns(), services(), reading()
+    moment, current = own.clock(), settings()
+    received = read_bounded(min(_MOST, current.alert_body_limit_bytes))
     received.check()
     payload = read_object(received.content, nesting_limit=policy.nesting_limit)
     routing_key = payload.get("routing_key")
@@ -78,7 +79,7 @@ def _receive(*, is_change: bool) -> Response:
     )
     key = receivers.key_of(receiver, given, keyring=own.keyring)
     body, size = _storable(received.content, payload), len(received.content)
-    delivery = replace(inbound_delivery(receiver, moment, stopwatch), body=body, size=size)
+    delivery = replace(inbound_delivery(receiver, moment, began, current), body=body, size=size)
     read = partial(receiver.format.parse, payload, now=moment, reading=policy)
     try:
         receivers.check_open(receiver)
@@ -87,7 +88,8 @@ def _receive(*, is_change: bool) -> Response:
     except DomainError as error:
         log_refusal(delivery, error)
         raise
-    refusals.flush(own.refusals.due(now=moment), connection=own.connections)
+    if due := own.refusals.due(now=moment):
+        refusals.flush(due, connection=own.connections)
     return event_response(parsed.event or SenderEvent(EventAction.CHANGE))
 
 

@@ -3,10 +3,10 @@
 The order of the checks is part of the API: it decides which error a client gets.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from time import perf_counter_ns
 from typing import Protocol
 
 from flask import Response, request
@@ -14,23 +14,21 @@ from flask import Response, request
 from blueprints.alerts.events_api import event_response
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import MetricsAlerts
-from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.reading.pagerduty import without_routing_key
-from domain.alerts.receiving import receivers, refusals
+from domain.alerts.receiving import receivers, refusals, sns
 from domain.alerts.receiving.receivers import Receiver
-from domain.alerts.storing.inbound_delivery import InboundDelivery
-from domain.clock import start_stopwatch
 from domain.database.statements import KeptConnection
 from domain.errors import DomainError
 from web.access.marks import checks_its_key
 from web.alerts.receiving import inbound_delivery, log_refusal, store
-from web.alerts.sns import asks_no_alert, kind_of_request, read_subscription
+from web.alerts.sns import asks_no_alert, read_subscription
 from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
 from web.api.schemas.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.http.request_bodies import check_declared_length, check_media_type, read_bounded
-from web.services import reading, services, settings
+from web.services import services
+from web.settings import policies
 
 intake = MachineBlueprint("intake", __name__, errors=ErrorFormat.MESSAGE)
 
@@ -101,60 +99,48 @@ class _Finder(Protocol):
 
 def _receive(find: _Finder) -> Response:
     """Check URL and key before the body is read, so that strangers cannot send large ones."""
-    own, limit, stopwatch = services(), settings().alert_body_limit_bytes, start_stopwatch()
-    moment = own.clock()
-    receiver = _find(find, moment, limit)
-    delivery = inbound_delivery(receiver, moment, stopwatch)
+    began, own = perf_counter_ns(), services()
+    moment, current = own.clock(), own.live_settings.current()
+    limit = current.alert_body_limit_bytes
     try:
-        check_declared_length(limit)
-        key = receivers.check_key(
-            receiver, request.headers.get("Authorization"), keyring=own.keyring
-        )
-        received = read_bounded(limit)
-        body = without_routing_key(received.content)
-        delivery = replace(delivery, body=body, size=len(received.content))
-        receivers.check_open(receiver)
-        kind = _checked_kind(receiver)
-        received.check()
-        parsed, result = store(receiver, key, delivery, _reader(receiver, delivery, kind), own=own)
-    except DomainError as error:
-        log_refusal(delivery, error)
-        raise
-    refusals.flush(own.refusals.due(now=moment), connection=own.connections)
-    if parsed.event is not None:
-        return event_response(parsed.event)
-    return json_response([{"iid": item.iid, "title": item.title} for item in result.items])
-
-
-def _checked_kind(receiver: Receiver) -> str | None:
-    """Return the type of a request of Amazon SNS, which declares its JSON to be text.
-
-    For another request return None, or raise NotJsonError if it declares what its format does not
-    read.
-    """
-    kind = kind_of_request(receiver)
-    if kind is None:
-        check_media_type(*receiver.format.media_types)
-    return kind
-
-
-def _reader(
-    receiver: Receiver, delivery: InboundDelivery, kind: str | None
-) -> Callable[[], ParsedBody]:
-    if kind is not None and asks_no_alert(kind):
-        return partial(read_subscription, delivery.body, kind)
-    return partial(
-        receiver.format.read,
-        delivery.body,
-        now=delivery.received_at,
-        reading=reading(),
-        mapping=receiver.mapping,
-    )
-
-
-def _find(find: _Finder, moment: datetime, limit: int) -> Receiver:
-    try:
-        return find(connection=services().connections, now=moment)
+        receiver = find(connection=own.connections, now=moment)
     except receivers.UnknownReceiverError:
         check_declared_length(limit)  # a body over the limit gets 413 at any URL
         raise
+    delivery = inbound_delivery(receiver, moment, began, current)
+    try:
+        check_declared_length(limit)
+        key = receivers.key_of(
+            receiver,
+            receivers.presented_key(request.headers.get("Authorization")),
+            keyring=own.keyring,
+        )
+        received = read_bounded(limit)
+        given = received.content
+        body = without_routing_key(given) if b"routing_key" in given else given
+        delivery = replace(delivery, body=body, size=len(given))
+        receivers.check_open(receiver)
+        kind = request.headers.get(sns.TYPE_HEADER) if receiver.format.takes_sns else None
+        if kind is None:  # requests of Amazon SNS declare their JSON to be text
+            check_media_type(*receiver.format.media_types)
+        received.check()
+        read = (
+            partial(read_subscription, body, kind)
+            if kind is not None and asks_no_alert(kind)
+            else partial(
+                receiver.format.read,
+                body,
+                now=moment,
+                reading=own.live_settings.derived(policies.reading),
+                mapping=receiver.mapping,
+            )
+        )
+        parsed, result = store(receiver, key, delivery, read, own=own)
+    except DomainError as error:
+        log_refusal(delivery, error)
+        raise
+    if due := own.refusals.due(now=moment):
+        refusals.flush(due, connection=own.connections)
+    if parsed.event is not None:
+        return event_response(parsed.event)
+    return json_response([{"iid": item.iid, "title": item.title} for item in result.items])

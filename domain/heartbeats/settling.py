@@ -8,6 +8,7 @@ Workers skip what others have locked; a ping waits, so that its response comes a
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 import orjson
@@ -22,7 +23,7 @@ from domain.alerts.receiving.receivers import is_taken_over
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive_within
 from domain.alerts.storing.lifecycle import RESOLVED
-from domain.clock import date_and_time, start_stopwatch, written
+from domain.clock import date_and_time, written
 from domain.database.statements import KeptConnection
 from domain.due import NOW, in_milliseconds, moments
 from domain.durations import duration_text
@@ -312,7 +313,7 @@ def _report(
         body=body,
         size=len(body),
         received_at=now,
-        stopwatch=start_stopwatch(),
+        began_ns=perf_counter_ns(),
     )
     return OWN_FORMAT.read(body, now=now, reading=_READING), delivery
 

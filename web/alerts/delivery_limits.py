@@ -17,7 +17,7 @@ _ERRORS = {
 
 def check_rate(receiver: Receiver) -> None:
     """Count a delivery; raise OverLimitError above ALERT_RATE_LIMIT."""
-    g.integration_id = receiver.integration_id
+    g.integration_id = str(receiver.integration_id)
     try:
         by_integration.count()
     except TooManyRequests:

@@ -12,12 +12,12 @@ from domain.alerts.receiving.receivers import LiveKey, Receiver
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive
 from domain.alerts.storing.intake_result import IntakeResult
-from domain.clock import Stopwatch
 from domain.errors import DomainError
 from web.alerts.delivery_limits import check_rate
 from web.http.errors import status_of
 from web.metrics import count_alerts
 from web.services import Services, services, settings
+from web.settings.reader import Settings
 
 #: The largest size that the column holds, in bytes; a sender may declare more.
 _LARGEST_SIZE = 2**31 - 1
@@ -28,7 +28,9 @@ _WORTH_A_THREAD = 2**16
 _WORTH_A_CONNECTION = 2**19
 
 
-def inbound_delivery(receiver: Receiver, moment: datetime, stopwatch: Stopwatch) -> InboundDelivery:
+def inbound_delivery(
+    receiver: Receiver, moment: datetime, began_ns: int, current: Settings
+) -> InboundDelivery:
     """Return the delivery of this request without its body, which may not have been read yet."""
     return InboundDelivery(
         project_id=receiver.project_id,
@@ -38,10 +40,10 @@ def inbound_delivery(receiver: Receiver, moment: datetime, stopwatch: Stopwatch)
         body=b"",
         size=min(request.content_length or 0, _LARGEST_SIZE),
         received_at=moment,
-        stopwatch=stopwatch,
+        began_ns=began_ns,
         mapping=receiver.mapping,
         user_agent=request.environ.get("HTTP_USER_AGENT"),
-        late_copies=timedelta(seconds=settings().late_copy_seconds),
+        late_copies=timedelta(seconds=current.late_copy_seconds),
     )
 
 
@@ -56,7 +58,9 @@ def store(
     """Read and store a body; return what it says and what came of it."""
     parsed = threads.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
     check_rate(receiver)
-    receivers.record_use(receiver, key, connection=own.connections, now=delivery.received_at)
+    moment = delivery.received_at
+    if key.last_used_at is None or moment - key.last_used_at >= receivers.USE_RESOLUTION:
+        receivers.record_use(receiver, key, connection=own.connections, now=moment)
     result = receive(parsed, delivery, connection=own.connections)
     if delivery.size > _WORTH_A_CONNECTION:
         own.connections.close_last_used()

@@ -1,20 +1,12 @@
 """Reads requests of Amazon SNS, which have a media type of their own and ask to be confirmed."""
 
-from flask import request
-
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.receiving import sns
-from domain.alerts.receiving.receivers import Receiver
 from domain.outgoing.errors import OutgoingError
 from domain.outgoing_urls import OutgoingUrl
 from web.outgoing.client import OutgoingClient
 from web.services import reading, settings
-
-
-def kind_of_request(receiver: Receiver) -> str | None:
-    """Return the type of a request of Amazon SNS where it is read; for others return None."""
-    return request.headers.get(sns.TYPE_HEADER) if receiver.format.takes_sns else None
 
 
 def asks_no_alert(kind: str | None) -> bool:

@@ -29,7 +29,6 @@ from domain.alerts.reading.mapping import UNMAPPED, AlertField, FieldMapping
 from domain.alerts.reading.severity import GENERIC_WORDS, read_severity
 from domain.alerts.reading.text import (
     excerpt,
-    first_text,
     is_blank,
     short_text,
     texts_within,
@@ -43,15 +42,10 @@ _LOOKS_LIKE_A_WEBHOOK = (
     f"{LOOKS_LIKE} a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
     "of the type “Prometheus Alertmanager”: there each of its alerts becomes one of its own."
 )
-#: Senders in the field use the second spelling.
-_ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
+#: Senders in the field use this spelling as well.
+_OTHER_ENVIRONMENT = "gitlab_environment_name"
 
 _UNGROUPED = "none: grouping is off"
-
-
-def _read_environment(fields: Mapping[str, object], mapping: FieldMapping) -> str | None:
-    names = _ENVIRONMENT[:1] if AlertField.ENVIRONMENT in mapping.paths else _ENVIRONMENT
-    return first_text(map(fields.get, names), 255)
 
 
 def _identify(
@@ -71,7 +65,12 @@ def _identify(
 
 
 def _read_alert(
-    body: Mapping[str, object], mapping: FieldMapping, *, now: datetime, automatic_fingerprint: bool
+    body: Mapping[str, object],
+    index: int,
+    mapping: FieldMapping,
+    *,
+    now: datetime,
+    automatic_fingerprint: bool,
 ) -> IncomingAlert:
     fields, sources = mapping.fields(body), mapping.sources
     severity = read_severity(
@@ -84,12 +83,17 @@ def _read_alert(
     if mapping.rules.resolved_when:  # then rules decide whether it is over
         is_over = mapping.rules.is_over(body)
         end = AlertEnd(end.time or now, end.warning) if is_over else AlertEnd(None, None)
-    started_at, end = in_order(start, end)
+    started_at = start.time
+    if end.time is not None:
+        started_at, end = in_order(start, end)
     title = short_text(fields.get(AlertField.TITLE), 200)
     identity, made_of, warning = _identify(
         *(body, fields.get(AlertField.FINGERPRINT), mapping),
         automatic_fingerprint=automatic_fingerprint,
     )
+    environment = short_text(fields.get(AlertField.ENVIRONMENT), 255)
+    if environment is None and AlertField.ENVIRONMENT not in mapping.paths:
+        environment = short_text(fields.get(_OTHER_ENVIRONMENT), 255)
     left_out = {
         "title": title is None,
         "severity": is_blank(fields.get(AlertField.SEVERITY)),
@@ -105,7 +109,7 @@ def _read_alert(
         service=short_text(fields.get(AlertField.SERVICE), 100),
         monitoring_tool=short_text(fields.get(AlertField.MONITORING_TOOL), 100),
         hosts=texts_within(fields.get(AlertField.HOSTS), 255),
-        environment=_read_environment(fields, mapping),
+        environment=environment,
         fingerprint=identity,
         fingerprint_source=made_of,
         severity_reason=severity.reason,
@@ -115,28 +119,9 @@ def _read_alert(
         y_label=None,
         generator_url=None,
         parse_warnings=tuple(filter(None, (start.warning, end.warning, warning, severity.warning))),
-        item_index=0,
+        item_index=index,
         left_out=frozenset(name for name, is_so in left_out.items() if is_so),
     )
-
-
-def parse(
-    body: Mapping[str, object],
-    *,
-    now: datetime,
-    automatic_fingerprint: bool,
-    mapping: FieldMapping = UNMAPPED,
-) -> ParsedBody:
-    """Read a generic payload as one alert; any object is accepted.
-
-    A readable end time resolves the alert, even if it lies in the future. Without a usable
-    fingerprint the payload itself identifies the alert, unless `automatic_fingerprint` is off: then
-    the alert has no fingerprint. What a rule of the mapping drops is no alert.
-    """
-    if mapping.rules.is_dropped(body):
-        return ParsedBody(alerts=(), refused=(), truncated_alerts=0, parse_warnings=(), dropped=1)
-    alert = _read_alert(body, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
-    return ParsedBody(alerts=(alert,), refused=(), truncated_alerts=0, parse_warnings=())
 
 
 def parse_each(
@@ -148,17 +133,22 @@ def parse_each(
 ) -> ParsedBody:
     """Read one alert for each object of an array; other items are refused one by one.
 
-    Raise NoValidItem if the array has no object.
+    A readable end time resolves the alert, even if it lies in the future. Without a usable
+    fingerprint the payload itself identifies the alert, unless `automatic_fingerprint` is off: then
+    the alert has no fingerprint. What a rule of the mapping drops is no alert. Raise NoValidItem if
+    the array has no object.
     """
     alerts, refused, dropped = [], [], 0
     for index, item in enumerate(items):
-        if isinstance(item, dict) and mapping.rules.is_dropped(item):
-            dropped += 1
-        elif isinstance(item, dict):
-            alert = _read_alert(item, mapping, now=now, automatic_fingerprint=automatic_fingerprint)
-            alerts.append(replace(alert, item_index=index))
-        else:
+        if not isinstance(item, dict):
             refused.append(RefusedItem(item_index=index, reason="it is not an object"))
+        elif mapping.rules.dropped_when and mapping.rules.is_dropped(item):
+            dropped += 1
+        else:
+            alert = _read_alert(
+                item, index, mapping, now=now, automatic_fingerprint=automatic_fingerprint
+            )
+            alerts.append(alert)
     if not alerts and not dropped:
         message = "None of the items is an alert." if refused else "The array is empty."
         raise NoValidItem(message, refused=refused)
@@ -233,13 +223,11 @@ class HttpEndpoint(Format):
         flag = reading.automatic_fingerprint
         if isinstance(value, list):
             return parse_each(value, now=now, automatic_fingerprint=flag, mapping=mapping)
-        payload = checked_object(value)
-        if mapping.reads_fields:
-            return parse(payload, now=now, automatic_fingerprint=flag, mapping=mapping)
-        if pagerduty.is_event(payload):
+        payload, reads_fields = checked_object(value), mapping.reads_fields
+        if not reads_fields and pagerduty.is_event(payload):
             return pagerduty.parse(payload, now=now, automatic_fingerprint=flag)
-        parsed = parse(payload, now=now, automatic_fingerprint=flag, mapping=mapping)
-        if payload.keys() >= _WEBHOOK_MARKS:
+        parsed = parse_each([payload], now=now, automatic_fingerprint=flag, mapping=mapping)
+        if not reads_fields and payload.keys() >= _WEBHOOK_MARKS:
             return replace(parsed, parse_warnings=(*parsed.parse_warnings, _LOOKS_LIKE_A_WEBHOOK))
         return parsed
 

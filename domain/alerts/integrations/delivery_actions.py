@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from time import perf_counter_ns
 
 from sqlalchemy import bindparam, select, text, update
 from sqlalchemy.orm import Session
@@ -42,7 +43,6 @@ from domain.alerts.receiving.refusals import store_refusal
 from domain.alerts.storing.inbound_delivery import InboundDelivery, Receiving
 from domain.alerts.storing.intake import receive_within
 from domain.alerts.storing.intake_result import IntakeResult
-from domain.clock import start_stopwatch
 from domain.database.locks import release_locks
 from domain.database.paging import Slice, read_cursor
 from domain.database.statements import KeptConnection
@@ -349,7 +349,7 @@ def _delivery(work: Work, integration: IntegrationView, body: bytes) -> InboundD
         body=body,
         size=len(body),
         received_at=work.now,
-        stopwatch=start_stopwatch(),
+        began_ns=perf_counter_ns(),
         mapping=integration.mapping,
         late_copies=work.policy(Receiving).late_copies,
     )

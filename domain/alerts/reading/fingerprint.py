@@ -4,7 +4,8 @@ The hash begins with the kind of its input, so labels and a payload with the sam
 different fingerprints.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 
 from domain.alerts.reading.body import LongNumber
@@ -32,16 +33,9 @@ def of_value(value: object) -> bytes:
     return _hash(b"text", as_text(value))
 
 
-def of_payload(payload: Mapping[str, object]) -> bytes:
-    """Return the fingerprint of the part of a payload that is the same in each of its reports."""
-    return _hash(b"payload", payload)
-
-
-def of_labels(labels: Mapping[str, object]) -> bytes:
-    """Return the fingerprint of a set of labels; their order does not matter."""
-    return _hash(b"labels", labels)
-
-
-def of_title(title: str) -> bytes:
-    """Return the fingerprint of an alert that has neither labels nor a fingerprint of its own."""
-    return _hash(b"title", title)
+#: Of the part of a payload that is the same in each of its reports.
+of_payload: Callable[[Mapping[str, object]], bytes] = partial(_hash, b"payload")
+#: Of a set of labels; their order does not matter.
+of_labels: Callable[[Mapping[str, object]], bytes] = partial(_hash, b"labels")
+#: Of an alert that has neither labels nor a fingerprint of its own.
+of_title: Callable[[str], bytes] = partial(_hash, b"title")

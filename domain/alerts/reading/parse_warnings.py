@@ -16,18 +16,23 @@ def parse_warnings_of(parsed: ParsedBody, outcome_warnings: Sequence[str | None]
     `outcome_warnings` has one entry per alert: a sentence if storing it had a result that the
     sender may not expect, else None. If the body has several items, a warning about one names it.
     """
-    warnings = [*parsed.parse_warnings, *_on_refused(parsed.refused)]
+    warnings = list(parsed.parse_warnings)
+    if parsed.refused:
+        warnings += _on_refused(parsed.refused)
     is_batch = len(parsed.alerts) + len(parsed.refused) > 1
     for alert, outcome_warning in zip_longest(parsed.alerts, outcome_warnings):
         prefix = f"Item {alert.item_index + 1}: " if is_batch else ""
         own = (*alert.parse_warnings, outcome_warning) if outcome_warning else alert.parse_warnings
         warnings.extend(prefix + warning for warning in own)
-    return _limited(warnings)
+    return warnings if len(warnings) <= MOST_WARNINGS else _limited(warnings)
 
 
 def parse_warnings_on(error: DomainError) -> list[str]:
     """Return the reason for each refused item if the error is NoValidItem, else an empty list."""
-    return _limited(_on_refused(error.refused)) if isinstance(error, NoValidItem) else []
+    if not isinstance(error, NoValidItem):
+        return []
+    warnings = _on_refused(error.refused)
+    return warnings if len(warnings) <= MOST_WARNINGS else _limited(warnings)
 
 
 def _on_refused(refused: Sequence[RefusedItem]) -> list[str]:
@@ -35,7 +40,5 @@ def _on_refused(refused: Sequence[RefusedItem]) -> list[str]:
 
 
 def _limited(warnings: list[str]) -> list[str]:
-    if len(warnings) <= MOST_WARNINGS:
-        return warnings
     first = warnings[: MOST_WARNINGS - 1]
     return [*first, f"And {len(warnings) - len(first)} more warnings, which are not stored."]

@@ -2,7 +2,9 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 import orjson
 
@@ -104,14 +106,16 @@ def excerpt(value: object) -> str:
     return f"“{storable(cut(as_text(value), _EXCERPT_LENGTH))}”"
 
 
-def whole_text(value: object) -> str | None:
-    """Return a value as a storable text of any length, or None if it is blank."""
-    return None if is_blank(value) else storable(as_text(value))
-
-
 def short_text(value: object, length: int) -> str | None:
     """Return a value as a storable text of at most `length` characters, or None if blank."""
-    return None if is_blank(value) else storable(cut(as_text(value), length))
+    if is_blank(value):
+        return None
+    text = value if isinstance(value, str) else as_text(value)
+    return storable(text if len(text) <= length else cut(text, length))
+
+
+#: Returns a text of any length in the same way.
+whole_text = partial(short_text, length=sys.maxsize)
 
 
 def first_text(values: Iterable[object], length: int = _TITLE_LENGTH) -> str | None:
@@ -136,6 +140,8 @@ def texts_within(value: object, length: int) -> tuple[str, ...]:
 
     The line that exceeds the limit ends with an ellipsis; later ones are left out.
     """
+    if value is None:
+        return ()
     kept: list[str] = []
     room = length
     for line in _lines(value if isinstance(value, list) else [value]):

@@ -5,6 +5,7 @@ A second one looks for a project that had the path.
 
 import base64
 import binascii
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -26,7 +27,7 @@ from models import FormerPath, Integration, Project
 from models.folding import fold
 
 #: The time of last use is updated at most once in this interval, to limit writes.
-_USE_RESOLUTION = timedelta(minutes=1)
+USE_RESOLUTION = timedelta(minutes=1)
 
 
 class UnknownReceiverError(NotFoundError):
@@ -205,8 +206,8 @@ def find_receiver(
 ) -> Receiver:
     """Return the receiver with this endpoint identifier, or raise UnknownReceiverError."""
     parameters = {"identifier": identifier, "path": fold(project_path)}
-    found = connection.first(_BY_IDENTIFIER, parameters)
-    return _receiver(found or connection.first(_FORMER_BY_IDENTIFIER, parameters), now)
+    found = connection.look_up(_BY_IDENTIFIER, parameters)
+    return _receiver(found or connection.look_up(_FORMER_BY_IDENTIFIER, parameters), now)
 
 
 def find_oldest_receiver(
@@ -218,8 +219,8 @@ def find_oldest_receiver(
 ) -> Receiver:
     """Return a project's oldest receiver of a format, or raise UnknownReceiverError."""
     parameters = {"type": body_format.name, "path": fold(project_path)}
-    found = connection.first(_OLDEST_OF_TYPE, parameters)
-    return _receiver(found or connection.first(_FORMER_OLDEST_OF_TYPE, parameters), now)
+    found = connection.look_up(_OLDEST_OF_TYPE, parameters)
+    return _receiver(found or connection.look_up(_FORMER_OLDEST_OF_TYPE, parameters), now)
 
 
 def find_receiver_by_key(
@@ -227,9 +228,9 @@ def find_receiver_by_key(
 ) -> Receiver:
     """Return the HTTP receiver whose key this is, or raise UnknownReceiverError."""
     for digest in keyring.credential_digests(key, CredentialType.INTEGRATION_KEY):
-        row = connection.first(_BY_KEY, {"digest": digest, "now": now})
-        if row is not None:
-            return _receiver(row, now)
+        rows = connection.look_up(_BY_KEY, {"digest": digest, "now": now})
+        if rows:
+            return _receiver(rows, now)
     message = "'routing_key' is not the key of an HTTP endpoint"
     raise UnknownReceiverError(message)
 
@@ -257,18 +258,22 @@ def find_metrics_receiver(
     return find_oldest_receiver(below, HTTP, connection=connection, now=now)
 
 
-def _receiver(row: Row | None, now: datetime) -> Receiver:
-    found = FoundIntegration._make(row) if row is not None else None
+def _receiver(rows: Sequence[Row], now: datetime) -> Receiver:
+    found = FoundIntegration._make(rows[0]) if rows else None
     body_format = FORMATS_BY_NAME.get(found.type) if found is not None else None
     if found is None or body_format is None:
         message = "There is no alert integration at this URL."
         raise UnknownReceiverError(message)
+    keys = [LiveKey(digest=found.key_digest, last_used_at=found.key_last_used_at)]
+    digest, expires_at = found.previous_key_digest, found.previous_key_expires_at
+    if digest is not None and expires_at is not None and expires_at > now:
+        keys.append(LiveKey(digest=digest, last_used_at=found.previous_key_last_used_at))
     return Receiver(
         integration_id=found.id,
         project_id=found.project_id,
         format=body_format,
         active=found.active,
-        keys=_live_keys(found, now),
+        keys=tuple(keys),
         external_is_active=found.external_is_active,
         mapping=mapping_of_json(found.mapping),
         is_archived=found.is_archived,
@@ -276,36 +281,23 @@ def _receiver(row: Row | None, now: datetime) -> Receiver:
     )
 
 
-def _live_keys(found: FoundIntegration, now: datetime) -> tuple[LiveKey, ...]:
-    present = LiveKey(digest=found.key_digest, last_used_at=found.key_last_used_at)
-    digest, expires_at = found.previous_key_digest, found.previous_key_expires_at
-    if digest is None or expires_at is None or expires_at <= now:
-        return (present,)
-    return (present, LiveKey(digest=digest, last_used_at=found.previous_key_last_used_at))
+def presented_key(authorization: str | None) -> str:
+    """Return the key in a Bearer header, or the password in a Basic one with an empty user.
 
-
-def presented_key(authorization: str | None) -> str | None:
-    """Return the key in a Bearer header, or the password in a Basic one with an empty user."""
+    Raise WrongKeyError if there is none.
+    """
     scheme, _, rest = (authorization or "").partition(" ")
+    key = ""
     if scheme.lower() == "bearer":
-        return rest.strip() or None
-    if scheme.lower() != "basic":
-        return None
-    try:
-        user, colon, password = (
-            base64.b64decode(rest.strip(), validate=True).decode().partition(":")
-        )
-    except (binascii.Error, UnicodeError):
-        return None
-    return password if colon and not user and password else None
-
-
-def check_key(receiver: Receiver, authorization: str | None, *, keyring: Keyring) -> LiveKey:
-    """Return the accepted key that an Authorization header presents, or raise WrongKeyError."""
-    key = presented_key(authorization)
-    if key is None:
+        key = rest.strip()
+    elif scheme.lower() == "basic":
+        with suppress(binascii.Error, UnicodeError):
+            decoded = base64.b64decode(rest.strip(), validate=True).decode()
+            user, _, password = decoded.partition(":")
+            key = "" if user else password
+    if not key:
         raise WrongKeyError(_IN_OTHER_FORM if authorization else _MISSING)
-    return key_of(receiver, key, keyring=keyring)
+    return key
 
 
 def check_open(receiver: Receiver) -> None:
@@ -327,7 +319,6 @@ def check_open(receiver: Receiver) -> None:
 def record_use(
     receiver: Receiver, key: LiveKey, *, connection: KeptConnection, now: datetime
 ) -> None:
-    """Store the time of the key's last use, to the minute."""
-    if key.last_used_at is None or now - key.last_used_at >= _USE_RESOLUTION:
-        parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
-        connection.all(_RECORD_USE, parameters)
+    """Store the time of the key's last use."""
+    parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
+    connection.all(_RECORD_USE, parameters)

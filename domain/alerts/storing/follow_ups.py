@@ -47,8 +47,7 @@ _NOTE = insert(AlertNote)
 def store(
     parsed: ParsedBody, event: SenderEvent, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
-    """Store such an event in the transaction that the connection has begun."""
-    _batch(connection).lock_project(delivery.project_id, connection=connection)
+    """Store such an event in the transaction that the connection has begun; it has the lock."""
     match event.action:
         case EventAction.RESOLVE:
             return _resolve(parsed, delivery, connection=connection)

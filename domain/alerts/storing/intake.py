@@ -15,6 +15,7 @@ index on open fingerprints rejects the batch, and `transact` runs it again.
 
 from collections.abc import Sequence
 from functools import partial
+from types import ModuleType
 
 from domain.alerts.reading.incoming import AlertState, EventAction, IncomingAlert, ParsedBody
 from domain.alerts.storing import follow_ups, postgres_batch, single_alert, sqlite_batch
@@ -42,11 +43,13 @@ def receive_within(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
 ) -> IntakeResult:
     """Do the same in the transaction that the connection has begun, by a plan in any case."""
+    batch: ModuleType = sqlite_batch  # whose transactions exclude each other
+    if connection.dialect_name == "postgresql":
+        batch = postgres_batch
+        batch.lock_project(delivery.project_id, connection=connection)
     event = parsed.event
     if event is not None and event.action is not EventAction.TRIGGER:
         return follow_ups.store(parsed, event, delivery, connection=connection)
-    batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
-    batch.lock_project(delivery.project_id, connection=connection)
     known = batch.existing(parsed.alerts, delivery.project_id, connection=connection)
     decided = plan(parsed.alerts, known, delivery.arrival)
     delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)

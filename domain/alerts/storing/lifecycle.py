@@ -150,7 +150,12 @@ def decide(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) ->
     if incoming.fingerprint is None:
         existing = None
     if incoming.ended_at is None:
-        return _decide_firing(existing, incoming, arrival)
+        decision: Decision = Open()
+        if existing is not None and existing.ended_at is None:
+            decision = Join(existing)
+        elif existing is not None and _is_late_copy(existing, incoming, arrival):
+            decision = CountLate(existing)
+        return decision
     if existing is None:
         return StoreResolved(incoming.ended_at)
     if existing.ended_at is not None:
@@ -160,21 +165,11 @@ def decide(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) ->
     return Resolve(existing, incoming.ended_at)
 
 
-def _decide_firing(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) -> Decision:
-    if existing is None:
-        return Open()
-    if existing.ended_at is None:
-        return Join(existing)
-    is_late = _is_late_copy(existing.ended_at, existing.recovery_received_at, incoming, arrival)
-    return CountLate(existing) if is_late else Open()
-
-
-def _is_late_copy(
-    ended_at: datetime, recovered_at: datetime | None, incoming: IncomingAlert, arrival: Arrival
-) -> bool:
+def _is_late_copy(resolved: Known, incoming: IncomingAlert, arrival: Arrival) -> bool:
+    ended_at, recovered_at = resolved.ended_at, resolved.recovery_received_at
     # Senders with a constant start fire again after their recovery, and one whose alert was
     # resolved by something else than a report still fires: both open a new alert.
-    if incoming.given_start is None or recovered_at is None:
+    if incoming.given_start is None or ended_at is None or recovered_at is None:
         return False
     is_recent = arrival.recovered_after < recovered_at < arrival.recovered_before
     return is_recent and incoming.given_start < ended_at
@@ -273,12 +268,12 @@ class _Draft:
                 if alert_id in self.reported:
                     report = report.merged_over(self.reported[alert_id][0])
                 self.reported[alert_id] = report, incoming.item_index
+                self.bumps[alert_id] += 1
             case Planned(index=index):
                 drafted = self.new[index]
-                self.new[index] = replace(
-                    drafted, incoming=with_later_report(drafted.incoming, incoming)
-                )
-        return self.count_event(alert)
+                updated = with_later_report(drafted.incoming, incoming)
+                self.new[index] = replace(drafted, incoming=updated, events=drafted.events + 1)
+        return alert
 
     def close(self, alert: Known, ended_at: datetime) -> Known:
         match alert:
@@ -303,18 +298,6 @@ class _Draft:
                 return alert
 
 
-def _outcome(
-    alert: Known, decision: Decision, reported: Mapping[int, tuple[ReportedFields, int]]
-) -> ItemOutcome:
-    """Return the outcome of an item, with the title that its alert has after all items."""
-    action, warning = decision.action, decision.warning
-    if isinstance(alert, Planned):
-        return NewOutcome(alert.index, action, warning)
-    report, _ = reported.get(alert.alert_id, (None, 0))
-    title = (report and report.title) or alert.title
-    return ExistingOutcome(alert.alert_id, alert.iid, title, action, warning)
-
-
 def plan(
     incoming: Iterable[IncomingAlert], existing: Mapping[bytes, Existing], arrival: Arrival
 ) -> Plan:
@@ -333,5 +316,14 @@ def plan(
         if item.fingerprint is not None:
             known[item.fingerprint] = alert
         decided.append((alert, decision))
-    outcomes = tuple(_outcome(alert, decision, draft.reported) for alert, decision in decided)
-    return Plan(tuple(draft.new), draft.bumps, draft.reported, draft.resolutions, outcomes)
+    outcomes: list[ItemOutcome] = []
+    for alert, decision in decided:
+        action, warning = decision.action, decision.warning
+        if isinstance(alert, Planned):
+            outcomes.append(NewOutcome(alert.index, action, warning))
+        else:
+            # With the title that the alert has after all items.
+            report, _ = draft.reported.get(alert.alert_id, (None, 0))
+            title = (report and report.title) or alert.title
+            outcomes.append(ExistingOutcome(alert.alert_id, alert.iid, title, action, warning))
+    return Plan(tuple(draft.new), draft.bumps, draft.reported, draft.resolutions, tuple(outcomes))

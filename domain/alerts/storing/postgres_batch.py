@@ -168,7 +168,7 @@ def _touched(decided: Plan) -> Iterator[dict[str, object]]:
         ended_at = decided.resolutions.get(alert_id)
         reported, item_index = decided.reported.get(alert_id, (None, 0))
         yield {
-            **(reported.columns() if reported else {}),
+            **(reported._asdict() if reported else {}),
             "item_index": item_index,
             "row_state": "stored",
             "id": alert_id,

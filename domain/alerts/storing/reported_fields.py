@@ -6,7 +6,8 @@ of low severity critical.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from domain.alerts.reading.incoming import IncomingAlert
 
@@ -24,8 +25,7 @@ SHOWN_COLUMNS = (
 COLUMNS = (*SHOWN_COLUMNS, "severity_reason")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedFields:
+class ReportedFields(NamedTuple):
     """The values that a report has for the columns of an alert; None where it has none."""
 
     severity: int | None
@@ -40,11 +40,7 @@ class ReportedFields:
     def merged_over(self, earlier: "ReportedFields") -> "ReportedFields":
         """Return the fields of two reports together; where both have a value, this one's."""
         own = {name: getattr(self, name) for name in COLUMNS}
-        return replace(earlier, **{name: own[name] for name in COLUMNS if own[name] is not None})
-
-    def columns(self) -> dict[str, str | int | None]:
-        """Return the values by the names of their columns."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return earlier._replace(**{name: own[name] for name in COLUMNS if own[name] is not None})
 
 
 def reported_fields(alert: IncomingAlert) -> ReportedFields:

@@ -30,10 +30,6 @@ from models import Alert, AlertCounter, Delivery, Occurrence
 _CHUNK = 5000
 
 
-def lock_project(project_id: int, *, connection: KeptConnection) -> None:
-    """Do nothing: on SQLite the transaction that writes already excludes all others."""
-
-
 #: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
 _OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
 
@@ -175,7 +171,7 @@ def _update_existing(
     ]
     reported = [
         {
-            **report.columns(),
+            **report._asdict(),
             "alert_id": alert_id,
             "delivery_id": delivery_id,
             "item_index": item_index,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.alerts.receiving.receivers import presented_key
+from domain.alerts.receiving.receivers import WrongKeyError, presented_key
 from tests.support.alerts.senders import basic
 
 
@@ -33,4 +33,5 @@ def test_a_password_may_have_a_colon() -> None:
     ],
 )
 def test_anything_else_presents_none(header: str | None) -> None:
-    assert presented_key(header) is None
+    with pytest.raises(WrongKeyError):
+        presented_key(header)

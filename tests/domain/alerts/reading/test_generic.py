@@ -14,7 +14,7 @@ from tests.support.wire.garbage import bounded
 
 
 def read(body: dict[str, Any]) -> IncomingAlert:
-    parsed = http_endpoint.parse(body, now=NOW, automatic_fingerprint=True)
+    parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=True)
     assert (parsed.refused, parsed.truncated_alerts, parsed.parse_warnings) == ((), 0, ())
     (alert,) = parsed.alerts
     return alert
@@ -174,10 +174,10 @@ def test_the_same_payload_with_an_end_carries_the_same_generated_fingerprint() -
 @pytest.mark.spec("I9")
 def test_with_the_flag_off_only_a_fingerprint_that_was_sent_counts() -> None:
     for body in ({}, {"fingerprint": ""}, {"fingerprint": {"a": 1}}):
-        parsed = http_endpoint.parse(body, now=NOW, automatic_fingerprint=False)
+        parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=False)
         assert parsed.alerts[0].fingerprint is None
         assert parsed.alerts[0].fingerprint_source == "none: grouping is off"
-    sent = http_endpoint.parse({"fingerprint": 17}, now=NOW, automatic_fingerprint=False)
+    sent = http_endpoint.parse_each([{"fingerprint": 17}], now=NOW, automatic_fingerprint=False)
     assert sent.alerts[0].fingerprint == fingerprint.of_value("17")
 
 
@@ -234,7 +234,9 @@ def test_any_value_in_any_field_is_an_alert_that_can_be_stored(
     body: dict[str, Any], *, automatic_fingerprint: bool
 ) -> None:
     received = read_object(posted(body), nesting_limit=100)
-    parsed = http_endpoint.parse(received, now=NOW, automatic_fingerprint=automatic_fingerprint)
+    parsed = http_endpoint.parse_each(
+        [received], now=NOW, automatic_fingerprint=automatic_fingerprint
+    )
     (alert,) = parsed.alerts
     assert alert.title
     assert_fits(alert)

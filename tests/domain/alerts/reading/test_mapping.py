@@ -25,7 +25,7 @@ SAMPLE = {
 
 def read(body: dict[str, Any], **paths: tuple[Path, ...]) -> IncomingAlert:
     chosen = FieldMapping({AlertField(name): path for name, path in paths.items()})
-    parsed = http_endpoint.parse(body, now=NOW, automatic_fingerprint=True, mapping=chosen)
+    parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=True, mapping=chosen)
     return parsed.alerts[0]
 
 
