@@ -8,8 +8,7 @@ does; it can neither leave out a shared phase nor change their order.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import ClassVar, Generic, TypeVar, final
+from typing import Any, ClassVar, Generic, TypeVar, final
 
 from pydantic import Field
 
@@ -185,8 +184,8 @@ class TokenGrant(ClientEndpoint[Found, Checked]):
     PERMISSION_HELP: ClassVar[str] = ""
     #: A client that registers itself may ask for it (RFC 7591 section 2).
     IS_REGISTRABLE: ClassVar[bool] = False
-    #: The switch in the policy; None for a grant that every instance offers.
-    SWITCH: "ClassVar[attrgetter[bool] | None]" = None
+    #: Says of an OAuthPolicy whether the instance offers it; None for a grant of every instance.
+    SWITCH: ClassVar[Any] = None
     request: ProtocolRequest
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:

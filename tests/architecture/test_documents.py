@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -61,7 +62,14 @@ def test_every_setting_is_read_by_somebody() -> None:
         if file not in declared:
             tree = ast.parse(file.read_text(encoding="utf-8"))
             read |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+            read |= {name for node in ast.walk(tree) for name in _got_by_name(node)}
     assert {each.name for each in fields(Settings)} - read == set()
+
+
+def _got_by_name(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Call(func=ast.Name(id="attrgetter"), args=[ast.Constant(value=str(name))]):
+            yield name
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -1,24 +1,39 @@
-"""The steps that all receivers of alerts share, after the integration was found."""
+"""Receives alerts: the steps that their receivers share."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
+from http import HTTPStatus
+from time import perf_counter_ns
+from typing import Protocol
 
-from flask import request
+from flask import g, request
+from werkzeug.exceptions import TooManyRequests
 
 from domain import threads
 from domain.alerts.reading.incoming import ParsedBody
-from domain.alerts.receiving import receivers, refusals
-from domain.alerts.receiving.receivers import LiveKey, Receiver
+from domain.alerts.reading.pagerduty import without_routing_key
+from domain.alerts.receiving import receivers, refusals, sns
+from domain.alerts.receiving.receivers import BusyError, LiveKey, OverLimitError, Receiver
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive
 from domain.alerts.storing.intake_result import IntakeResult
+from domain.database.statements import KeptConnection
 from domain.errors import DomainError
-from web.alerts.delivery_limits import check_rate
+from web.access.rate_limits import by_integration
+from web.alerts.sns import asks_no_alert, read_subscription
 from web.http.errors import status_of
+from web.http.request_bodies import check_declared_length, check_media_type, read_bounded
 from web.metrics import count_alerts
 from web.services import Services, services, settings
+from web.settings import policies
 from web.settings.reader import Settings
 
+_OVER_LIMIT = {
+    HTTPStatus.TOO_MANY_REQUESTS: OverLimitError,
+    HTTPStatus.SERVICE_UNAVAILABLE: BusyError,
+}
 #: The largest size that the column holds, in bytes; a sender may declare more.
 _LARGEST_SIZE = 2**31 - 1
 #: In bytes. Larger bodies are parsed in a thread, since that takes several milliseconds.
@@ -47,6 +62,60 @@ def inbound_delivery(
     )
 
 
+class _Finder(Protocol):
+    def __call__(self, *, connection: KeptConnection, now: datetime) -> Receiver: ...
+
+
+def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
+    """Receive this request; return what its body says and what came of it.
+
+    URL and key are checked before the body is read, so that strangers cannot send large ones.
+    """
+    began, own = perf_counter_ns(), services()
+    moment, current = own.clock(), own.live_settings.current()
+    limit = current.alert_body_limit_bytes
+    try:
+        receiver = find(connection=own.connections, now=moment)
+    except receivers.UnknownReceiverError:
+        check_declared_length(limit)  # a body over the limit gets 413 at any URL
+        raise
+    delivery = inbound_delivery(receiver, moment, began, current)
+    try:
+        check_declared_length(limit)
+        key = receivers.key_of(
+            receiver,
+            receivers.presented_key(request.headers.get("Authorization")),
+            keyring=own.keyring,
+        )
+        received = read_bounded(limit)
+        given = received.content
+        body = without_routing_key(given) if b"routing_key" in given else given
+        delivery = replace(delivery, body=body, size=len(given))
+        receivers.check_open(receiver)
+        kind = request.headers.get(sns.TYPE_HEADER) if receiver.format.takes_sns else None
+        if kind is None:  # requests of Amazon SNS declare their JSON to be text
+            check_media_type(*receiver.format.media_types)
+        received.check()
+        read = (
+            partial(read_subscription, body, kind)
+            if kind is not None and asks_no_alert(kind)
+            else partial(
+                receiver.format.read,
+                body,
+                now=moment,
+                reading=own.live_settings.derived(policies.reading),
+                mapping=receiver.mapping,
+            )
+        )
+        parsed, result = store(receiver, key, delivery, read, own=own)
+    except DomainError as error:
+        log_refusal(delivery, error)
+        raise
+    if due := own.refusals.due(now=moment):
+        refusals.flush(due, connection=own.connections)
+    return parsed, result
+
+
 def store(
     receiver: Receiver,
     key: LiveKey,
@@ -55,9 +124,17 @@ def store(
     *,
     own: Services,
 ) -> tuple[ParsedBody, IntakeResult]:
-    """Read and store a body; return what it says and what came of it."""
+    """Read and store a body; return what it says and what came of it.
+
+    Raise OverLimitError above ALERT_RATE_LIMIT, or the error that its senders heed.
+    """
     parsed = threads.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
-    check_rate(receiver)
+    g.integration_id = str(receiver.integration_id)
+    try:
+        by_integration.count()
+    except TooManyRequests:
+        message = f"This integration accepts {settings().alert_rate_limit.replace('/', ' per ')}."
+        raise _OVER_LIMIT[receiver.format.retry_status](message) from None
     moment = delivery.received_at
     if key.last_used_at is None or moment - key.last_used_at >= receivers.USE_RESOLUTION:
         receivers.record_use(receiver, key, connection=own.connections, now=moment)
