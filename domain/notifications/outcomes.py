@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, exists, insert, literal, null, or_, select, true, update
+from sqlalchemy import ColumnElement, exists, insert, literal, or_, select, true, update
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
@@ -135,7 +135,8 @@ def _say(
     entries = (
         select(
             Page.alert_id,
-            null() if user_id is None else literal(user_id),
+            # With its type: Postgres takes a bare NULL under DISTINCT for a text.
+            literal(user_id, AlertNote.user_id.type),
             literal(name),
             literal(NoteKind.PAGE.value),
             literal(text),

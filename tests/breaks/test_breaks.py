@@ -24,7 +24,15 @@ ROOMS = (
     *("domain/oauth/clients", "domain/oauth/consent", "domain/oauth/devices.py"),
     *("domain/oauth/grants", "domain/oauth/openid", "domain/oauth/personal_tokens"),
     *("domain/oauth/presented_tokens", "domain/oauth/registration.py", "domain/oauth/tokens"),
-    *("web/access", "web/api", "web/commands", "web/database", "web/http", "web/jobs"),
+    *(
+        "web/access",
+        "web/alerts",
+        "web/api",
+        "web/commands",
+        "web/database",
+        "web/http",
+        "web/jobs",
+    ),
     *("web/outgoing", "web/releases", "web/sealing", "web/server", "web/settings"),
 )
 LEAST_BREAKS = 60

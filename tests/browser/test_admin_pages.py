@@ -70,6 +70,7 @@ def desk(live_sqlite: LiveGatebell, page: Page, root: Person) -> Page:
     return page
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_any_page(
     live_sqlite: LiveGatebell, desk: Page, addresses: list[str]
 ) -> None:

@@ -54,6 +54,7 @@ def early_release(live_sqlite: LiveGatebell) -> Iterator[None]:
     forget_settings(live_sqlite)
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_the_pages(
     live_sqlite: LiveGatebell, root: Person, page: Page
 ) -> None:

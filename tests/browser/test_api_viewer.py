@@ -26,6 +26,7 @@ def execute(page: Page) -> None:
     page.get_by_role("button", name="Execute").click()
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_the_page_or_an_operation(
     live_sqlite: LiveGatebell, page: Page, told: list[str]
 ) -> None:
@@ -49,6 +50,7 @@ def test_a_request_is_tried_out_with_a_personal_token(
     assert told == []
 
 
+@pytest.mark.long
 def test_a_request_is_tried_out_by_oauth(
     live_sqlite: LiveGatebell, visitor: BrowserContext
 ) -> None:

@@ -27,6 +27,7 @@ def below(proxy: PathProxy, new_service: NewService) -> Iterator[LiveGatebell]:
         yield live
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keeps_path", [True, False], ids=["kept", "taken away"])
 def test_pages_and_their_scripts_work_below_a_path(
     page: Page, told: list[str], below: LiveGatebell, proxy: PathProxy, *, keeps_path: bool

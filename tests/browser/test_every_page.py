@@ -41,7 +41,7 @@ REFUSALS = {
     "/nothing/here": HTTPStatus.NOT_FOUND,
     "/oauth/authorize?client_id=unknown": HTTPStatus.BAD_REQUEST,
 }
-#: Several processes may share the walk.
+#: Every third page is looked at in `make test`, and all in `make test-long`.
 PARTS = 3
 
 
@@ -138,7 +138,9 @@ def place_pages(path: str, *, other: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))]
+)
 def test_nothing_is_wrong_with_any_page(
     live_sqlite: LiveGatebell, page: Page, addresses: tuple[Person, list[str]], part: int
 ) -> None:

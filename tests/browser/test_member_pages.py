@@ -80,6 +80,7 @@ def with_questions(page: Page, url: str) -> list[str]:
     return problems
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_the_pages_of_an_owner(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.owner)
     tokens = f"/groups/{house.group}/-/access_tokens"

@@ -102,6 +102,7 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     expect(page.get_by_role("heading", name="Calendar address")).to_be_visible()
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_the_pages_of_a_schedule(
     live_sqlite: LiveGatebell, page: Page, team: tuple[str, Person, Person]
 ) -> None:

@@ -64,7 +64,12 @@ def test_tokens_that_get_an_expiry_are_counted(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "more", "exit_code"), [("n\n", (), 1), ("y\n", (), 0), (None, ("--yes",), 0)]
+    ("answer", "more", "exit_code"),
+    [
+        ("n\n", (), 1),
+        pytest.param("y\n", (), 0, marks=pytest.mark.long),
+        pytest.param(None, ("--yes",), 0, marks=pytest.mark.long),
+    ],
 )
 def test_a_person_at_a_terminal_is_asked(
     gatebell: LiveGatebell, answer: str | None, more: tuple[str, ...], exit_code: int

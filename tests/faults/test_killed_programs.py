@@ -125,6 +125,7 @@ def workers_of(supervisor: "subprocess.Popen[bytes]") -> list[int]:
     return [pid for pid, words in found if "web.jobs.worker" in words and "defunct" not in words]
 
 
+@pytest.mark.long
 @pytest.mark.spec("I1")
 def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
     live: LiveGatebell,

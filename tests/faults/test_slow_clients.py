@@ -194,6 +194,7 @@ def test_where_all_places_are_taken_whoever_is_silent_makes_room(
         assert live.logged_line("connections are taken: those that wait longest are closed")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "crowd", [CROWD, pytest.param(60, marks=pytest.mark.faults_full)], ids=["small", "full"]
 )

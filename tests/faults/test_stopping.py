@@ -85,6 +85,7 @@ def is_told_to_stop(pid: int) -> bool:
     return bool(pending & 1 << signal.SIGTERM - 1)
 
 
+@pytest.mark.long
 def test_kept_connections_are_ended_without_a_reset_and_silent_ones_hold_up_nobody(
     busy: LiveGatebell,
 ) -> None:

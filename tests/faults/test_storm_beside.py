@@ -84,6 +84,7 @@ class Storm:
             return session.scalar(select(func.count()).where(follower)) or 0
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(

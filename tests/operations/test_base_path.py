@@ -137,6 +137,7 @@ def test_every_link_form_and_file_of_every_page_stays_below_the_path(
     assert {address: status for address, status in seen.items() if status != 200} == {}
 
 
+@pytest.mark.long
 @TAKEN_AWAY
 def test_pages_stay_below_a_path_that_the_service_does_not_see(
     below: LiveGatebell, proxy: PathProxy
@@ -147,6 +148,7 @@ def test_pages_stay_below_a_path_that_the_service_does_not_see(
     assert {address: status for address, status in seen.items() if status != 200} == {}
 
 
+@pytest.mark.long
 @KEPT
 def test_every_page_of_the_administration_stays_below_the_path(
     below: LiveGatebell, proxy: PathProxy

@@ -52,6 +52,7 @@ def test_a_new_column_becomes_the_next_migration(checkout: Path) -> None:
     assert text.count("op.") == 2, text
 
 
+@pytest.mark.long
 def test_a_table_that_is_not_imported_is_pointed_out(checkout: Path) -> None:
     table = (
         "from models.base import Base, BigId\n"

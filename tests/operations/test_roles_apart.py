@@ -70,6 +70,7 @@ def await_worker(live: LiveGatebell) -> None:
     assert heard is not None, live.log_text()
 
 
+@pytest.mark.long
 def test_the_service_works_as_a_role_that_owns_nothing(
     roles: Roles, tmp_path: Path, run_here: RunHere
 ) -> None:

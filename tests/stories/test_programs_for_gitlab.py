@@ -175,6 +175,7 @@ def test_rubys_gitlab_gets_what_it_asks_for(gatebell: LiveGatebell, team: dict[s
     assert "has already been taken" in told["taken"]
 
 
+@pytest.mark.long
 def test_go_gitlab_gets_what_it_asks_for(gatebell: LiveGatebell, team: dict[str, Any]) -> None:
     told = run_go(FOLDER_OF_CLIENTS / "story.go", given_to_clients(gatebell, team))
     assert (told["taken"], "has already been taken" in told.pop("error")) == (True, True)

@@ -124,7 +124,7 @@ class World:
         return person_for(self.service, caller if isinstance(caller, Role) else None)
 
     def new_project(self, visibility: str, roles: Iterable[Role] = Role) -> str:
-        """Create a project in a group of its own, with a member of each of the roles in the group."""
+        """Create a project in a group of its own, with a member of each of these roles."""
         made = make_project(self.service, alice(self.service), visibility=visibility)
         for role in roles:
             give_role(self.service, made.partition("/")[0], self.person(role), role)
@@ -198,7 +198,7 @@ def _expected_there(call: Call, caller: Role | str | None, visibility: str) -> s
 
 
 def cases(call: Call) -> Sequence[tuple[Role | str | None, str]]:
-    """Return those on both sides of the border: roles are in order, so the others lie behind them."""
+    """Return those on both sides of the border; roles are in order, the others lie behind."""
     below = [role for role in Role if call.least is not None and role < call.least]
     near = (None, *([max(below)] if below else []), *([call.least] if call.least else []))
     if call.is_of_instance:
@@ -243,7 +243,7 @@ def token_with(world: World, scope: str) -> str:
 
 
 def scopes_for(call: Call) -> Iterator[str]:
-    """Yield the scopes that open an operation, and some others, which change from one to the next."""
+    """Yield the scopes that open an operation, and some others: not the same for each."""
     closed = [scope for scope in BY_NAME if scope not in call.permission.scopes]
     begin = crc32(call.name.encode())
     yield from call.permission.scopes

@@ -73,6 +73,7 @@ def test_who_keeps_the_interval_is_never_told_to_slow_down(own: LiveGatebell) ->
     assert_refused(poll(own, with_time, device["device_code"]), "authorization_pending")
 
 
+@pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc8628-3.5-e")
 def test_the_longest_pause_is_an_hour_and_whoever_keeps_it_is_told_how_it_stands(

@@ -46,6 +46,7 @@ def rotation_of(call: ApiCaller, schedule: int) -> int:
     return rotation["id"]
 
 
+@pytest.mark.long
 def test_who_is_taken_out_on_a_page_is_told(mailing: LiveGatebell) -> None:
     olga, alice, bob = (make_user(mailing, name=name) for name in ("olga", "alice", "bob"))
     project = make_project(mailing, olga)

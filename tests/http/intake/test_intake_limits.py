@@ -42,6 +42,7 @@ def test_over_the_limit_the_generic_receiver_asks_for_patience(limited: LiveGate
     assert [alert.title for alert in alerts_of(limited, endpoint.project)] == ["a", "b", "c"]
 
 
+@pytest.mark.long
 def test_the_limit_is_that_of_all_web_processes(new_service: NewService) -> None:
     left = DAY - time() % DAY
     sleep(left if left < 300 else 0)

@@ -36,6 +36,7 @@ def repository_of(own: LiveGatebell, project: str) -> Path:
     return Path(str(own.cli("repositories", "list")[project]))
 
 
+@pytest.mark.long
 def test_a_backup_is_restored_into_another_directory(
     own: LiveGatebell, git: GitClient, tmp_path: Path
 ) -> None:

@@ -176,7 +176,7 @@ def test_a_digest_says_of_which_projects_its_alerts_are(shop: Escalated, mailbox
 
 def test_only_the_title_of_a_long_subject_is_cut(shop: Escalated, mailbox: Mailbox) -> None:
     shop.policy("0s user:alice")
-    shop.alert("x\u202e" + "y" * 199)
+    shop.alert("x\u202e" + "y" * 198)
     shop.pass_time(seconds=1)
     (subject,) = subjects_to(mailbox, "alice")
     assert len(subject) == 150

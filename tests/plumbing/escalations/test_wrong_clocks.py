@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
 from sqlalchemy import update
 
 from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences

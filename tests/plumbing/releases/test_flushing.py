@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from time import monotonic, sleep
 
+import pytest
 import requests
 from sqlalchemy import func, select, text
 
@@ -41,6 +42,7 @@ def wait_for(gatebell: LiveGatebell, token: MadeToken, calls: int) -> None:
         sleep(0.1)
 
 
+@pytest.mark.long
 def test_a_locked_database_holds_up_no_request_and_loses_no_count(new_service: NewService) -> None:
     patience = {"SQLITE_BUSY_TIMEOUT_MS": "500", "WEB_CONCURRENCY": "1"}
     service = new_service("sqlite", only="web", CALL_FLUSH_SECONDS="1", **patience)
