@@ -15,7 +15,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
+from tests.support.database.compiled_statements import share_statements
 from tests.support.database.postgres import Postgres, memory_directory, running_postgres
+from tests.support.service.in_process import InProcessGatebell, take_requests
 from tests.support.service.kept_templates import KeptTemplates
 from tests.support.service.live import (
     SECRET_KEY,
@@ -137,18 +139,20 @@ def _only_kind(item: pytest.Item, *, is_in_turn: bool) -> str | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def secrets_are_remembered() -> Iterator[None]:
-    """Remember what no log may hold, whichever test it belongs to."""
+    """Remember what no log may hold, whichever test it belongs to and whoever answers."""
     with pytest.MonkeyPatch.context() as patch:
+        take_requests(patch)
         watch(patch)
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def apps_share_what_is_compiled() -> Iterator[None]:
-    """Compile URL rules and templates for the first app of the session, and not again for each."""
+    """Compile URL rules, templates and SQL for the first app of the session, not for each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SynchronousFlask, "url_rule_class", RememberedRule)
         patch.setattr(SynchronousFlask, "jinja_options", {"bytecode_cache": KeptTemplates()})
+        share_statements(patch)
         yield
 
 
@@ -189,17 +193,19 @@ def new_service(
 ) -> NewService:
     """Makes services of a kind with settings of their own; their databases are migrated already.
 
-    `only="web"` is the web server alone, for tests that ask nothing of the background worker.
+    `only="web"` is the web server alone, for tests that ask nothing of the background worker, and
+    `only="app"` the app in this process, for those that ask nothing of the web server either.
     """
 
     def make(kind: str = "sqlite", **settings: str) -> LiveGatebell:
+        made = InProcessGatebell if settings.get("only") == "app" else LiveGatebell
         directory = tmp_path_factory.mktemp("service")
         url = ""
         if kind == "sqlite":
             shutil.copy(migrated_sqlite, directory / "gatebell.db")
         else:
             url = request.getfixturevalue("new_postgres")()
-        return LiveGatebell(instance_path=directory, database_url=url, **settings)
+        return made(instance_path=directory, database_url=url, **settings)
 
     return make
 

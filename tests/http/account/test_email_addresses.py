@@ -45,7 +45,7 @@ from tests.support.wire.html_forms import form_to, submit
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def mailing(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
     """A service that sends e-mail; nobody takes it, and the outbox is read."""
-    with running(new_service(request.param, only="web", MAIL_URL="smtp://127.0.0.1:9")) as service:
+    with running(new_service(request.param, only="app", MAIL_URL="smtp://127.0.0.1:9")) as service:
         yield service
 
 

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.one_database("postgres")
 @pytest.fixture(scope="module")
 def mailing(new_service: NewService) -> Any:
     """A service that sends e-mail; nobody takes it, and the outbox is read."""
-    with running(new_service("postgres", only="web", MAIL_URL="smtp://127.0.0.1:9")) as service:
+    with running(new_service("postgres", only="app", MAIL_URL="smtp://127.0.0.1:9")) as service:
         yield service
 
 

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
 @pytest.fixture(scope="module")
 def mailing(new_service: NewService) -> Iterator[LiveGatebell]:
     """A service that sends e-mail; nobody takes it, and the outbox is read."""
-    with running(new_service("sqlite", only="web", MAIL_URL="smtp://127.0.0.1:9")) as service:
+    with running(new_service("sqlite", only="app", MAIL_URL="smtp://127.0.0.1:9")) as service:
         yield service
 
 

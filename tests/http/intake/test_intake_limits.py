@@ -20,7 +20,7 @@ def limited(new_service: NewService) -> Iterator[LiveGatebell]:
     left = DAY - time() % DAY
     sleep(left if left < 300 else 0)
     live = new_service(
-        only="web",
+        only="app",
         ALERT_RATE_LIMIT="3/day",
         # What was rejected is sampled by each process.
         WEB_CONCURRENCY="1",

@@ -19,7 +19,7 @@ def few_guesses(new_service: NewService) -> Iterator[LiveGatebell]:
         "SECOND_FACTOR_ATTEMPTS_PER_ACCOUNT": "3",
         "SIGN_IN_ATTEMPTS_PER_ADDRESS": "5",
     }
-    with running(new_service("postgres", only="web", TRUSTED_PROXIES="1", **few)) as live:
+    with running(new_service("postgres", only="app", TRUSTED_PROXIES="1", **few)) as live:
         yield live
 
 

@@ -16,10 +16,7 @@ from tests.support.oauth.registrations import token_of
 from tests.support.service.commands import operate
 from web.settings.reader import Settings
 
-pytestmark = [
-    pytest.mark.one_database("sqlite"),
-    pytest.mark.filterwarnings("ignore:Passing SelectField choices as tuples"),
-]
+pytestmark = pytest.mark.one_database("sqlite")
 _PASSWORD = "the very first of them"
 
 

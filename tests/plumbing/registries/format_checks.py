@@ -15,10 +15,7 @@ from tests.support.service.commands import operate
 from web.extensions import db
 from web.services import reading
 
-pytestmark = [
-    pytest.mark.one_database("sqlite"),
-    pytest.mark.filterwarnings("ignore:Passing SelectField choices as tuples"),
-]
+pytestmark = pytest.mark.one_database("sqlite")
 _PASSWORD = "the very first of them"
 _SEEN = {"ships": ["Argo", "Pequod"], "keeper": "Sostratus"}
 _PAGES = "/acme/shop/-/settings/integrations"

@@ -17,10 +17,7 @@ from web.extensions import db
 from web.services import services
 from web.settings import policies
 
-pytestmark = [
-    pytest.mark.one_database("sqlite"),
-    pytest.mark.filterwarnings("ignore:Passing SelectField choices as tuples"),
-]
+pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.fixture

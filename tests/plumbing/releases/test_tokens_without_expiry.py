@@ -71,8 +71,6 @@ def shown_token(service: RecordedService, page: TestResponse) -> Caller:
     return Caller(service, found[1])
 
 
-# The form gives WTForms its choices in the older way.
-@pytest.mark.filterwarnings("ignore:Passing SelectField choices:DeprecationWarning")
 @pytest.mark.both_databases
 def test_the_page_says_that_a_token_never_expires_and_rotates_it_as_such(
     service: RecordedService,

@@ -12,8 +12,6 @@ from tests.support.releases.recorded_calls import RecordedService
 pytestmark = [
     pytest.mark.spec("M5"),
     pytest.mark.one_database("sqlite"),
-    # What replaces tuples is not in the published types of the library yet.
-    pytest.mark.filterwarnings("ignore:Passing SelectField choices as tuples"),
 ]
 PAGES = "/help/releases"
 

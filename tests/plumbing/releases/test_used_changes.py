@@ -270,8 +270,6 @@ def confirmation_in(page: str) -> HtmlForm:
 SETTINGS = "/admin/settings/interfaces-and-records"
 
 
-# The form of settings gives WTForms its choices in the older way.
-@pytest.mark.filterwarnings("ignore:Passing SelectField choices:DeprecationWarning")
 def test_the_running_release_changes_after_a_page_that_shows_what_breaks(
     service: RecordedService,
 ) -> None:

@@ -161,18 +161,22 @@ class LiveGatebell:
     def wait(self) -> int:
         """Wait until it has stopped, and return the exit status."""
         assert self._process is not None
-        for app in self._apps.values():
-            close_app(app)
-        self._apps.clear()
-        if self._engine is not None:
-            self._engine.dispose()
-            self._engine = None
+        self.close()
         try:
             return self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
             raise
+
+    def close(self) -> None:
+        """Close what was opened beside it, or instead of it where it was never started."""
+        for app in self._apps.values():
+            close_app(app)
+        self._apps.clear()
+        if self._engine is not None:
+            self._engine.dispose()
+            self._engine = None
 
     def is_running(self) -> bool:
         """Return whether it was started and has not ended."""

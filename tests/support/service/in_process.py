@@ -1,0 +1,168 @@
+"""A service without processes of its own: its app answers in the process of the tests.
+
+It is for settings that few tests need and whose effect the app alone shows, since programs take
+seconds to start. Nobody listens at its URL: what `requests` sends there is given to the app.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr
+from email.message import Message
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPHeaderDict, HTTPResponse
+from werkzeug.test import run_wsgi_app
+
+from tests.support.service.live import LiveGatebell
+from web.logging import JsonFormatter
+
+#: Those that run now, by host and port.
+_running: dict[str, "InProcessGatebell"] = {}
+
+
+class InProcessGatebell(LiveGatebell):
+    """A service whose requests are answered where they are sent."""
+
+    def start(self) -> None:
+        """Take the requests that are sent to its URL from now on."""
+        self._log.touch()
+        self._kept_log = _KeptLog(self._log)
+        _running[urlsplit(self.url).netloc] = self
+
+    def stop(self) -> int:
+        """Take no more requests; nothing can go wrong."""
+        del _running[urlsplit(self.url).netloc]
+        for session in self._sessions:
+            session.close()
+        self.close()
+        return 0
+
+    def is_running(self) -> bool:
+        """Return whether it takes requests."""
+        return self in _running.values()
+
+    def answer(self, request: requests.PreparedRequest) -> HTTPResponse:
+        """Answer a request as a web server does (PEP 3333), and keep what was logged."""
+        with self._kept_log.open():
+            body, status, headers = run_wsgi_app(self.app(), _environ_of(request), buffered=True)
+        number, _, reason = status.partition(" ")
+        return HTTPResponse(
+            body=BytesIO(b"".join(body)),
+            headers=HTTPHeaderDict(list(headers)),
+            status=int(number),
+            reason=reason,
+            preload_content=False,
+            request_method=request.method,
+            original_response=_Original(headers),  # type: ignore[arg-type]
+        )
+
+
+def take_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let services of this process answer whoever uses `requests`, while the patch lasts."""
+    send = HTTPAdapter.send
+
+    def sent(
+        self: HTTPAdapter, request: requests.PreparedRequest, *args: Any, **options: Any
+    ) -> requests.Response:
+        service = _running.get(urlsplit(request.url or "").netloc)
+        if service is None:
+            return send(self, request, *args, **options)
+        return self.build_response(request, service.answer(request))
+
+    monkeypatch.setattr(HTTPAdapter, "send", sent)
+
+
+class _Original:
+    """What `requests` asks for the cookies of an answer."""
+
+    def __init__(self, headers: Iterable[Any]) -> None:
+        self.msg = Message()
+        for name, value in headers:
+            self.msg[name] = value
+
+    def isclosed(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Do nothing: the body is here."""
+
+
+def _environ_of(request: requests.PreparedRequest) -> dict[str, Any]:
+    place = urlsplit(request.url or "")
+    body = _bytes_of(request.body)
+    environ = {
+        "REQUEST_METHOD": request.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(place.path or "/").decode("latin-1"),
+        "QUERY_STRING": place.query,
+        "RAW_URI": request.path_url,
+        "SERVER_NAME": place.hostname,
+        "SERVER_PORT": str(place.port),
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+        "HTTP_HOST": place.netloc,
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": place.scheme,
+        "wsgi.input": BytesIO(body),
+        "wsgi.errors": BytesIO(),
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    given: dict[str, Any] = dict(request.headers)
+    for name, value in given.items():
+        text = value.decode("latin-1") if isinstance(value, bytes) else value
+        key = name.upper().replace("-", "_")
+        environ[key if key in {"CONTENT_TYPE", "CONTENT_LENGTH"} else f"HTTP_{key}"] = text
+    return environ
+
+
+def _bytes_of(body: Any) -> bytes:
+    if isinstance(body, str):
+        return body.encode()
+    return body if isinstance(body, bytes) else b"".join(body or ())
+
+
+class _KeptLog:
+    """Writes what this process logs to a file, for as long as anybody has it open."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = Lock()
+        self._opened = 0
+        self._closing = ExitStack()
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Keep what is logged meanwhile; several threads may do so at once."""
+        with self._lock:
+            self._opened += 1
+            if self._opened == 1:
+                self._begin()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._opened -= 1
+                if not self._opened:
+                    self._closing.close()
+
+    def _begin(self) -> None:
+        root = logging.getLogger()
+        log = self._closing.enter_context(self._path.open("a", encoding="utf-8"))
+        handler = logging.StreamHandler(log)
+        handler.setFormatter(JsonFormatter())
+        # Lines about requests go to standard error without a record (web/http/request_log.py).
+        self._closing.enter_context(redirect_stderr(log))
+        self._closing.callback(root.setLevel, root.level)
+        self._closing.callback(root.removeHandler, handler)
+        root.setLevel(logging.INFO)
+        root.addHandler(handler)
