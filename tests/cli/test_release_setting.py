@@ -13,11 +13,12 @@ import pytest
 
 from tests.support.accounts.administration import forget_settings, stored_settings
 from tests.support.accounts.people import make_user
-from tests.support.service.live import LiveGatebell
+from tests.support.service.live import Done, LiveGatebell
 from tests.support.service.live_settings import changed_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("M2", "M5")]
+SET_RELEASE = ("settings", "set", "release", "17.0")
 
 
 @pytest.fixture(autouse=True)
@@ -63,23 +64,18 @@ def test_tokens_that_get_an_expiry_are_counted(gatebell: LiveGatebell) -> None:
         assert token["expires_at"] is not None
 
 
-@pytest.mark.parametrize(
-    ("answer", "more", "exit_code"),
-    [
-        ("n\n", (), 1),
-        pytest.param("y\n", (), 0, marks=pytest.mark.long),
-        pytest.param(None, ("--yes",), 0, marks=pytest.mark.long),
-    ],
-)
-def test_a_person_at_a_terminal_is_asked(
-    gatebell: LiveGatebell, answer: str | None, more: tuple[str, ...], exit_code: int
-) -> None:
+def asked(done: Done | subprocess.CompletedProcess[str]) -> bool:
+    """Return whether somebody was asked, and check that they were told what breaks."""
+    assert "From release 18.0 back to 17.0: " in done.stderr
+    return "Change the running release to 17.0? [y/N]" in done.stderr
+
+
+def test_a_person_at_a_terminal_is_asked(gatebell: LiveGatebell) -> None:
     ours, theirs = pty.openpty()
-    if answer:
-        os.write(ours, answer.encode())
+    os.write(ours, b"n\n")
     try:
         done = subprocess.run(
-            [sys.executable, "gatebell.py", "settings", "set", "release", "17.0", *more],
+            [sys.executable, "gatebell.py", *SET_RELEASE],
             cwd=ROOT,
             env=gatebell.environment,
             stdin=theirs,
@@ -91,7 +87,17 @@ def test_a_person_at_a_terminal_is_asked(
     finally:
         os.close(theirs)
         os.close(ours)
-    assert done.returncode == exit_code, done.stderr
-    assert ("Change the running release to 17.0? [y/N]" in done.stderr) is (answer is not None)
-    assert "From release 18.0 back to 17.0: " in done.stderr
-    assert stored_settings(gatebell) == ({} if exit_code else {"release": "17.0"})
+    assert done.returncode == 1, done.stderr
+    assert asked(done)
+    assert stored_settings(gatebell) == {}
+
+
+@pytest.mark.parametrize("more", [(), ("--yes",)])
+def test_who_agrees_is_asked_once_or_not_at_all(
+    gatebell: LiveGatebell, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    done = gatebell.run_cli(*SET_RELEASE, *more, stdin="y\n")
+    assert done.returncode == 0, done.stderr
+    assert asked(done) is (not more)
+    assert stored_settings(gatebell) == {"release": "17.0"}

@@ -1,4 +1,4 @@
-"""What `test_contact_types.py` runs beside a made-up type of contact."""
+"""What `test_additions.py` runs beside a made-up type of contact."""
 
 from collections.abc import Iterator
 

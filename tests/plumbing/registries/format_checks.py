@@ -1,4 +1,4 @@
-"""What `test_formats.py` runs beside a made-up format of alerts."""
+"""What `test_additions.py` runs beside a made-up format of alerts."""
 
 import json
 from pathlib import Path

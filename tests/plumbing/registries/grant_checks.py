@@ -1,4 +1,4 @@
-"""What `test_grants.py` runs beside a made-up grant."""
+"""What `test_additions.py` runs beside a made-up grant."""
 
 from typing import Any
 

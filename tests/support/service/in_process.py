@@ -5,9 +5,10 @@ seconds to start. Nobody listens at its URL: what `requests` sends there is give
 """
 
 import logging
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stderr
 from email.message import Message
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
@@ -33,7 +34,8 @@ class InProcessGatebell(LiveGatebell):
     def start(self) -> None:
         """Take the requests that are sent to its URL from now on."""
         self._log.touch()
-        self._kept_log = _KeptLog(self._log)
+        self._records = _Shared(partial(_records_in, self._log))
+        self._lines = _Shared(partial(_standard_error_in, self._log))
         _running[urlsplit(self.url).netloc] = self
 
     def stop(self) -> int:
@@ -48,9 +50,13 @@ class InProcessGatebell(LiveGatebell):
         """Return whether it takes requests."""
         return self in _running.values()
 
+    def keep_log(self) -> AbstractContextManager[None]:
+        """Keep what is logged meanwhile: jobs of the worker may run in threads of this process."""
+        return self._records.used()
+
     def answer(self, request: requests.PreparedRequest) -> HTTPResponse:
         """Answer a request as a web server does (PEP 3333), and keep what was logged."""
-        with self._kept_log.open():
+        with self.keep_log(), self._lines.used():
             body, status, headers = run_wsgi_app(self.app(), _environ_of(request), buffered=True)
         number, _, reason = status.partition(" ")
         return HTTPResponse(
@@ -131,38 +137,49 @@ def _bytes_of(body: Any) -> bytes:
     return body if isinstance(body, bytes) else b"".join(body or ())
 
 
-class _KeptLog:
-    """Writes what this process logs to a file, for as long as anybody has it open."""
+class _Shared:
+    """What several threads need at once: the first of them begins it, and the last one ends it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, begin: Callable[[], AbstractContextManager[object]]) -> None:
+        self._begin = begin
         self._lock = Lock()
-        self._opened = 0
-        self._closing = ExitStack()
+        self._count = 0
+        self._end = ExitStack()
 
     @contextmanager
-    def open(self) -> Iterator[None]:
-        """Keep what is logged meanwhile; several threads may do so at once."""
+    def used(self) -> Iterator[None]:
         with self._lock:
-            self._opened += 1
-            if self._opened == 1:
-                self._begin()
+            self._count += 1
+            if self._count == 1:
+                self._end.enter_context(self._begin())
         try:
             yield
         finally:
             with self._lock:
-                self._opened -= 1
-                if not self._opened:
-                    self._closing.close()
+                self._count -= 1
+                if not self._count:
+                    self._end.close()
 
-    def _begin(self) -> None:
-        root = logging.getLogger()
-        log = self._closing.enter_context(self._path.open("a", encoding="utf-8"))
+
+@contextmanager
+def _records_in(path: Path) -> Iterator[None]:
+    """Write the records of this process to a file."""
+    root = logging.getLogger()
+    level = root.level
+    with path.open("a", encoding="utf-8") as log:
         handler = logging.StreamHandler(log)
         handler.setFormatter(JsonFormatter())
-        # Lines about requests go to standard error without a record (web/http/request_log.py).
-        self._closing.enter_context(redirect_stderr(log))
-        self._closing.callback(root.setLevel, root.level)
-        self._closing.callback(root.removeHandler, handler)
         root.setLevel(logging.INFO)
         root.addHandler(handler)
+        try:
+            yield
+        finally:
+            root.removeHandler(handler)
+            root.setLevel(level)
+
+
+@contextmanager
+def _standard_error_in(path: Path) -> Iterator[None]:
+    """Write standard error to a file: lines about requests are no records."""
+    with path.open("a", encoding="utf-8") as log, redirect_stderr(log):
+        yield

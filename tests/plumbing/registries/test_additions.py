@@ -1,0 +1,20 @@
+"""A format, a grant and a type of contact that are one file and one line of a registry each."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.one_database("sqlite")
+_HERE = "tests.plumbing.registries"
+_MADE_UP = ("made_up_format", "made_up_grant", "made_up_contact_type")
+_CHECKS = ("format_checks", "grant_checks", "contact_type_checks")
+
+
+def test_a_new_format_grant_and_type_of_contact_are_offered_everywhere_and_work() -> None:
+    """Run the checks in a process of their own, whose registries have one line more each."""
+    plugins = [part for name in _MADE_UP for part in ("-p", f"{_HERE}.{name}")]
+    files = [f"{_HERE.replace('.', '/')}/{name}.py" for name in _CHECKS]
+    checks = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugins, *files)
+    done = subprocess.run(checks, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
