@@ -15,7 +15,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
-from tests.support.database.compiled_statements import share_statements
 from tests.support.database.postgres import Postgres, memory_directory, running_postgres
 from tests.support.service.in_process import InProcessGatebell, take_requests
 from tests.support.service.kept_templates import KeptTemplates
@@ -148,11 +147,10 @@ def secrets_are_remembered() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def apps_share_what_is_compiled() -> Iterator[None]:
-    """Compile URL rules, templates and SQL for the first app of the session, not for each."""
+    """Compile URL rules and templates for the first app of the session, and not again for each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SynchronousFlask, "url_rule_class", RememberedRule)
         patch.setattr(SynchronousFlask, "jinja_options", {"bytecode_cache": KeptTemplates()})
-        share_statements(patch)
         yield
 
 

@@ -5,7 +5,7 @@ configured, pages by user. A limit that is switched off counts nothing and adds 
 """
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from math import ceil
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, cast
@@ -107,9 +107,7 @@ by_api_user = Limit(attrgetter("api_rate_limit"), "api", client_or_user)
 #: Users of Git, and IP addresses without a valid token.
 by_git_user = Limit(attrgetter("git_rate_limit"), "git", client_or_user)
 #: Integrations: the caller notes `g.integration_id`.
-by_integration = Limit(
-    attrgetter("alert_rate_limit"), "alerts", partial(getattr, g, "integration_id")
-)
+by_integration = Limit(attrgetter("alert_rate_limit"), "alerts", lambda: str(g.integration_id))
 #: IP addresses that send events as to PagerDuty.
 by_events_address = Limit(
     attrgetter("events_address_rate_limit"), "events_addresses", client_address

@@ -129,7 +129,7 @@ def store(
     Raise OverLimitError above ALERT_RATE_LIMIT, or the error that its senders heed.
     """
     parsed = threads.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
-    g.integration_id = str(receiver.integration_id)
+    g.integration_id = receiver.integration_id
     try:
         by_integration.count()
     except TooManyRequests:

@@ -28,11 +28,11 @@ from domain.alerts.reading.incoming import (
 from domain.alerts.reading.mapping import UNMAPPED, AlertField, FieldMapping
 from domain.alerts.reading.severity import GENERIC_WORDS, read_severity
 from domain.alerts.reading.text import (
+    WHOLE,
     excerpt,
     is_blank,
     short_text,
     texts_within,
-    whole_text,
 )
 from domain.alerts.reading.times import AlertEnd, in_order, read_end, read_start
 
@@ -61,7 +61,7 @@ def _identify(
     if not automatic_fingerprint:
         return None, _UNGROUPED, warning
     made_of = f"the whole payload without {mapping.volatile}"
-    return fingerprint.of_payload(mapping.stable_part(body)), made_of, warning
+    return fingerprint.of("payload", mapping.stable_part(body)), made_of, warning
 
 
 def _read_alert(
@@ -113,7 +113,7 @@ def _read_alert(
         fingerprint=identity,
         fingerprint_source=made_of,
         severity_reason=severity.reason,
-        runbook=whole_text(fields.get(AlertField.RUNBOOK)),
+        runbook=short_text(fields.get(AlertField.RUNBOOK), WHOLE),
         query=None,
         markdown=None,
         y_label=None,
@@ -257,7 +257,7 @@ class HttpEndpoint(Format):
             yield GroupingRule(fingerprint.of_value(given), sentence, {name: given})
         stable = mapping.stable_part(part)
         sentence = f"Reports that differ only in {mapping.volatile} are grouped into one alert."
-        yield GroupingRule(fingerprint.of_payload(stable), sentence, stable)
+        yield GroupingRule(fingerprint.of("payload", stable), sentence, stable)
 
     def misread(self, count: int) -> str:
         """Return what posts webhooks, and where they belong."""

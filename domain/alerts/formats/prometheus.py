@@ -38,12 +38,12 @@ from domain.alerts.reading.incoming import (
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 from domain.alerts.reading.severity import METRICS_WORDS, NO_WORDS, Words, read_severity
 from domain.alerts.reading.text import (
+    WHOLE,
     first_text,
     is_blank,
     short_text,
     storable,
     texts_within,
-    whole_text,
 )
 from domain.alerts.reading.times import AlertEnd, AlertStart, in_order, read_end, read_start
 
@@ -127,8 +127,8 @@ def _identify(
     if fingerprint.is_fingerprint(given) and not isinstance(given, list):
         return fingerprint.of_value(given), _BY_ITEM
     if labels:
-        return fingerprint.of_labels(labels), _BY_LABELS
-    return fingerprint.of_title(title), _BY_TITLE
+        return fingerprint.of("labels", labels), _BY_LABELS
+    return fingerprint.of("title", title), _BY_TITLE
 
 
 def _read_query(generator_url: str | None) -> str | None:
@@ -151,7 +151,7 @@ def _read_hosts(labels: Mapping[str, object]) -> tuple[str, ...]:
 
 def _first_whole(names: Mapping[str, object], *keys: str) -> str | None:
     for key in keys:
-        if (text := whole_text(names.get(key))) is not None:
+        if (text := short_text(names.get(key), WHOLE)) is not None:
             return text
     return None
 
@@ -378,12 +378,12 @@ class Prometheus(Format):
                 {"fingerprint": given, "labels": labels},
             )
         yield GroupingRule(
-            fingerprint.of_labels(labels),
+            fingerprint.of("labels", labels),
             "Reports with the same labels are grouped into one alert.",
             {"labels": labels},
         )
         yield GroupingRule(
-            fingerprint.of_title(item.title),
+            fingerprint.of("title", item.title),
             "Reports without labels are grouped by their title.",
             {"title": item.title},
         )

@@ -4,16 +4,22 @@ The hash begins with the kind of its input, so labels and a payload with the sam
 different fingerprints.
 """
 
-from collections.abc import Callable, Mapping
-from functools import partial
 from hashlib import sha256
+from typing import Literal
 
 from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.text import as_text, canonical_json, is_blank
 
+#: The part of a payload that is the same in each of its reports; a set of labels, whose order does
+#: not matter; the title of an alert that has neither labels nor a fingerprint of its own; and what
+#: `of_value` hashes.
+Kind = Literal["payload", "labels", "title", "array", "text"]
 
-def _hash(kind: bytes, value: object) -> bytes:
-    return sha256(b"alert fingerprint: " + kind + b"\0" + canonical_json(value)).digest()
+
+def of(kind: Kind, value: object) -> bytes:
+    """Return the fingerprint of a value that stands for an alert."""
+    prefix = f"alert fingerprint: {kind}\0".encode()
+    return sha256(prefix + canonical_json(value)).digest()
 
 
 def is_fingerprint(value: object) -> bool:
@@ -29,13 +35,5 @@ def of_value(value: object) -> bytes:
     recovers. The order of an array matters.
     """
     if isinstance(value, list):
-        return _hash(b"array", [as_text(item) for item in value])
-    return _hash(b"text", as_text(value))
-
-
-#: Of the part of a payload that is the same in each of its reports.
-of_payload: Callable[[Mapping[str, object]], bytes] = partial(_hash, b"payload")
-#: Of a set of labels; their order does not matter.
-of_labels: Callable[[Mapping[str, object]], bytes] = partial(_hash, b"labels")
-#: Of an alert that has neither labels nor a fingerprint of its own.
-of_title: Callable[[str], bytes] = partial(_hash, b"title")
+        return of("array", [as_text(item) for item in value])
+    return of("text", as_text(value))

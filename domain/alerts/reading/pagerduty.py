@@ -20,12 +20,12 @@ from domain.alerts.reading.incoming import (
 )
 from domain.alerts.reading.severity import METRICS_WORDS, read_severity
 from domain.alerts.reading.text import (
+    WHOLE,
     excerpt,
     first_text,
     is_blank,
     short_text,
     storable,
-    whole_text,
 )
 from domain.alerts.reading.times import read_start
 
@@ -146,7 +146,7 @@ def dedup_key_of(payload: Mapping[str, object]) -> str:
     given = payload.get("dedup_key")
     if isinstance(given, str) and not is_blank(given):
         return given
-    return fingerprint.of_payload(_stable(payload)).hex()[:32]
+    return fingerprint.of("payload", _stable(payload)).hex()[:32]
 
 
 def _stable(payload: Mapping[str, object]) -> Mapping[str, object]:
@@ -180,11 +180,11 @@ def _alert(
         fingerprint=identity,
         fingerprint_source=made_of,
         severity_reason=severity.reason,
-        runbook=whole_text(details.get("runbook")),
+        runbook=short_text(details.get("runbook"), WHOLE),
         query=None,
         markdown=None,
         y_label=None,
-        generator_url=whole_text(payload.get("client_url")),
+        generator_url=short_text(payload.get("client_url"), WHOLE),
         parse_warnings=tuple(filter(None, (start.warning,))),
         item_index=0,
         left_out=frozenset() if start.is_given else frozenset({"started_at"}),

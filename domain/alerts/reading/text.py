@@ -4,7 +4,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 
 import orjson
 
@@ -19,6 +18,8 @@ _write_scalar = json.JSONEncoder(ensure_ascii=False).encode
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 _PRETTY = orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATACLASS
 
+#: The length for `short_text` of a text that is not cut.
+WHOLE = sys.maxsize
 _TITLE_LENGTH = 200
 _EXCERPT_LENGTH = 60
 
@@ -112,10 +113,6 @@ def short_text(value: object, length: int) -> str | None:
         return None
     text = value if isinstance(value, str) else as_text(value)
     return storable(text if len(text) <= length else cut(text, length))
-
-
-#: Returns a text of any length in the same way.
-whole_text = partial(short_text, length=sys.maxsize)
 
 
 def first_text(values: Iterable[object], length: int = _TITLE_LENGTH) -> str | None:

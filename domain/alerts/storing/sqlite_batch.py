@@ -119,11 +119,26 @@ def store(
     if decided.new:
         iids = _take_iids(len(decided.new), delivery.project_id, connection=connection)
         new_ids = _store_new(decided.new, delivery, (delivery_id, iids), connection=connection)
-    _store_occurrences(parsed.alerts, decided, (delivery_id, new_ids), connection=connection)
+    occurrences = [
+        {
+            "alert_id": (
+                outcome.alert_id if isinstance(outcome, ExistingOutcome) else new_ids[outcome.index]
+            ),
+            "delivery_id": delivery_id,
+            "item_index": alert.item_index,
+            "action": outcome.action.rank,
+            "is_late": outcome.action is Action.LATE,
+        }
+        for alert, outcome in zip(parsed.alerts, decided.outcomes, strict=True)
+    ]
+    if occurrences:
+        connection.all(_INSERT_OCCURRENCES, occurrences)
     return delivery_id, iids
 
 
 _INSERT_DELIVERY = insert(Delivery).returning(Delivery.id)
+
+_INSERT_OCCURRENCES = insert(Occurrence)
 
 _RESOLVE = (
     update(Alert)
@@ -224,30 +239,3 @@ def _store_new(
     ]
     ids: dict[int, int] = dict(map(tuple, connection.all(_INSERT_ALERTS, rows)))
     return [ids[iid] for iid in iids]
-
-
-_INSERT_OCCURRENCES = insert(Occurrence)
-
-
-def _store_occurrences(
-    alerts: Sequence[IncomingAlert],
-    decided: Plan,
-    ids_to_use: tuple[int, Sequence[int]],
-    *,
-    connection: KeptConnection,
-) -> None:
-    delivery_id, new_ids = ids_to_use
-    rows = [
-        {
-            "alert_id": (
-                outcome.alert_id if isinstance(outcome, ExistingOutcome) else new_ids[outcome.index]
-            ),
-            "delivery_id": delivery_id,
-            "item_index": alert.item_index,
-            "action": outcome.action.rank,
-            "is_late": outcome.action is Action.LATE,
-        }
-        for alert, outcome in zip(alerts, decided.outcomes, strict=True)
-    ]
-    if rows:
-        connection.all(_INSERT_OCCURRENCES, rows)

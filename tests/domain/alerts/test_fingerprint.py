@@ -24,7 +24,7 @@ def reversed_names(value: Any) -> Any:
 
 
 def of_payload(payload: Mapping[str, Any]) -> bytes:
-    return fingerprint.of_payload(UNMAPPED.stable_part(payload))
+    return fingerprint.of("payload", UNMAPPED.stable_part(payload))
 
 
 @pytest.mark.spec("I9")
@@ -33,8 +33,8 @@ def of_payload(payload: Mapping[str, Any]) -> bytes:
 def test_the_order_of_names_does_not_matter(payload: dict[str, Any]) -> None:
     first = read_object(posted(payload), nesting_limit=100)
     second = read_object(posted(reversed_names(payload)), nesting_limit=100)
-    assert fingerprint.of_payload(first) == fingerprint.of_payload(second)
-    assert fingerprint.of_labels(first) == fingerprint.of_labels(second)
+    assert fingerprint.of("payload", first) == fingerprint.of("payload", second)
+    assert fingerprint.of("labels", first) == fingerprint.of("labels", second)
 
 
 @pytest.mark.spec("I9")
@@ -48,7 +48,7 @@ def test_two_payloads_share_a_fingerprint_only_if_they_are_alike(
     # The representation, since 1, 1.0 and True are equal in Python and not in JSON.
     is_alike = repr(sorted(first.items())) == repr(sorted(second.items()))
     if not is_alike and first != second:
-        assert fingerprint.of_payload(first) != fingerprint.of_payload(second)
+        assert fingerprint.of("payload", first) != fingerprint.of("payload", second)
 
 
 @pytest.mark.spec("I9")
@@ -91,8 +91,8 @@ def test_identifiers_that_differ_beyond_64_bits_stay_apart() -> None:
 
 def test_what_was_hashed_is_part_of_the_hash() -> None:
     thing = {"title": "Disk full"}
-    assert len({fingerprint.of_payload(thing), fingerprint.of_labels(thing)}) == 2
-    assert fingerprint.of_title("Disk full") != fingerprint.of_value("Disk full")
+    assert len({fingerprint.of("payload", thing), fingerprint.of("labels", thing)}) == 2
+    assert fingerprint.of("title", "Disk full") != fingerprint.of_value("Disk full")
 
 
 def test_a_fingerprint_has_32_bytes_and_never_changes() -> None:

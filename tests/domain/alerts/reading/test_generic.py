@@ -33,7 +33,7 @@ def test_an_empty_object_is_an_alert_with_every_default() -> None:
         monitoring_tool=None,
         hosts=(),
         environment=None,
-        fingerprint=fingerprint.of_payload({}),
+        fingerprint=fingerprint.of("payload", {}),
         fingerprint_source="the whole payload without start_time, end_time, hosts",
         severity_reason="No severity: treated as critical",
         runbook=None,

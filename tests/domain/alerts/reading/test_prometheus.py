@@ -43,7 +43,7 @@ def test_an_item_with_nothing_but_what_is_required() -> None:
         monitoring_tool="Prometheus",
         hosts=(),
         environment=None,
-        fingerprint=fingerprint.of_labels({"alertname": "HighLatency"}),
+        fingerprint=fingerprint.of("labels", {"alertname": "HighLatency"}),
         fingerprint_source="its labels",
         severity_reason="No severity: treated as critical",
         runbook=None,
@@ -256,7 +256,7 @@ def test_without_one_the_labels_keep_series_apart(useless: object) -> None:
 @pytest.mark.parametrize("labels", [None, {}])
 def test_without_labels_the_title_is_all_there_is(labels: object) -> None:
     alert = read(labels=labels, annotations={"title": "Down"})
-    assert alert.fingerprint == fingerprint.of_title("Down")
+    assert alert.fingerprint == fingerprint.of("title", "Down")
     assert alert.fingerprint_source == "its title"
 
 
