@@ -55,6 +55,7 @@ def paging(live: LiveGatebell, person: Person, receiver: Receiver) -> Endpoint:
     return connect(live, project)
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_an_alert_tells_what_became_of_its_pages(
     live: LiveGatebell, mailbox: Mailbox, telephone: Receiver, page: Page

@@ -74,6 +74,7 @@ def mail_to(mailbox: Mailbox, person: Person) -> list[EmailMessage]:
     return [message for message, recipients in sent if recipients == [to]]
 
 
+@pytest.mark.long
 @pytest.mark.spec("J1")
 def test_the_second_person_takes_the_alert_from_the_message(
     live: LiveGatebell, mailbox: Mailbox, telephone: Page, page: Page

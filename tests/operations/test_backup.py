@@ -83,6 +83,7 @@ def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> NewPlace:
     return make
 
 
+@pytest.mark.long
 def test_what_was_restored_is_what_was_there_at_one_moment(
     gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:

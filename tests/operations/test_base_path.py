@@ -124,6 +124,7 @@ def with_everything(below: LiveGatebell, person: Person) -> Endpoint:
     return endpoint
 
 
+@pytest.mark.long
 @KEPT
 def test_every_link_form_and_file_of_every_page_stays_below_the_path(
     below: LiveGatebell, proxy: PathProxy

@@ -84,6 +84,7 @@ def is_counted(answer: requests.Response) -> bool:
     return "RateLimit-Observed" in answer.headers
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 def test_all_processes_of_all_machines_count_together_and_go_on_without_the_store(
     store: ValkeyServer, machines: list[LiveGatebell]

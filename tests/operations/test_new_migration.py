@@ -35,6 +35,7 @@ def run(checkout: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.long
 def test_a_new_column_becomes_the_next_migration(checkout: Path) -> None:
     models = checkout / "models" / "instance.py"
     column = "    seen_at: Mapped[datetime]\n"

@@ -97,6 +97,7 @@ def test_what_is_asked_for_is_pinned(name: str) -> None:
     assert {re.sub(r"[-_.]+", "-", each).lower() for each in asked} <= pinned
 
 
+@pytest.mark.long
 def test_the_list_of_what_it_is_made_of_has_every_pin(tmp_path: Path) -> None:
     listed = tmp_path / "sbom.json"
     words = [

@@ -194,6 +194,7 @@ def make_private(team: Team) -> None:
     team.on_project("PUT", visibility="private")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("happens", "later"),
     [

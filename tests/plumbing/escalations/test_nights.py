@@ -260,6 +260,7 @@ def test_a_critical_alert_pages_at_each_opening(shop: Escalated) -> None:
     assert len(shop.pages()) == len(opened)
 
 
+@pytest.mark.long
 def test_critical_alerts_are_held_back_if_the_project_wants_it(shop: Escalated) -> None:
     with shop.session() as session:
         settings = FlapSettings(holds_critical=True)

@@ -55,6 +55,7 @@ def test_a_page_with_a_known_key_is_not_stored_again(pages: Pages, mailbox: Mail
     assert len(mailbox.messages) == 1
 
 
+@pytest.mark.long
 def test_a_storm_is_one_page_with_the_count(pages: Pages, mailbox: Mailbox) -> None:
     alice, bob = pages.person("alice"), pages.person("bob")
     assert pages.page(pages.alerts(5_000), alice, bob) == 10_000
