@@ -105,6 +105,7 @@ def test_requests_that_do_not_come_keep_nobody_from_git(
     project = make_project(live, owner, visibility="public")
     work = git.new_work({"readme": b"x"}, name=f"idle-{len(body)}")
     assert git.push(work, project).status == 0
+    wait_until(lambda: is_at_rest(live))  # what the push began
     with ExitStack() as opened:
         for token in ("", git.token):
             idle = head("git-upload-pack", project, token, "Content-Length: 500") + body
