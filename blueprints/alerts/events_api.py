@@ -15,7 +15,7 @@ from flask import Response
 from domain.alerts.reading import pagerduty
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import EventAction, SenderEvent
-from domain.alerts.receiving import receivers, refusals
+from domain.alerts.receiving import receivers
 from domain.errors import DomainError
 from web.access.marks import checks_its_key
 from web.access.rate_limits import by_events_address
@@ -88,8 +88,6 @@ def _receive(*, is_change: bool) -> Response:
     except DomainError as error:
         log_refusal(delivery, error)
         raise
-    if due := own.refusals.due(now=moment):
-        refusals.flush(due, connection=own.connections)
     return event_response(parsed.event or SenderEvent(EventAction.CHANGE))
 
 

@@ -51,7 +51,6 @@ def asked(live: LiveGatebell, path: str, **cookies: str) -> requests.Response:
     return answer
 
 
-@pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.parametrize(
     "seconds", [2, pytest.param(30, marks=pytest.mark.faults_full)], ids=["small", "full"]

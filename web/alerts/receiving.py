@@ -111,8 +111,6 @@ def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
     except DomainError as error:
         log_refusal(delivery, error)
         raise
-    if due := own.refusals.due(now=moment):
-        refusals.flush(due, connection=own.connections)
     return parsed, result
 
 
@@ -144,6 +142,8 @@ def store(
     actions = [item.action for item in result.items]
     for action in set(actions):
         count_alerts(action.value, actions.count(action))
+    if due := own.refusals.due(now=moment):
+        refusals.flush(due, connection=own.connections)
     return parsed, result
 
 
