@@ -15,6 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
+from tests.support.database.compiled_statements import share_compiled_statements
 from tests.support.database.postgres import Postgres, memory_directory, running_postgres
 from tests.support.service.in_process import InProcessGatebell, take_requests
 from tests.support.service.kept_templates import KeptTemplates
@@ -147,8 +148,9 @@ def secrets_are_remembered() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def apps_share_what_is_compiled() -> Iterator[None]:
-    """Compile URL rules and templates for the first app of the session, and not again for each."""
+    """Compile rules, templates and statements for the first app of the session alone."""
     with pytest.MonkeyPatch.context() as patch:
+        share_compiled_statements(patch)
         patch.setattr(SynchronousFlask, "url_rule_class", RememberedRule)
         patch.setattr(SynchronousFlask, "jinja_options", {"bytecode_cache": KeptTemplates()})
         yield

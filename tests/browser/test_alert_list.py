@@ -223,6 +223,7 @@ def test_a_list_without_scripts_changes_several(
     assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][2] == "ignored"
 
 
+@pytest.mark.long
 @pytest.mark.spec("J5", "I13")
 @pytest.mark.parametrize("kind", ["http", "prometheus"])
 def test_nothing_that_a_sender_writes_runs_or_leads_anywhere(

@@ -51,6 +51,7 @@ def desk(live_sqlite: LiveGatebell, page: Page, admin: Person) -> Page:
     return page
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_the_pages(live_sqlite: LiveGatebell, desk: Page) -> None:
     addresses = (
         "/admin/audit",
@@ -78,6 +79,7 @@ def failing(live_sqlite: LiveGatebell) -> Iterator[str]:
     live_sqlite.cli("audit-streams", "delete", str(made["id"]))
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_the_pages_of_streams(
     live_sqlite: LiveGatebell, desk: Page, failing: str
 ) -> None:

@@ -70,6 +70,7 @@ def test_it_all_works_without_scripts(plain_page: Page, live_sqlite: LiveGatebel
     expect(plain_page.get_by_role("heading", level=1)).to_have_text("Device connected")
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_any_of_the_pages(
     live_sqlite: LiveGatebell, page: Page, told: list[str]
 ) -> None:

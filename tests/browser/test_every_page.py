@@ -41,8 +41,8 @@ REFUSALS = {
     "/nothing/here": HTTPStatus.NOT_FOUND,
     "/oauth/authorize?client_id=unknown": HTTPStatus.BAD_REQUEST,
 }
-#: Every third page is looked at in `make test`, and all in `make test-long`.
-PARTS = 3
+#: Every sixth page is looked at in `make test`, and all in `make test-long`.
+PARTS = 6
 
 
 @pytest.fixture(scope="module")

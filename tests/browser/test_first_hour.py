@@ -136,6 +136,7 @@ def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test
     expect(page.locator("main")).to_contain_text("Acknowledged")
 
 
+@pytest.mark.long
 def test_a_maintainer_without_scripts_does_the_same(
     gatebell: LiveGatebell, plain_page: Page
 ) -> None:

@@ -64,6 +64,7 @@ def test_the_delivery_log_and_the_pages_around_it(
     assert told == []
 
 
+@pytest.mark.long
 @pytest.mark.spec("H6")
 @pytest.mark.parametrize("button", ["Dry run", "Send test alert"])
 def test_the_result_of_a_test_alert(

@@ -99,6 +99,7 @@ def test_nothing_is_wrong_with_the_pages_of_an_owner(house: House, page: Page) -
     assert problems == []
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_the_pages_of_a_guest(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.guest)
     url, link = house.service.url, link_to(house.service, house.guest.email)
@@ -152,6 +153,7 @@ def test_a_role_is_changed_in_its_row_by_the_keyboard(house: House, page: Page) 
     expect(page.locator(".flashes")).to_contain_text(f"is now Reporter of {house.project}.")
 
 
+@pytest.mark.long
 def test_a_member_gets_another_role_and_leaves_without_scripts(
     house: House, plain_page: Page
 ) -> None:

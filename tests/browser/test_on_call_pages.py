@@ -39,6 +39,7 @@ def team(live_sqlite: LiveGatebell) -> tuple[str, Person, Person]:
     return path, olga, bob
 
 
+@pytest.mark.long
 def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     live_sqlite: LiveGatebell, plain_page: Page, team: tuple[str, Person, Person]
 ) -> None:

@@ -113,6 +113,7 @@ def test_without_scripts_nobody_is_offered_what_cannot_work_and_the_rest_works(
     page.wait_for_url(f"{localhost.url}/")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("key")
 def test_nothing_is_wrong_with_any_of_the_pages(
     localhost: LiveGatebell, charlie: Person, page: Page, told: list[str]

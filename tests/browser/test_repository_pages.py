@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.browser.doors import have_signed_in
@@ -35,6 +36,7 @@ README = f"""# Shop
 """
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_pages_of_a_repository(
     live_sqlite: LiveGatebell, page: Page, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
@@ -34,6 +35,7 @@ def test_the_credentials_page_turns_green_by_itself(live_sqlite: LiveGatebell, p
     expect(page.locator("#authorization-key")).to_be_visible()
 
 
+@pytest.mark.long
 def test_the_page_of_an_application_turns_green_by_itself(
     live_sqlite: LiveGatebell, page: Page
 ) -> None:

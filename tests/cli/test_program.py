@@ -112,6 +112,7 @@ def test_a_table_is_aligned_and_leaves_the_terminal_alone(app: Flask) -> None:
     assert said(app, "--output", "table", "users", "list")[1] == shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shell", ["bash", "fish"])
 def test_shells_complete_commands_with_our_script(tmp_path: Path, shell: str) -> None:
     program = shutil.which(shell)

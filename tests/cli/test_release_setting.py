@@ -70,6 +70,7 @@ def asked(done: Done | subprocess.CompletedProcess[str]) -> bool:
     return "Change the running release to 17.0? [y/N]" in done.stderr
 
 
+@pytest.mark.long
 def test_a_person_at_a_terminal_is_asked(gatebell: LiveGatebell) -> None:
     ours, theirs = pty.openpty()
     os.write(ours, b"n\n")

@@ -229,6 +229,7 @@ def test_a_service_that_stops_does_not_wait_for_a_clone_for_ever(
     git.clone(project, into="after")
 
 
+@pytest.mark.long
 def test_without_git_everything_else_works_and_says_what_is_missing(
     start: Start, tmp_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_worker_tells_systemd_that_it_lives(live: LiveGatebell, tmp_path: Path
                 worker.kill()
 
 
+@pytest.mark.long
 def test_a_worker_of_a_container_comes_back_and_stops_when_told_to(live: LiveGatebell) -> None:
     command = [sys.executable, "-m", "web.server.serve_worker"]
     with subprocess.Popen(command, cwd=ROOT, env=live.environment) as supervisor:

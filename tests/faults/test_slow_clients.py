@@ -181,6 +181,7 @@ def test_thousands_of_silent_connections_hold_up_nobody(
         assert account.longest_wait < SOON
 
 
+@pytest.mark.long
 def test_where_all_places_are_taken_whoever_is_silent_makes_room(
     new_service: NewService,
 ) -> None:

@@ -54,6 +54,7 @@ def busy(start: Start) -> LiveGatebell:
     return start("sqlite", only="web", WEB_CONCURRENCY="1", **patience)
 
 
+@pytest.mark.long
 def test_connections_in_the_queue_are_answered(busy: LiveGatebell) -> None:
     endpoint = connect(busy)
     (worker,) = web_processes(busy)
@@ -120,6 +121,7 @@ def post_fork(_server, _worker):
 """
 
 
+@pytest.mark.long
 def test_a_web_process_that_is_just_beginning_stops_as_well(tmp_path: Path) -> None:
     told, configuration = tmp_path / "told", tmp_path / "slow.conf.py"
     configuration.write_text(_SLOW_TO_BEGIN.format(told=str(told)))

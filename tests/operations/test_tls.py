@@ -222,6 +222,7 @@ def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_
     assert live.log_text().count("is ready") == 1
 
 
+@pytest.mark.long
 def test_a_unix_socket_beside_it_stays_plain(tmp_path: Path) -> None:
     file = str(write_certificate(tmp_path / "tls.pem", good_key()))
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as client:
@@ -245,6 +246,7 @@ def stopped(tmp_path: Path) -> LiveGatebell:
     return LiveGatebell(instance_path=tmp_path, database_url="", WEB_CONCURRENCY="1")
 
 
+@pytest.mark.long
 def test_wrong_files_are_refused_at_the_start(stopped: LiveGatebell, tmp_path: Path) -> None:
     weak = str(write_certificate(tmp_path / "weak.pem", rsa_key(1024)))
     tls = {"TLS_CERTIFICATE": weak, "TLS_KEY": weak, "BASE_URL": "https://127.0.0.1"}

@@ -35,6 +35,7 @@ def checked_out() -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.long
 def test_the_program_the_api_the_metrics_and_the_page_say_which_version_runs(
     gatebell: LiveGatebell,
 ) -> None:

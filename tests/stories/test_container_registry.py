@@ -373,6 +373,7 @@ def test_a_key_is_rotated_with_an_overlap(
     listed.tags.delete("v1")
 
 
+@pytest.mark.long
 def test_a_registry_that_deletes_nothing_is_told_apart(
     service: LiveGatebell,
     registry: Registry,

@@ -217,6 +217,7 @@ def test_scopes_that_only_read_do_not_push(new_machine: NewMachine, project: str
     assert "remote: The access token needs one of these scopes: api, write_repository." in told.said
 
 
+@pytest.mark.long
 def test_a_machine_without_a_browser_shows_a_code(
     service: LiveGatebell, new_machine: NewMachine, project: str
 ) -> None:

@@ -230,7 +230,7 @@ def drawn_from(draw: Callable[[Any], Any], endpoint: Endpoint) -> list[tuple[str
 
 
 @pytest.mark.parametrize("name", [each.name for each in ENDPOINTS if each.name not in OF_PAGES])
-@bounded(4)
+@bounded(2)
 @given(data=st.data())
 def test_every_parameter_of_every_endpoint_may_hold_anything(
     live_postgres: LiveGatebell, name: str, data: st.DataObject

@@ -62,6 +62,7 @@ def test_a_request_that_is_on_its_way_when_told_to_stop_is_answered(own: PlainSe
     assert own.process.wait(30) == 0
 
 
+@pytest.mark.long
 def test_who_never_stops_asking_does_not_keep_a_web_process_whose_server_died(
     tmp_path: Path,
 ) -> None:
