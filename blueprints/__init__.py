@@ -58,6 +58,7 @@ from blueprints.projects.projects import projects
 from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry import registry_notifications, registry_pages, registry_tokens
 from blueprints.release_schedule import release_check, release_feeds, release_schedule
+from blueprints.signing_in.forgotten_password import forgotten_password
 from blueprints.signing_in.sessions import sessions
 from blueprints.signing_in.two_factor import two_factor
 from blueprints.silences import silences
@@ -72,6 +73,7 @@ BLUEPRINTS = (
     api_viewer,  # /help/api…
     release_check,  # /help/releases/check
     release_schedule,  # /help/releases…
+    forgotten_password,  # /users/password…
     sessions,  # /users/sign_in…  /users/sign_out
     two_factor,  # /users/two_factor…
     account,  # /-/user_settings/{profile,security}

@@ -109,12 +109,17 @@ class ProfileForm(Form):
         self.time_zone.choices = [(name, name) for name in zone_names()]
 
 
-class PasswordForm(Form):
-    """The current password, and the new one twice."""
+class PasswordConfirmationForm(Form):
+    """Confirmation with the current password."""
 
     current_password = PasswordField(
         "Current password", validators=[InputRequired("Enter your current password.")]
     )
+
+
+class NewPasswordForm(Form):
+    """A new password twice, and what ends with the former one."""
+
     new_password = PasswordField(
         "New password", validators=[InputRequired("Enter a new password.")]
     )
@@ -130,12 +135,8 @@ class PasswordForm(Form):
     revoke_tokens = BooleanField("Revoke all my personal access tokens")
 
 
-class PasswordConfirmationForm(Form):
-    """Confirmation with the current password."""
-
-    current_password = PasswordField(
-        "Current password", validators=[InputRequired("Enter your current password.")]
-    )
+class PasswordForm(PasswordConfirmationForm, NewPasswordForm):
+    """The current password, and the new one twice."""
 
 
 class AuthenticatorForm(CodeForm, PasswordConfirmationForm):

@@ -9,14 +9,19 @@ from domain.accounts.passwords import LONGEST_PASSWORD
 from forms.base import Form, Line
 
 
-class SignInForm(Form):
-    """Login and password."""
+class ForgottenPasswordForm(Form):
+    """Whose password is forgotten."""
 
     login = Line(
         "User name or e-mail address",
         DataRequired("Enter your user name or e-mail address."),
         Length(max=320, message="A user name or e-mail address has at most 320 characters."),
     )
+
+
+class SignInForm(ForgottenPasswordForm):
+    """Login and password."""
+
     password = PasswordField(
         "Password",
         validators=[

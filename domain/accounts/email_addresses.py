@@ -47,6 +47,19 @@ class Letterhead:
     #: Without a mail server, nothing is queued, and addresses wait for an administrator.
     has_mail_server: bool
 
+    def message(
+        self, user_id: int, recipient: str, subject: str, text: str, *, secret: str
+    ) -> NewMessage:
+        """Return a message about an account; `secret` tells it from others like it."""
+        # The key says nothing of the secret.
+        digest = self.keyring.digest(f"{subject}\n{recipient}\n{secret}").hex()
+        return NewMessage(
+            key=f"{_key_of(user_id)}{digest}",
+            recipient=recipient,
+            subject=subject,
+            text=f"Hello,\n\n{text}\n\n-- \n{self.instance_name}, {self.base_url}\n",
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingAddress:
@@ -366,12 +379,4 @@ class _Writer:
             queue_messages(messages, session=session, now=now)
 
     def _message(self, recipient: str, subject: str, text: str) -> NewMessage:
-        sign = f"{self.letterhead.instance_name}, {self.letterhead.base_url}"
-        # The key says nothing of the secret.
-        digest = self.letterhead.keyring.digest(f"{subject}\n{recipient}\n{self.token}").hex()
-        return NewMessage(
-            key=f"{_key_of(self.user.id)}{digest}",
-            recipient=recipient,
-            subject=subject,
-            text=f"Hello,\n\n{text}\n\n-- \n{sign}\n",
-        )
+        return self.letterhead.message(self.user.id, recipient, subject, text, secret=self.token)

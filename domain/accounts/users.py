@@ -338,12 +338,22 @@ def change_password(
     user_id: int, new_password: str, *, session: Session, now: datetime, rules: PasswordRules
 ) -> None:
     """Set a password chosen by the user; raise InvalidError if it is too weak."""
-    user = session.get_one(User, user_id)
-    username, email = user.username, user.email
+    user = view_of(session.get_one(User, user_id))
     release_locks(session)
-    check_new_password(new_password, username, email, rules, field="new_password")
-    user.password_hash = hash_password(new_password, rules.cost)
-    user.password_changed_at = now
+    hashed = hash_new_password(user, new_password, rules)
+    store_password(user_id, hashed, session=session, now=now)
+
+
+def hash_new_password(user: UserView, new_password: str, rules: PasswordRules) -> str:
+    """Return the hash of a password chosen by the user; raise InvalidError if it is too weak."""
+    check_new_password(new_password, user.username, user.email, rules, field="new_password")
+    return hash_password(new_password, rules.cost)
+
+
+def store_password(user_id: int, password_hash: str, *, session: Session, now: datetime) -> None:
+    """Store the hash of a password chosen by the user."""
+    user = session.get_one(User, user_id)
+    user.password_hash, user.password_changed_at = password_hash, now
     user.must_change_password = False
 
 

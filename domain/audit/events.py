@@ -26,6 +26,8 @@ class EventKind(StrEnum):
     RECOVERY_CODE_USED = "recovery_codes.used"
     PASSWORD_CHANGED = "password.changed"  # noqa: S105 - a name
     PASSWORD_RESET = "password.reset"  # noqa: S105 - a name
+    #: To somebody who forgot it.
+    PASSWORD_LINK_SENT = "password.link_sent"  # noqa: S105 - a name
     USER_CREATED = "user.created"
     USER_CHANGED = "user.changed"
     EMAIL_CHANGE_REQUESTED = "email.change_requested"

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select, update
+from sqlalchemy import exists, func, select, update
 from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
+from domain.due import NOW
 from models import Mail
 
 #: How long a message is claimed by a worker before another one may take it.
@@ -19,7 +20,9 @@ LONGEST_PAUSE = timedelta(hours=2)
 #: A message that could not be delivered for so long is given up.
 _GIVE_UP_AFTER = timedelta(days=1)
 #: A URL of ours that ends with a secret, such as `/-/invitations/…`, without that end.
-_SECRET_LINK = re.compile(r"(https?://\S+/-/\w+/)\S{20,}")
+_SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/password)/)\S{20,}")
+#: Whether a message waits to be sent.
+MAIL_IS_DUE = exists().where(Mail.next_try_at <= NOW)
 
 
 @dataclass(frozen=True, kw_only=True)

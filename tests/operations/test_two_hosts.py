@@ -36,7 +36,7 @@ from tests.support.database.stored import alerts_of
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
-from web.jobs.mail import send_due_mail
+from web.jobs.mail import send_mail
 from web.settings.reader import read_settings
 
 _PATIENCE_SECONDS = 60
@@ -210,7 +210,7 @@ def test_two_workers_share_the_mail_and_send_each_of_them_once(pair: Pair) -> No
         for each in (pair.one, pair.other)
     ]
     with ThreadPoolExecutor(len(hosts)) as workers:
-        list(workers.map(send_due_mail, hosts))
+        list(workers.map(send_mail, hosts))
     assert not unsent(pair.one)
     assert Counter(map(tuple, pair.mailbox.recipients)) == {(reader,): 1 for reader in readers}
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from sqlalchemy import Engine
+from sqlalchemy import ColumnElement, Engine
 from sqlalchemy.orm import Session
 
 from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notices
@@ -15,6 +15,7 @@ from domain.clock import Clock, system_clock
 from domain.destination_actions import NoticeSettings
 from domain.escalations.gaps import GapNoticeSettings, queue_gap_notices
 from domain.mail.outbox import (
+    MAIL_IS_DUE,
     Message,
     claim_message,
     record_failure,
@@ -40,13 +41,32 @@ from domain.upkeep.assignment_mail import (
 from domain.webhooks.endpoints import queue_webhook_notices
 from web.database.engine import engine_of
 from web.jobs.current_settings import current_settings
+from web.jobs.scheduler import Job
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.mail")
 #: Default ports of message submission (RFC 6409) and of submission over TLS (RFC 8314).
 _PORTS = {"smtp": 587, "smtps": 465}
-#: The job runs every minute; the next run continues.
 _LONGEST_RUN = timedelta(seconds=45)
+
+
+class SendingMail(Job):
+    """Sends the queued messages: somebody may be waiting for one, to sign in."""
+
+    name = "send_mail"
+    due: ColumnElement[bool] | None = MAIL_IS_DUE
+    #: Where the mail server is unavailable.
+    pause_seconds = 60.0
+
+    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+        """Take the settings; without a mail server nothing is due."""
+        super().__init__(settings, clock=clock)
+        if not settings.mail_url:
+            self.due = None
+
+    def run_due(self) -> int:
+        """Send the queued messages; return 0 if the mail server is unavailable."""
+        return send_mail(self.settings, clock=self.clock)
 
 
 def queue_due_mail(settings: Settings) -> None:
@@ -56,13 +76,6 @@ def queue_due_mail(settings: Settings) -> None:
         queue_administrators_mail(settings)
         queue_owners_mail(settings)
         queue_gap_mail(settings)
-
-
-def send_due_mail(settings: Settings) -> None:
-    """Send the queued messages."""
-    queue_assignments(settings)
-    if settings.mail_url:
-        send_mail(settings)
 
 
 def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
@@ -133,19 +146,28 @@ def queue_assignments(settings: Settings, *, clock: Clock = system_clock) -> int
         return queue_assignment_mail(sign, session=session, now=clock())
 
 
-def send_mail(settings: Settings, *, clock: Clock = system_clock) -> None:
-    """Send the queued messages one by one; stop if the mail server is unavailable."""
-    began = clock()
+def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Send the queued messages one by one, and return how many were tried.
+
+    Stops after a while, and returns 0 if the mail server is unavailable.
+    """
+    began, count = clock(), 0
     with engine_of(settings) as engine:
         with Session(engine) as session, session.begin():
             sender = sender_of(current_settings(settings, session=session))
         with Mailer(mail_server(settings.mail_url, settings.trusted_ca_file), sender) as mailer:
-            while clock() - began < _LONGEST_RUN and _send_next(engine, mailer, clock):
-                pass
+            while clock() - began < _LONGEST_RUN:
+                tried = _send_next(engine, mailer, clock)
+                if tried is None:
+                    return 0
+                if not tried:
+                    break
+                count += 1
+    return count
 
 
-def _send_next(engine: Engine, mailer: Mailer, clock: Clock) -> bool:
-    """Send one message; return False if there is none or the mail server is unavailable."""
+def _send_next(engine: Engine, mailer: Mailer, clock: Clock) -> bool | None:
+    """Send one message; return False if there is none, None if the mail server is unavailable."""
     with Session(engine) as session, session.begin():
         message = claim_message(session=session, now=clock())
     if message is None:
@@ -154,7 +176,7 @@ def _send_next(engine: Engine, mailer: Mailer, clock: Clock) -> bool:
         mailer.send(message, now=clock())
     except MailError as error:
         _record_failure(message, error, engine, clock)
-        return not isinstance(error, MailServerUnavailableError)
+        return None if isinstance(error, MailServerUnavailableError) else True
     with Session(engine) as session, session.begin():
         record_sent(message, session=session, now=clock())
     _log.info("mail sent", extra={"mail_id": message.id, "tries": message.tries})

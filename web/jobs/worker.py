@@ -32,7 +32,7 @@ from web.jobs.destinations import AuditStreaming, WebhookDeliveries
 from web.jobs.escalations import Escalations
 from web.jobs.heartbeats import Heartbeats
 from web.jobs.job_pulse import start_pulse
-from web.jobs.mail import queue_due_mail, send_due_mail
+from web.jobs.mail import SendingMail, queue_assignments, queue_due_mail
 from web.jobs.pages import Paging
 from web.jobs.repositories import pack_repositories, remove_from_registry
 from web.jobs.retention import (
@@ -82,6 +82,7 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         AlertBatches(settings),
         WebhookDeliveries(settings),
         AuditStreaming(settings),
+        SendingMail(settings),
         SelfMonitor(settings),
         ClockCorrections(settings),
         Pulse(settings),
@@ -92,7 +93,7 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         once("delete", _MINUTE, run_deletions),
         once(PRUNE, _TEN_MINUTES, run_prune),
         once("queue_mail", _TEN_MINUTES, queue_due_mail),
-        each("send_mail", _MINUTE, send_due_mail),
+        each("queue_assignments", _MINUTE, queue_assignments),
         each("remove_from_registry", _MINUTE, remove_from_registry),
         each("pack_repositories", _HOUR, pack_repositories),
     )

@@ -1,8 +1,10 @@
 """Messages on their way: refused, delayed, encrypted, and never more than one message each."""
 
 import ssl
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -10,11 +12,14 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from models import Mail
+from tests.support.alerts.monitoring import wait_until
 from tests.support.mail.mail_outbox import Outbox, write
 from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
 from tests.support.service.tls_server import lax_context
-from web.jobs.mail import mail_server
+from web.jobs.mail import SendingMail, mail_server
+from web.jobs.scheduler import Scheduler
+from web.jobs.worker import Pulse
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -261,3 +266,33 @@ def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
 
     assert len(mailbox.messages) == int(is_trusted)
     assert row.last_error == (None if is_trusted else UNTRUSTED)
+
+
+@pytest.mark.both_databases
+def test_a_message_leaves_at_once_and_a_server_that_is_away_is_left_alone(outbox: Outbox) -> None:
+    outbox.now = datetime.now(UTC)
+    write(outbox, key="first")
+    settings = outbox.settings
+    with Scheduler([SendingMail(settings)], settings):
+        wait_until(lambda: len(outbox.mailbox.messages) == 1, "the first message leaves")
+        write(outbox, key="second")
+        wait_until(lambda: len(outbox.mailbox.messages) == 2, "the second message leaves")
+    for number in range(5):
+        write(outbox, key=f"later {number}")
+    away = replace(settings, mail_url=f"smtp://127.0.0.1:{closed_port()}")
+    with Scheduler([SendingMail(away)], away):
+        wait_until(lambda: any(row.last_error for row in outbox.rows()), "the server is asked")
+        sleep(1)
+    assert sum(row.tries for row in outbox.rows() if row.sent_at is None) == 1
+
+
+def test_without_a_mail_server_nobody_looks_after_waiting_messages(
+    outbox: Outbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    outbox.now = datetime.now(UTC)
+    write(outbox)
+    none = replace(outbox.settings, mail_url="")
+    with Scheduler([SendingMail(none), Pulse(none)], none):
+        sleep(1)
+    assert [row.tries for row in outbox.rows()] == [0]
+    assert "a job of the worker failed" not in caplog.text

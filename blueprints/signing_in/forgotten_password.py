@@ -1,0 +1,117 @@
+"""A new password for whoever forgot theirs: the request for a link, and the page that it leads to.
+
+Programs that look at messages follow links, so only the form's POST changes anything.
+"""
+
+from flask import flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.types import PasswordBody
+from domain.accounts.users import UserView
+from domain.errors import NotFoundError, TooManyAttemptsError
+from domain.users import forgotten_passwords as domain
+from domain.users.own_account import granted_access
+from forms.account import NewPasswordForm
+from forms.signing_in import ForgottenPasswordForm
+from web.access.marks import open_to_anyone
+from web.http.endpoints import PageBlueprint
+from web.http.work import work
+from web.sealing.sealer import BrokenSealError, unseal
+from web.services import settings
+from web.signing_in.completion import requested_page
+
+forgotten_password = PageBlueprint("forgotten_password", __name__, url_prefix="/users/password")
+
+#: Neither the browser nor anything in between keeps the page.
+_NOT_KEPT = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
+_SENT = (
+    "If there is such an account, a link is on its way to its e-mail address. It works for an hour."
+)
+
+
+@forgotten_password.get("/new")
+@open_to_anyone
+def ask() -> ResponseReturnValue:
+    """Ask whose password it is."""
+    return _question(ForgottenPasswordForm(formdata=None))
+
+
+@forgotten_password.post("/new")
+@open_to_anyone
+def send_link() -> ResponseReturnValue:
+    """Send a link, and say the same whether or not there is such an account."""
+    form = ForgottenPasswordForm()
+    if not form.validate_on_submit():
+        return _question(form), 422
+    try:
+        domain.send_link(work(), form.login.data or "")
+    except TooManyAttemptsError as error:
+        form.object_to("login", str(error))
+        return _question(form), 429, {"Retry-After": str(error.retry_after)}
+    flash(_SENT)
+    return redirect(url_for("sessions.sign_in", next=requested_page() or None))
+
+
+@forgotten_password.get("/<sealed>")
+@open_to_anyone
+def choose(sealed: str) -> ResponseReturnValue:
+    """Show the form for the new password."""
+    try:
+        account = domain.show_account(work(), *_opened(sealed))
+    except NotFoundError as error:
+        return _begin_again(error)
+    return _page(NewPasswordForm(formdata=None), sealed, account)
+
+
+@forgotten_password.post("/<sealed>")
+@open_to_anyone
+def set_password(sealed: str) -> ResponseReturnValue:
+    """Set the new password, with which its owner then signs in."""
+    form = NewPasswordForm()
+    try:
+        account = domain.show_account(work(), *_opened(sealed))
+        is_done = form.carry_out(lambda: _set_password(sealed, form))
+    except NotFoundError as error:
+        return _begin_again(error)
+    if not is_done:
+        return _page(form, sealed, account)
+    flash(f"The password of @{account.username} is changed. Sign in with the new one.")
+    return redirect(url_for("sessions.sign_in"))
+
+
+def _set_password(sealed: str, form: NewPasswordForm) -> bool:
+    domain.set_password(work(), *_opened(sealed), form.read(PasswordBody))
+    return True
+
+
+def _opened(sealed: str) -> tuple[int, str]:
+    """Return the id and the stamp in a link, or raise NotFoundError."""
+    try:
+        user_id, stamp = unseal(sealed, purpose=domain.SEALED_FOR, lifetime=domain.LINK_LIFETIME)
+    except BrokenSealError as error:
+        message = "This link has expired, or it is incomplete. Ask for a new one."
+        raise NotFoundError(message) from error
+    return int(user_id), str(stamp)
+
+
+def _begin_again(error: NotFoundError) -> ResponseReturnValue:
+    flash(str(error), "warning")
+    return redirect(url_for("forgotten_password.ask"))
+
+
+def _question(form: ForgottenPasswordForm) -> str:
+    return render_template(
+        "sessions/forgotten_password.html", form=form, sends_mail=bool(settings().mail_url)
+    )
+
+
+def _page(form: NewPasswordForm, sealed: str, account: UserView) -> ResponseReturnValue:
+    page = render_template(
+        "sessions/new_password.html",
+        form=form,
+        sealed=sealed,
+        account=account,
+        minimum=settings().password_min_length,
+        **granted_access(work(), account.id),
+    )
+    return page, 422 if form.errors else 200, _NOT_KEPT
