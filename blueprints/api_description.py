@@ -1,7 +1,11 @@
-"""The description of all interfaces: /api/openapi.json for programs, /help/api for people."""
+"""The description of all interfaces: /api/openapi.json for programs, /help/api for people.
+
+Clients that speak GraphQL are told that there is none.
+"""
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from http import HTTPStatus
 from itertools import groupby
 from typing import NamedTuple
 
@@ -17,7 +21,7 @@ from web.api.description.views import DescribedView, described_views
 from web.api.schemas.errors import OpenApiDocument
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
-from web.http.json_responses import written_json_response
+from web.http.json_responses import json_response, written_json_response
 from web.http.public_urls import public_url
 from web.services import services
 from web.settings.reader import Settings
@@ -50,6 +54,18 @@ def openapi() -> Response:
     response.set_etag(written.etag)
     response.make_conditional(request.environ)
     return response
+
+
+@api_description.route("/api/graphql", methods=["GET", "POST"])
+@open_to_anyone.but(cross_origin=CorsPolicy(methods=("GET", "HEAD", "POST")))
+def graphql() -> Response:
+    """Say where to go instead, as GraphQL tells errors."""
+    differences = public_url(url_for("help_pages.document", name="differences-from-gitlab"))
+    message = (
+        f"There is no GraphQL API here. The REST API has the alerts, too: {public_url('/api/v4')}; "
+        f"{differences} has what else differs from GitLab."
+    )
+    return json_response({"errors": [{"message": message}]}, status=HTTPStatus.NOT_FOUND)
 
 
 def _write(settings: Settings) -> _Written:

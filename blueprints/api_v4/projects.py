@@ -35,6 +35,10 @@ groups.bind(
     "GET", f"{_ONE}/projects", group_actions.list_group_projects, limit=Family.GROUP_PROJECTS
 )
 
+namespaces = Resources("namespaces", __name__, url_prefix="/namespaces")
+namespaces.bind("GET", "", group_actions.list_namespaces, limit=Family.GROUPS)
+namespaces.bind("GET", _ONE, group_actions.show_namespace, limit=Family.GROUP)
+
 projects = Resources("projects", __name__, url_prefix="/projects")
 projects.bind("GET", "", project_actions.list_projects, limit=Family.PROJECTS)
 projects.bind("POST", "", project_actions.create_project, around=[_MAY_BE_MISSING])

@@ -4,7 +4,15 @@ from dataclasses import replace
 
 from flask import Response
 
-from domain.accounts.types import Account, CurrentUser, NameBody, User, UserQuery
+from domain.accounts.types import (
+    Account,
+    CurrentUser,
+    NameBody,
+    SshKey,
+    SshKeyQuery,
+    User,
+    UserQuery,
+)
 from domain.accounts.users import find_user
 from domain.database.paging import parse_id
 from domain.errors import QueryError
@@ -40,6 +48,14 @@ def rename_current(bearer: Bearer, body: NameBody) -> Response:
     """Change the name of the user of the token."""
     own_account.rename(work(), body)
     return json_response(replace(bearer.profile, name=body.name).as_json(settings().base_url))
+
+
+@users.get("/user/keys")
+@operation("users.ssh_keys", query=SshKeyQuery, returns=SshKey)
+def ssh_keys(query: SshKeyQuery) -> Found[SshKey]:
+    """List the SSH keys of the user: there are none, because Git is only reached by HTTP."""
+    del query
+    return Found(items=[], total=0)
 
 
 @users.get("/users")

@@ -12,6 +12,7 @@ from domain.types.base import (
     Body,
     GitLabQuery,
     GivenTime,
+    OffsetQuery,
     Option,
     PagedQuery,
     RequiredText,
@@ -233,6 +234,21 @@ class PasswordBody(Body):
     new_password: RequiredText
     end_applications: bool = False
     revoke_tokens: bool = False
+
+
+class SshKey(Resource):
+    """An SSH key, as GitLab's clients know it; nobody has one here."""
+
+    id: int
+    title: str
+    key: str
+    created_at: Time
+    expires_at: Time | None
+    usage_type: str
+
+
+class SshKeyQuery(OffsetQuery, GitLabQuery):
+    """Which part of a list of SSH keys is asked for."""
 
 
 class CurrentUser(Resource):

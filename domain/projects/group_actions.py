@@ -25,8 +25,10 @@ from domain.projects.types import (
     GroupProjectQuery,
     GroupQuery,
     GroupTransfer,
+    NamespaceQuery,
     NewGroup,
     Project,
+    ProjectNamespace,
     TransferQuery,
     find_groups,
     find_projects,
@@ -45,6 +47,18 @@ def list_groups(work: Work, query: GroupQuery) -> Found[Group]:
 def show_group(work: Work, group: GroupView) -> Group:
     """Show a group."""
     return types.show_group(work, group)
+
+
+@question("namespaces.index")
+def list_namespaces(work: Work, query: NamespaceQuery) -> Found[ProjectNamespace]:
+    """List the groups of the caller in which projects can be, or all for administrators."""
+    return types.find_namespaces(work, query)
+
+
+@question("namespaces.show")
+def show_namespace(work: Work, group: GroupView) -> ProjectNamespace:
+    """Show a group as a namespace of projects."""
+    return types.show_namespace(work, group)
 
 
 @question("groups.subgroups")

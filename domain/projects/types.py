@@ -107,6 +107,24 @@ class GroupQuery(PagedQuery, GitLabQuery):
         )
 
 
+class NamespaceQuery(PagedQuery, GitLabQuery):
+    """Which of the groups of the caller a list has."""
+
+    #: Of names and paths.
+    search: Search = ""
+    #: Paths count in full anyway.
+    full_path_search: WithoutEffect = ""
+    owned_only: bool = False
+    top_level_only: bool = False
+    order_by: Literal["name", "path", "id"] = "name"
+    sort: Literal["asc", "desc"] = "asc"
+
+    def wanted(self, *, is_admin: bool) -> GroupFilter:
+        """Return the filter: groups in which the caller is a member, or all for administrators."""
+        least = least_role(owned=self.owned_only, given=None, is_member=not is_admin)
+        return GroupFilter(is_top_level=self.top_level_only, least=least, search=self.search)
+
+
 class NewGroup(Body):
     """A new group; with `parent_id` a subgroup."""
 
@@ -325,10 +343,13 @@ class ProjectNamespace(Resource):
     id: int
     name: str
     path: str
+    #: Nobody has a personal namespace.
     kind: Literal["group"] = "group"
     full_path: str
     parent_id: int | None
     web_url: str
+    #: Groups have no picture.
+    avatar_url: None = None
 
 
 class ProjectLinks(Resource):
@@ -440,6 +461,18 @@ def show_group(work: Work, group: GroupView) -> Group:
     return _group(work, listing.details_of_group(group, session=work.session))
 
 
+def find_namespaces(work: Work, query: NamespaceQuery) -> Found[ProjectNamespace]:
+    """Return a part of the groups of the actor, as namespaces of projects."""
+    wanted = query.wanted(is_admin=work.actor.is_admin)
+    found = listing.list_groups(wanted, query.part, viewer_of(work), session=work.session)
+    return Found.of(found, lambda each: show_namespace(work, each.group))
+
+
+def show_namespace(work: Work, group: GroupView) -> ProjectNamespace:
+    """Return a group as a namespace of projects."""
+    return _namespace(work, group.id, group.name, group.path, group.parent_id)
+
+
 def find_projects(work: Work, query: ProjectQuery, **limits: Any) -> Found[Project]:
     """Return a part of the projects that the actor sees and that match.
 
@@ -519,14 +552,22 @@ def _simple_project(work: Work, found: ProjectDetails, repository: Repository) -
         ssh_url_to_repo=f"{url}.git",
         last_activity_at=found.last_activity_at,
         web_url=url,
-        namespace=ProjectNamespace(
-            id=project.group_id,
-            name=found.group_name,
-            path=project.group_path.rpartition("/")[2],
-            full_path=project.group_path,
-            parent_id=found.parent_id,
-            web_url=url.rpartition("/")[0],
+        namespace=_namespace(
+            work, project.group_id, found.group_name, project.group_path, found.parent_id
         ),
+    )
+
+
+def _namespace(
+    work: Work, group_id: int, name: str, path: str, parent_id: int | None
+) -> ProjectNamespace:
+    return ProjectNamespace(
+        id=group_id,
+        name=name,
+        path=path.rpartition("/")[2],
+        full_path=path,
+        parent_id=parent_id,
+        web_url=f"{work.settings.base_url}/{path}",
     )
 
 

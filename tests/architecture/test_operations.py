@@ -23,7 +23,7 @@ def test_each_row_of_the_table_is_that_of_the_view_with_its_name(app: Flask) -> 
 #: Resources whose reading counts for a family of rate limits (L2).
 _COMMON = ("users.", "projects.", "groups.", "members.")
 #: Applications ask for it at each sign-in; it counts among all requests alone.
-_NOT_COMMON = ("users.current",)
+_NOT_COMMON = ("users.current", "users.ssh_keys")
 
 
 @pytest.mark.spec("L2")

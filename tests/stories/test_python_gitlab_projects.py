@@ -34,6 +34,11 @@ def test_a_script_sets_up_a_group_and_a_project_and_ends_them(
     below = library.groups.create({"name": "Shops", "path": "shops", "parent_id": group.id})
     assert library.groups.get(f"{name}/shops").full_name == "Acme / Shops"
     assert [each.id for each in group.subgroups.list()] == [below.id]
+    assert [each.id for each in library.namespaces.list(get_all=True)] == [group.id, below.id]
+    assert library.namespaces.get(f"{name}/shops").parent_id == group.id
+    library.auth()
+    assert library.user is not None
+    assert library.user.keys.list(get_all=True) == []
 
     project = library.projects.create({"name": "Web shop", "namespace_id": below.id})
     assert project.path_with_namespace == f"{name}/shops/web-shop"

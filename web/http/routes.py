@@ -23,7 +23,7 @@ from web.services import reserved_in
 
 #: How paths of the API begin.
 API = "/api/v4/"
-_ENCODED = re.compile(r"(/api/v4/(?:projects|groups)/)([^/?#]*%2[fF][^/?#]*)")
+_ENCODED = re.compile(r"(/api/v4/(?:projects|groups|namespaces)/)([^/?#]*%2[fF][^/?#]*)")
 _SLASH = "%2F"
 
 

@@ -170,6 +170,7 @@ ENDPOINTS = (
         ("title", "description", "header_message", "footer_message"),
     ),
     Endpoint("api_v4.users.current", "GET", "/api/v4/user"),
+    Endpoint("api_v4.users.ssh_keys", "GET", "/api/v4/user/keys", ("page", "per_page")),
     Endpoint("api_v4.users.rename_current", "PUT", "/api/v4/user", ("name",)),
     Endpoint("api_v4.users.index", "GET", "/api/v4/users", USERS),
     Endpoint("api_v4.users.show", "GET", "/api/v4/users/{id}"),

@@ -35,6 +35,8 @@ LEVELS = tuple(
 PROJECT = ("name", "path", "visibility", "description", *LEVELS)
 LOCATIONS = (*PAGES, "search")
 GROUPS_AT = "/api/v4/groups"
+NAMESPACES_AT = "/api/v4/namespaces"
+NAMESPACES = (*LOCATIONS, "owned_only", "top_level_only", "full_path_search")
 GROUP_AT = "/api/v4/{namespace}"
 MEMBERS_AT = f"{GROUP_AT}/members"
 MEMBER = ("user_id", "username", "access_level", "expires_at")
@@ -53,6 +55,8 @@ GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.groups.subgroups", "GET", f"{GROUP_AT}/subgroups", GROUPS),
     ("api_v4.groups.descendant_groups", "GET", f"{GROUP_AT}/descendant_groups", GROUPS),
     ("api_v4.groups.projects", "GET", f"{GROUP_AT}/projects", (*PROJECTS, "include_subgroups")),
+    ("api_v4.namespaces.index", "GET", NAMESPACES_AT, NAMESPACES),
+    ("api_v4.namespaces.show", "GET", f"{NAMESPACES_AT}/{{id}}", TOKEN),
     ("api_v4.members.index", "GET", MEMBERS_AT, MEMBERS),
     ("api_v4.members.index_all", "GET", f"{MEMBERS_AT}/all", MEMBERS),
     ("api_v4.members.show", "GET", f"{MEMBERS_AT}/{{id}}", TOKEN),
