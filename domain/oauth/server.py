@@ -74,7 +74,7 @@ class AuthorizationServer(AuthlibServer):
                 raise InvalidRequestError("Missing required parameter: grant_type.")
             grant = GRANTS_BY_TYPE.get(wanted)
             if grant is None or (grant.SWITCH and not grant.SWITCH(self.context.policy)):
-                raise UnknownGrantTypeError
+                raise UnknownGrantTypeError(_INSTEAD.get(wanted))
             chosen: TokenGrant[Any, Any] = grant(request, self)
             return chosen.respond(request)
         except OAuth2Error as error:
@@ -157,6 +157,15 @@ class AuthorizationServer(AuthlibServer):
         body.pop("state", None)
         kept = [each for each in headers if each[0] not in {"Cache-Control", "Pragma"}]
         return OAuthResponse(status=status, body=body, headers=(*kept, *NO_STORE))
+
+
+#: What to use in place of a grant that is not here.
+_INSTEAD = {
+    "client_credentials": (
+        "This server has no client_credentials. A machine uses a project or group access token."
+    ),
+    "implicit": "This server has no implicit grant. Use authorization_code with PKCE.",
+}
 
 
 class UnknownGrantTypeError(OAuth2Error):

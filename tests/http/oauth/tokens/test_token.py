@@ -134,6 +134,22 @@ def test_a_wrong_parameter_is_refused_and_the_code_stays_good(
     assert redeem(gatebell, client, code).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("grant_type", "instead"),
+    [
+        ("client_credentials", "project or group access token"),
+        ("implicit", "authorization_code with PKCE"),
+        ("x", "is not supported by this server"),
+    ],
+)
+def test_whoever_asks_for_a_grant_that_is_not_here_is_told_what_to_use(
+    gatebell: LiveGatebell, grant_type: str, instead: str
+) -> None:
+    answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", data={"grant_type": grant_type})
+    assert_refused(answer, "unsupported_grant_type")
+    assert instead in answer.json()["error_description"]
+
+
 @pytest.mark.spec("A6", "B12")
 @pytest.mark.rfc(
     "rfc7636-4.1-a",
