@@ -20,7 +20,7 @@ from web.pages.templating import give_pages_their_context
 from web.server.request_body import discard_unread_bodies
 from web.settings.reader import Settings, settings_from_environment
 from web.setup import check_requests, configure, start_extensions
-from web.signing_in.completion import require_own_passwords
+from web.signing_in.completion import lead_to_setup
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:
@@ -42,6 +42,6 @@ def create_app(settings: Settings | None = None, *, clock: Clock = system_clock)
     check_requests(app)
     compress_pages_and_files(app)
     start_limits(app)
-    require_own_passwords(app)
+    lead_to_setup(app)
     register_commands(app)
     return app

@@ -34,7 +34,7 @@ passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/secu
 
 
 @passkeys.get("/new")
-@signed_in
+@signed_in.but(open_before_second_factor=True)
 def new() -> ResponseReturnValue:
     """Ask for a name and the password."""
     if find_relying_party() is None:
@@ -43,7 +43,7 @@ def new() -> ResponseReturnValue:
 
 
 @passkeys.post("/new.json")
-@signed_in
+@signed_in.but(open_before_second_factor=True)
 def begin() -> ResponseReturnValue:
     """Check the password and return the options to create a passkey."""
     form = NewPasskeyForm()
@@ -63,7 +63,7 @@ def begin() -> ResponseReturnValue:
 
 
 @passkeys.post("/new")
-@signed_in
+@signed_in.but(open_before_second_factor=True)
 def add() -> ResponseReturnValue:
     """Store the new passkey."""
     form = MadePasskeyForm()

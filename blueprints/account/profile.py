@@ -15,6 +15,7 @@ from domain.users import own_account
 from domain.users.own_account import granted_access
 from forms.account import PasswordForm, ProfileForm
 from web.access.marks import get_current_user, signed_in
+from web.access.second_factor_rule import must_set_up_second_factor
 from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -92,6 +93,7 @@ def _security_page(form: PasswordForm) -> tuple[str, int]:
         "account/security.html",
         form=form,
         factors=factors_of(get_current_user().id, session=db.session()),
+        must_set_up=must_set_up_second_factor(),
         must_change=get_current_user().user.must_change_password,
         recovery_codes=HOW_MANY,
         has_passkeys=find_relying_party() is not None,

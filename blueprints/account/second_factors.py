@@ -31,7 +31,7 @@ _SEED = "authenticator_seed"
 
 
 @second_factors.route("/authenticator", methods=["GET", "POST"])
-@signed_in
+@signed_in.but(open_before_second_factor=True)
 def authenticator() -> ResponseReturnValue:
     """Show a new key, and store it after a valid code."""
     if factors_of(get_current_user().id, session=db.session()).has_app:
@@ -79,7 +79,7 @@ def renew_recovery_codes() -> ResponseReturnValue:
 
 
 @second_factors.get("/recovery_codes")
-@signed_in
+@signed_in.but(open_before_second_factor=True)
 def show_recovery_codes() -> ResponseReturnValue:
     """Show newly issued codes once."""
     codes = take_recovery_codes()
@@ -90,7 +90,7 @@ def show_recovery_codes() -> ResponseReturnValue:
 
 
 @second_factors.post("/recovery_codes/download")
-@signed_in
+@signed_in.but(open_before_second_factor=True)
 def download_recovery_codes() -> ResponseReturnValue:
     """Return the codes that the page sends as a file: they are not stored in clear."""
     codes = [code for code in request.form.getlist("code") if recovery_codes.read_code(code)]

@@ -16,6 +16,7 @@ from domain.accounts.attempt_limits import (
     forget_attempts,
     refund_attempt,
 )
+from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.names import check_display_name, check_username
 from domain.accounts.passwords import (
@@ -246,19 +247,26 @@ def authenticate(
 
 
 def authenticate_by_password_alone(
-    attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
+    attempt: SignInAttempt,
+    rule: SecondFactorRule,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
 ) -> UserView | None:
     """Authenticate where no second factor can be asked for, as in the password grant.
 
-    The right password of an account with a second factor, or with a password that has to be
-    changed, is refused and counted like a wrong one, so that the counter does not reveal it. Raises
-    TooManyAttemptsError.
+    The right password of an account that has a second factor, or has to have one, or whose password
+    has to be changed, is refused and counted like a wrong one, so that the counter does not reveal
+    it. Raises TooManyAttemptsError.
     """
 
     def is_enough(user: User | None) -> bool:
         # Queried for an unknown name as well, so that the response time is the same.
         wants_more = has_second_factor(user.id if user else 0, session=session)
-        return _is_active_user(user) and not wants_more and not (user and user.must_change_password)
+        if user is None or wants_more or user.must_change_password:
+            return False
+        return _is_active_user(user) and not rule.binds(now.date(), is_admin=user.is_admin)
 
     return _let_in(attempt, is_enough, session=session, keyring=keyring, now=now)
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
+from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import Event
@@ -37,6 +38,7 @@ class PasswordPolicy:
     is_offered: bool
     works_without_client: bool
     limits: SignInLimits
+    second_factor: SecondFactorRule
 
 
 @dataclass(frozen=True, kw_only=True)

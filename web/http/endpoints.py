@@ -59,6 +59,7 @@ class Refinement(TypedDict, total=False):
     cross_origin: CorsPolicy
     writes: bool
     open_before_password_change: bool
+    open_before_second_factor: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +80,8 @@ class Endpoint:
     writes: bool | None = None
     #: Whether people reach it who have to change their password first.
     open_before_password_change: bool = False
+    #: Whether people reach it who have to set up a second factor first.
+    open_before_second_factor: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

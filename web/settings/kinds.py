@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import date
 from email.headerregistry import Address
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -363,6 +364,15 @@ def mail_address() -> Kind[str]:
         return text
 
     return Kind(read, "an e-mail address such as gatebell@example.com")
+
+
+def day() -> Kind[str]:
+    """Allow a date, or nothing."""
+
+    def read(text: str) -> str:
+        return date.fromisoformat(text).isoformat() if text else ""
+
+    return Kind(read, "a date such as 2027-01-31", may_be_empty=True)
 
 
 def release_dates() -> Kind[str]:

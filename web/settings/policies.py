@@ -1,8 +1,9 @@
 """The domain's policies from the settings."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from urllib.parse import urlsplit
 
+from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.passwords import HashCost, PasswordRules
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.alerts.formats.base import Reading
@@ -42,6 +43,14 @@ def reading(current: Settings) -> Reading:
     )
 
 
+def second_factor_rule(current: Settings) -> SecondFactorRule:
+    """Return who has to have a second factor."""
+    begins = current.second_factor_required_from
+    return SecondFactorRule(
+        whom=current.second_factor_required, begins=date.fromisoformat(begins) if begins else None
+    )
+
+
 def oauth_policy(current: Settings) -> OAuthPolicy:
     """Return the policy of the authorization server."""
     return OAuthPolicy(
@@ -56,6 +65,7 @@ def oauth_policy(current: Settings) -> OAuthPolicy:
             is_offered=current.password_authentication_enabled_for_git,
             works_without_client=current.password_grant_without_client,
             limits=sign_in_limits(current),
+            second_factor=second_factor_rule(current),
         ),
         pushed_requests=PushPolicy(
             lifetime=timedelta(seconds=current.pushed_request_lifetime_seconds),

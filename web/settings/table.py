@@ -230,6 +230,18 @@ class Settings:
     password_min_length: int = live(
         12, kinds.whole_number(8, 128, "characters"), "Minimum length of a new password."
     )
+    second_factor_required: str = live(
+        "nobody",
+        kinds.one_of("nobody", "administrators", "everybody"),
+        "Who has to have a second factor: an authenticator app or a passkey. Somebody without one "
+        "can only set one up on pages, and gets no token for a password.",
+    )
+    second_factor_required_from: str = live(
+        "",
+        kinds.day(),
+        "Day (UTC) from which SECOND_FACTOR_REQUIRED applies; until then, people are told on each "
+        "page. Empty: at once.",
+    )
     password_hash_memory_kib: int = fixed(
         65_536,
         kinds.whole_number(19_456, 4_194_304, "KiB"),

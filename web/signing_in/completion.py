@@ -11,6 +11,7 @@ from flask_login import current_user, login_user
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import Authentication, renew_sign_in
 from web.access.marks import get_current_user, load_current_user
+from web.access.second_factor_rule import must_set_up_second_factor
 from web.extensions import db
 from web.http.endpoints import find_endpoint, page_blueprints
 from web.http.work import work
@@ -82,8 +83,11 @@ def take_recovery_codes() -> list[str]:
     return (take_secret(_SESSION_KEY) or "").split()
 
 
-def require_own_passwords(app: Flask) -> None:
-    """Redirect such users to the password form, from all pages but it and those to sign out."""
+def lead_to_setup(app: Flask) -> None:
+    """Redirect who has to change a password, or to set up a second factor, to where they can.
+
+    The pages for that, and those to sign out, stay open.
+    """
     for name in page_blueprints(app):
         app.before_request_funcs.setdefault(name, []).append(_lead_to_choice)
 
@@ -93,6 +97,9 @@ def _lead_to_choice() -> ResponseReturnValue | None:
     is_open = endpoint is not None and endpoint.open_before_password_change
     if is_open or not current_user.is_authenticated:
         return None
-    if not current_user.user.must_change_password:
-        return None
-    return redirect(url_for("account.security"))
+    if current_user.user.must_change_password:
+        return redirect(url_for("account.security"))
+    is_for_setup = endpoint is not None and endpoint.open_before_second_factor
+    if not is_for_setup and must_set_up_second_factor():
+        return redirect(url_for("account.security"))
+    return None

@@ -126,7 +126,11 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         )
         try:
             user = authenticate_by_password_alone(
-                attempt, session=context.session, keyring=context.keyring, now=context.now
+                attempt,
+                context.policy.passwords.second_factor,
+                session=context.session,
+                keyring=context.keyring,
+                now=context.now,
             )
         except TooManyAttemptsError as error:
             raise TooManyGuessesError(error) from error

@@ -1,0 +1,159 @@
+"""A second factor that the instance requires: of administrators or everybody, at once or later."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+
+import pytest
+import requests
+
+from tests.support.accounts.people import (
+    Person,
+    make_application,
+    make_user,
+    now,
+    open_browser,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.oauth_wire import ask
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.signing_in.passkey_wire import give_passkey
+from tests.support.signing_in.second_factors import give_app
+from tests.support.wire.html_forms import form_to, form_with, submit
+from tests.support.wire.page_text import words
+
+SECURITY = "/-/user_settings/security"
+PROFILE = "/-/user_settings/profile"
+Start = Callable[..., LiveGatebell]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def start(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[Start]:
+    """Starts services that require a second factor, each kind once."""
+    made: dict[tuple[str, str], LiveGatebell] = {}
+    with ExitStack() as opened:
+
+        def start(whom: str, begins: str = "") -> LiveGatebell:
+            settings = {
+                "SECOND_FACTOR_REQUIRED": whom,
+                "SECOND_FACTOR_REQUIRED_FROM": begins,
+            }
+            if (whom, begins) not in made:
+                service = new_service(request.param, host="localhost", only="app", **settings)
+                made[whom, begins] = opened.enter_context(running(service))
+            return made[whom, begins]
+
+        yield start
+
+
+def day(days: int) -> str:
+    return (now() + timedelta(days=days)).date().isoformat()
+
+
+def opened(service: LiveGatebell, browser: requests.Session, path: str) -> str:
+    """Return where a page leads, or its own path if it is shown."""
+    answer = browser.get(service.url + path, allow_redirects=False)
+    return answer.headers.get("Location", path) if answer.status_code == 302 else path
+
+
+def token_for_password(service: LiveGatebell, person: Person) -> requests.Response:
+    data = {"grant_type": "password", "username": person.username, "password": person.password}
+    return service.http().post(f"{service.url}/oauth/token", data=data)
+
+
+def test_whoever_has_none_can_set_one_up_and_nothing_else(start: Start) -> None:
+    service = start("everybody")
+    person = make_user(service)
+    browser = open_browser(service, person)
+    for path in ("/", PROFILE, "/help", "/groups/new", f"{SECURITY}/recovery_codes/renew"):
+        assert opened(service, browser, path) == SECURITY, path
+    client = make_application(service, person)
+    assert ask(browser, service, client).url == service.url + SECURITY
+    page = browser.get(service.url + SECURITY)
+    assert "This installation requires two-factor authentication" in words(page)
+    for path in (SECURITY, f"{SECURITY}/authenticator"):
+        assert opened(service, browser, path) == path
+    assert token_for_password(service, person).json()["error"] == "invalid_grant"
+    assert submit(browser, page, form_to(page, "/users/sign_out")).status_code == 302
+
+
+@pytest.mark.parametrize("factor", [give_app, give_passkey])
+def test_whoever_has_one_notices_nothing(
+    start: Start, factor: Callable[[LiveGatebell, Person], object]
+) -> None:
+    service = start("everybody")
+    person = make_user(service)
+    factor(service, person)
+    browser = open_browser(service, person)
+    assert opened(service, browser, PROFILE) == PROFILE
+    assert "requires two-factor" not in browser.get(service.url + PROFILE).text
+
+
+def test_a_new_app_opens_the_pages_at_once(start: Start) -> None:
+    service = start("everybody")
+    person = make_user(service)
+    browser = open_browser(service, person)
+    page = browser.get(f"{service.url}{SECURITY}/authenticator")
+    form = form_with(page, "code")
+    assert form is not None
+    wrong = submit(browser, page, form, current_password=person.password, code="000000")
+    assert wrong.status_code == 422
+    assert opened(service, browser, PROFILE) == SECURITY
+    give_app(service, person)
+    assert opened(service, browser, PROFILE) == PROFILE
+
+
+def test_of_administrators_alone(start: Start) -> None:
+    service = start("administrators")
+    person, administrator = make_user(service), make_user(service, admin=True)
+    assert opened(service, open_browser(service, person), PROFILE) == PROFILE
+    assert token_for_password(service, person).status_code == 200
+    assert opened(service, open_browser(service, administrator), "/admin") == SECURITY
+    assert token_for_password(service, administrator).json()["error"] == "invalid_grant"
+
+
+def test_until_its_day_people_are_told(start: Start) -> None:
+    begins = day(3)
+    service = start("everybody", begins)
+    person = make_user(service)
+    browser = open_browser(service, person)
+    page = browser.get(service.url + PROFILE)
+    assert f"From {begins} on, this installation requires two-factor" in words(page)
+    assert token_for_password(service, person).status_code == 200
+    give_app(service, person)
+    assert begins not in browser.get(service.url + PROFILE).text
+    assert begins not in service.http().get(f"{service.url}/users/sign_in").text
+
+
+def test_from_its_day_on_it_holds(start: Start) -> None:
+    for begins in (day(0), day(-400)):
+        service = start("everybody", begins)
+        browser = open_browser(service, make_user(service))
+        assert opened(service, browser, PROFILE) == SECURITY
+
+
+def test_tokens_that_exist_go_on(start: Start) -> None:
+    service = start("everybody")
+    headers = {"PRIVATE-TOKEN": make_token(service, make_user(service)).clear}
+    assert service.http().get(f"{service.url}/api/v4/user", headers=headers).status_code == 200
+
+
+def test_whoever_lost_it_sets_up_another_after_a_command(start: Start) -> None:
+    service = start("administrators")
+    administrator = make_user(service, admin=True)
+    give_app(service, administrator)
+    browser = open_browser(service, administrator)
+    assert opened(service, browser, PROFILE) == PROFILE
+    service.cli("users", "remove-second-factors", administrator.username)
+    browser = open_browser(service, administrator)
+    assert opened(service, browser, PROFILE) == SECURITY
+    assert opened(service, browser, f"{SECURITY}/authenticator") == f"{SECURITY}/authenticator"
+
+
+@pytest.mark.one_database("sqlite")
+@pytest.mark.parametrize("wrong", ["tomorrow", "2027-02-30", "01/02/2027"])
+def test_a_wrong_day_is_refused_with_an_example(start: Start, wrong: str) -> None:
+    service = start("everybody")
+    done = service.run_cli("settings", "set", "second_factor_required_from", wrong)
+    assert done.returncode != 0
+    assert "a date such as 2027-01-31" in done.stdout + done.stderr
