@@ -20,6 +20,7 @@ from domain.oauth.grants.authorization_code import UnknownRedirectUriError
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.access.marks import get_current_user, open_to_anyone
+from web.access.second_factor_rule import must_set_up_second_factor
 from web.api.description.described import FORM, HTML, OAUTH, Answer, Description, described
 from web.api.schemas.oauth import AuthorizationRequest
 from web.extensions import csrf, db
@@ -50,7 +51,9 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
         },
     )
 )
-@open_to_anyone.but(writes=True)  # an application that was approved before gets its code at once
+# An application that was approved before gets its code at once. With prompt=none it gets an answer
+# even if the user has to set something up first: it may have asked in a frame that nobody sees.
+@open_to_anyone.but(writes=True, open_before_password_change=True)
 def consent() -> ResponseReturnValue:
     """Redirect to the sign-in, show the consent page, or redirect back with a code."""
     if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
@@ -118,7 +121,10 @@ def _answer(asked: ProtocolRequest) -> ResponseReturnValue:
 
 
 def _approval() -> Approval | None:
-    return visitors_approval() if current_user.is_authenticated else None
+    """Return None as well for who has to change the password or set up a second factor first."""
+    if not current_user.is_authenticated or current_user.user.must_change_password:
+        return None
+    return None if must_set_up_second_factor() else visitors_approval()
 
 
 def _follow(

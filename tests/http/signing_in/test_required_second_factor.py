@@ -7,8 +7,11 @@ from datetime import timedelta
 import pytest
 import requests
 
+from models import User
 from tests.support.accounts.people import (
+    CALLBACK,
     Person,
+    database_of,
     make_application,
     make_user,
     now,
@@ -75,6 +78,22 @@ def test_whoever_has_none_can_set_one_up_and_nothing_else(start: Start) -> None:
         assert opened(service, browser, path) == path
     assert token_for_password(service, person).json()["error"] == "invalid_grant"
     assert submit(browser, page, form_to(page, "/users/sign_out")).status_code == 302
+
+
+@pytest.mark.parametrize("lacks", ["second factor", "password of their own"])
+def test_an_application_that_asks_in_silence_is_answered(start: Start, lacks: str) -> None:
+    service = start("everybody" if lacks == "second factor" else "nobody")
+    person = make_user(service)
+    client = make_application(service, person, trusted=True)
+    browser = open_browser(service, person)
+    if lacks != "second factor":
+        with database_of(service) as session:
+            mine = session.query(User).filter_by(username=person.username)
+            mine.update({"must_change_password": True})
+    landed = ask(browser, service, client, prompt="none").headers["Location"]
+    assert landed.startswith(CALLBACK)
+    assert "error=login_required" in landed
+    assert ask(browser, service, client).url == service.url + SECURITY
 
 
 @pytest.mark.parametrize("factor", [give_app, give_passkey])
