@@ -140,7 +140,12 @@ def _follow(
 
 
 def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
-    """Redirect to the sign-in, which returns here; no URL alone signs a user out."""
+    """Redirect to the sign-in, which returns here; no URL alone signs a user out.
+
+    Who is signed in, and has something to set up first, is led there.
+    """
+    if current_user.is_authenticated and not is_known:
+        return redirect(url_for("account.security"))
     asked = request.args.to_dict(flat=False)
     return_url = authorization_url(with_asked_at(asked) if checked.may_need_new_sign_in else asked)
     again = "yes" if is_known else None
