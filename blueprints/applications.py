@@ -10,7 +10,9 @@ from domain.access.scopes import views
 from domain.oauth.clients.applications import get_own
 from domain.oauth.clients.directory import get_page, list_own
 from domain.oauth.clients.secrets import list_secrets
+from domain.oauth.clients.service_accounts import find_service_account
 from domain.oauth.clients.types import ApplicationPage, ApplicationView
+from domain.oauth.grants.client_credentials import FOR_MACHINES
 from domain.oauth.setting_up import actions
 from domain.oauth.setting_up.refusals import Viewer, list_refusals, progress_of
 from domain.oauth.setting_up.types import ApplicationWithSecret, OwnApplicationBody, RenewalBody
@@ -123,6 +125,8 @@ class ApplicationPages:
             application=_page_of(application.id),
             scopes=views(application.scopes),
             secrets=list_secrets(application.id, session=db.session(), now=now()),
+            machine=find_service_account(application.id, session=db.session(), today=now().date()),
+            machine_scopes=views(scope for scope in application.scopes if scope in FOR_MACHINES),
             secret=take_one_time_secret(_SECRET, application.id),
             renewal=renewal,
             endpoints=endpoints(),

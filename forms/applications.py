@@ -1,5 +1,6 @@
 """Forms of OAuth applications."""
 
+import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
@@ -26,6 +27,8 @@ class ApplicationForm(Form):
     refresh_for_devices = BooleanField("Refresh tokens for devices and password sign-in")
     require_dpop = BooleanField("Tokens bound to a key (DPoP)")
     omit_iss = BooleanField("Written for GitLab: send no iss")
+    service_account = BooleanField("Service account")
+    jwks = TextAreaField("Public keys")
     scopes = SelectMultipleField(
         "Scopes",
         choices=[(name, BY_NAME[name].title) for name in REGISTRABLE if name != ADMIN_MODE],
@@ -43,6 +46,8 @@ class ApplicationForm(Form):
             refresh_for_devices=application.refresh_for_devices,
             require_dpop=application.require_dpop,
             omit_iss=application.omit_iss,
+            service_account=application.service_account,
+            jwks=json.dumps(application.jwks, indent=2) if application.jwks else "",
             scopes=application.scopes,
         )
         form._offer(application.scopes)
@@ -60,8 +65,12 @@ class ApplicationForm(Form):
         return views(choice[0] for choice in self.scopes.iter_choices())
 
     def change(self) -> ApplicationChange:
-        """Return what was entered; an empty list of redirect URIs counts as well."""
-        return self.read(ApplicationChange, redirect_uris=(self.redirect_uris.data or "").split())
+        """Return what was entered; empty lists of redirect URIs and of keys count as well."""
+        return self.read(
+            ApplicationChange,
+            redirect_uris=(self.redirect_uris.data or "").split(),
+            jwks=self.jwks.data or "",
+        )
 
 
 class RenewalForm(Form):

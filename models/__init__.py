@@ -74,6 +74,7 @@ from models.oauth import (
     PersonalAccessToken,
     PushedRequest,
     SeenProof,
+    ServiceAccount,
     SigningKey,
     TokenRefusal,
 )
@@ -189,6 +190,7 @@ __all__ = [
     "SecretKeyUse",
     "SeenProof",
     "SelfMonitorCheck",
+    "ServiceAccount",
     "SignIn",
     "SigningKey",
     "Silence",

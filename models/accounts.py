@@ -33,7 +33,7 @@ class User(Base):
     is_admin: Mapped[bool] = mapped_column(default=False)
     #: active, locked (by an administrator or by guessing) or blocked.
     state: Mapped[str] = mapped_column(String(16), default="active")
-    #: human, bot (of a project or group access token) or erased.
+    #: human, bot (of a project or group access token), service (of an application) or erased.
     kind: Mapped[str] = mapped_column(String(16), default="human")
     #: Whether the password was set by an administrator and has to be changed.
     must_change_password: Mapped[bool] = mapped_column(default=False)

@@ -13,12 +13,24 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    exists,
     false,
 )
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, column_property, mapped_column
 
 from models.base import Base, BigId, UTCDateTimeOrNever
 from models.folding import folded, keep_folded
+
+
+class ServiceAccount(Base):
+    """The account that an application acts as by itself (RFC 6749 section 4.4)."""
+
+    __tablename__ = "service_accounts"
+
+    application_id: Mapped[int] = mapped_column(
+        ForeignKey("applications.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), unique=True)
 
 
 class Application(Base):
@@ -59,7 +71,15 @@ class Application(Base):
     omit_iss: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: The grant types that an administrator allows it, of those that need it; space-separated.
     allowed_grants: Mapped[str] = mapped_column(Text, default="", server_default="")
+    #: The public keys that it authenticates with (RFC 7523), as a JWK Set.
+    jwks: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     name_key: Mapped[str | None] = folded()
+    #: Whether it has a service account.
+    service_account: Mapped[bool] = column_property(
+        exists()
+        .where(ServiceAccount.application_id == id)  # noqa: A003 - the column above
+        .correlate_except(ServiceAccount)
+    )
 
 
 keep_folded(Application.name, Application.name_key)

@@ -15,6 +15,7 @@ from domain.accounts.users import (
     BOT,
     ERASED,
     HUMAN,
+    SERVICE,
     NewUser,
     UserView,
     check_name,
@@ -34,6 +35,11 @@ from models import User
 from models.folding import fold
 
 LOCKED = "locked"
+#: What a machine belongs to, and how it ends.
+_OF = {
+    BOT: "an access token: revoke the token",
+    SERVICE: "an application: turn its service account off",
+}
 
 
 def get_account(user_id: int, *, session: Session) -> UserView:
@@ -177,8 +183,8 @@ def check_erasable(work: Work, user: UserView) -> None:
     """Raise ConflictError if the account is one's own, a bot, or the last administrator."""
     message = "You cannot delete your own account. Ask another administrator."
     _refuse_oneself(work, user.id, message)
-    if user.kind == BOT:
-        raise ConflictError("This is the bot of an access token: revoke the token instead.")
+    if user.kind != HUMAN:
+        raise ConflictError(f"This is the account of {_OF[user.kind]} instead.")
     _keep_an_administrator(user.id, session=work.session)
 
 
@@ -188,10 +194,8 @@ def _refuse_oneself(work: Work, user_id: int, sentence: str) -> None:
 
 
 def _refuse_bot(user: User) -> None:
-    if user.kind == BOT:
-        raise ConflictError(
-            "This is the bot of an access token: it has no password and cannot be an administrator."
-        )
+    if user.kind != HUMAN:
+        raise ConflictError("A bot has no password and cannot be an administrator.")
 
 
 def _keep_an_administrator(user_id: int, *, session: Session) -> None:

@@ -14,7 +14,7 @@ from domain.accounts.email_addresses import IS_UNCONFIRMED, find_waiting
 from domain.accounts.profiles import avatar_url, profile_path
 from domain.accounts.types import Account, AccountPage, ListedAccount, UserQuery
 from domain.accounts.types import User as PublicUser
-from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN
+from domain.accounts.users import ACTIVE, ERASED, HUMAN, MACHINES
 from domain.database.paging import LARGEST_ID, ListPart, Page, Slice, fetch_page, fetch_part
 from domain.types.base import Found
 from models import Member, Passkey, SignIn, TotpDevice, User
@@ -64,7 +64,7 @@ GROUPS: Mapping[str, ColumnElement[bool]] = {
     "people": _IS_HUMAN,
     "administrators": _IS_ADMINISTRATOR,
     "locked": and_(User.state != ACTIVE, User.kind != ERASED),
-    "bots": User.kind == BOT,
+    "bots": User.kind.in_(MACHINES),
 }
 _ACCOUNTS = select(User, _has_second_factor().label("has_second_factor"))
 
@@ -111,7 +111,7 @@ def _public_fields(user: User, base_url: str) -> dict[str, Any]:
         "public_email": None,
         "avatar_url": avatar_url(user, base_url),
         "web_url": f"{base_url}{profile_path(user.username)}",
-        "bot": user.kind == BOT,
+        "bot": user.kind in MACHINES,
         "created_at": user.created_at,
     }
 

@@ -38,9 +38,10 @@ from models import User
 from models.folding import fold
 
 ACTIVE = "active"
-#: Kinds of accounts. A bot is the account of a project or group access token; of an erased account
-#: only the id is left.
-HUMAN, BOT, ERASED = "human", "bot", "erased"
+#: Kinds of accounts. A bot is the account of a project or group access token, a service account
+#: that of an application; of an erased account only the id is left.
+HUMAN, BOT, SERVICE, ERASED = "human", "bot", "service", "erased"
+MACHINES = frozenset({BOT, SERVICE})
 _WITH_KIND = select(*PROFILE, User.kind)
 _BY_ID = _WITH_KIND.where(User.id == bindparam("named"))
 _BY_NAME = _WITH_KIND.where(User.username_key == bindparam("named"))
@@ -57,7 +58,7 @@ class UserView:
     email: str
     name: str
     is_admin: bool
-    #: HUMAN, BOT or ERASED.
+    #: HUMAN, BOT, SERVICE or ERASED.
     kind: str
     state: str
     must_change_password: bool
@@ -402,7 +403,7 @@ def get_profile_to_act_as(named: str, *, connection: KeptConnection) -> Profile:
         raise NotFoundError("The user that sudo names was not found.")
     profile = profile_in(row)
     if profile.state != ACTIVE or kind != HUMAN:
-        why = "is a bot" if kind == BOT else f"is {profile.state}"
+        why = "is a bot" if kind != HUMAN else f"is {profile.state}"
         raise ForbiddenError(f"Nobody can act as {profile.username}: the account {why}.")
     return profile
 

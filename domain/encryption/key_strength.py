@@ -36,6 +36,8 @@ _CURVES = {
     "X448": 448,
 }
 
+#: Members of a JWK that only its owner may know (RFC 7518 section 6, RFC 8037).
+PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 Key = PublicKeyTypes | PrivateKeyTypes
 
 

@@ -8,10 +8,11 @@ does; it can neither leave out a shared phase nor change their order.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, final
+from typing import Any, ClassVar, Generic, Literal, TypeVar, final
 
 from pydantic import Field
 
+from domain.oauth.clients.assertions import TYPE as ASSERTION_TYPE
 from domain.oauth.clients.authentication import (
     MISSING,
     Client,
@@ -156,6 +157,10 @@ class ClientParameters(Body):
 
     client_id: str = ""
     client_secret: str = Field(default="", description="Of confidential applications.")
+    client_assertion: str = Field(
+        default="", description="In place of a secret: a JWT signed with the application's key."
+    )
+    client_assertion_type: Literal["", ASSERTION_TYPE] = ""  # type: ignore[valid-type]
 
 
 class TokenGrant(ClientEndpoint[Found, Checked]):

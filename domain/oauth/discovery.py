@@ -1,15 +1,16 @@
 """Metadata documents (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
 
 from domain.access.scopes import OFFERED
+from domain.oauth.client_jwts import ALGORITHMS
+from domain.oauth.clients.authentication import Method
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.grants.authorization_code import PROMPTS
 from domain.oauth.grants.registry import offered_grants
 from domain.oauth.openid import id_tokens, userinfo
 from domain.oauth.openid.keys import ALGORITHM
-from domain.oauth.presented_tokens.dpop import ALGORITHMS
 
-_SECRET_METHODS = ["client_secret_basic", "client_secret_post"]
-_CLIENT_METHODS = [*_SECRET_METHODS, "none"]
+_CONFIDENTIAL = [method.value for method in Method if method is not Method.NONE]
+_AUTHENTICATION = {"token": [*Method], "revocation": [*Method], "introspection": _CONFIDENTIAL}
 
 
 def authorization_server(policy: OAuthPolicy) -> dict[str, object]:
@@ -36,9 +37,11 @@ def authorization_server(policy: OAuthPolicy) -> dict[str, object]:
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": [grant.GRANT_TYPE for grant in offered_grants(policy)],
-        "token_endpoint_auth_methods_supported": _CLIENT_METHODS,
-        "revocation_endpoint_auth_methods_supported": _CLIENT_METHODS,
-        "introspection_endpoint_auth_methods_supported": _SECRET_METHODS,
+        **{f"{name}_endpoint_auth_methods_supported": of for name, of in _AUTHENTICATION.items()},
+        **{
+            f"{name}_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS)
+            for name in _AUTHENTICATION
+        },
         "code_challenge_methods_supported": ["S256"],
         "dpop_signing_alg_values_supported": list(ALGORITHMS),
         "authorization_response_iss_parameter_supported": True,

@@ -113,6 +113,8 @@ def in_description(names: Sequence[str], *, longest: int = 200) -> str:
 #: all others.
 PARAMETERS = frozenset(
     {
+        "client_assertion",
+        "client_assertion_type",
         "client_id",
         "client_secret",
         "code_challenge",

@@ -75,10 +75,7 @@ DENIED = Reason(
 GRANT_TYPE = Reason(
     name="grant_type",
     title="Unsupported grant type",
-    advice=(
-        "grant_types_supported in the metadata lists what this instance offers. There is no "
-        "client_credentials: use a project or group access token for a machine."
-    ),
+    advice=("grant_types_supported in the metadata lists what this instance offers."),
 )
 NO_SECRET = Reason(
     name="no_secret",
@@ -162,6 +159,14 @@ UNREGISTERED_REDIRECT_URI = Reason(
         "port of 127.0.0.1 and [::1] may differ. Add it to the application, or send another."
     ),
 )
+WRONG_ASSERTION = Reason(
+    name="wrong_assertion",
+    title="Client assertion refused",
+    advice=(
+        "Sign it with a key whose public half the application has, for the issuer as aud and the "
+        "client_id as iss and sub, with a new jti and an exp within the next hour."
+    ),
+)
 WRONG_SECRET = Reason(
     name="wrong_secret",
     title="Wrong client secret",
@@ -190,6 +195,7 @@ SHARED = (
     SECRET_OF_PUBLIC,
     TOO_MANY_GUESSES,
     UNREGISTERED_REDIRECT_URI,
+    WRONG_ASSERTION,
     WRONG_SECRET,
 )
 #: The reason of an error that names none, by its code.

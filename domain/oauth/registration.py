@@ -62,7 +62,7 @@ _OURS = (
     "client_id_issued_at",
 )
 #: What is no metadata of the client, and stays as its owner has set it.
-_OF_THE_OWNER = ("require_pkce", "refresh_for_devices", "omit_iss")
+_OF_THE_OWNER = ("require_pkce", "refresh_for_devices", "omit_iss", "service_account")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +94,8 @@ def read_metadata(
         "grant_types": grant_types,
         "response_types": _response_types(said.get("response_types"), grant_types),
     }
+    if method is Method.PRIVATE_KEY and not said.get("jwks"):
+        raise InvalidClientMetadataError("private_key_jwt needs jwks; a jwks_uri is not fetched.")
     details = ApplicationDetails(
         name=said.get("client_name") or UNNAMED,
         redirect_uris=said.get("redirect_uris", ()),
@@ -101,6 +103,7 @@ def read_metadata(
         confidential=method is not Method.NONE,
         require_pkce=True,
         require_dpop=said.get("dpop_bound_access_tokens", False),
+        jwks=said["jwks"] if method is Method.PRIVATE_KEY else None,
     )
     if "authorization_code" in grant_types and not details.redirect_uris:
         raise InvalidRedirectURIError("The grant type authorization_code needs redirect_uris.")
@@ -195,6 +198,12 @@ def _yes_or_no(name: str, value: object) -> bool:
     return value
 
 
+def _keys(name: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict) or "keys" not in value:
+        raise _wrong(name, "a JWK Set")
+    return value
+
+
 _READERS: Mapping[str, Callable[[str, object], Any]] = {
     "redirect_uris": partial(_texts, longest=LONGEST_URI),
     "client_name": partial(_text, longest=_LONGEST_NAME),
@@ -209,6 +218,7 @@ _READERS: Mapping[str, Callable[[str, object], Any]] = {
     "contacts": _texts,
     "software_id": _text,
     "software_version": _text,
+    "jwks": _keys,
     # RFC 9449 section 5.2 and RFC 9126 section 6.
     "dpop_bound_access_tokens": _yes_or_no,
     "require_pushed_authorization_requests": _yes_or_no,
@@ -235,7 +245,7 @@ def register(
     application.registration_digest = token.digest
     application.client_metadata = dict(wanted.own_words)
     _record(EventKind.APPLICATION_REGISTERED, application, context)
-    shown = secret if application.confidential else None
+    shown = secret if _has_secret(application) else None
     return _response(201, application, token.clear, context, secret=shown)
 
 
@@ -306,19 +316,28 @@ def change(
     application = _application_of(registration, context)
     _check_identity(application, body, context)
     wanted = _read(body, context)
-    had_secret = application.confidential
+    had_secret = _has_secret(application)
     https = context.policy.require_https_redirect_uris
     kept = {name: getattr(application, name) for name in _OF_THE_OWNER}
+    kept["service_account"] &= wanted.details.confidential
     details = wanted.details.model_copy(update=kept)
-    has_lost_trust = applications.change(application, details, require_https=https)
+    has_lost_trust = applications.change(
+        application, details, require_https=https, session=context.session, now=context.now
+    )
     application.client_metadata = dict(wanted.own_words)
     more = applications.ENDED_TRUST if has_lost_trust else {}
     _record(EventKind.APPLICATION_CHANGED, application, context, **more)
     secret = None
-    if application.confidential and not had_secret:
+    if _has_secret(application) and not had_secret:
         keyring, now = context.keyring, context.now
         secret = renew_secret(application.id, session=context.session, keyring=keyring, now=now)
     return _response(200, application, registration.token, context, secret=secret)
+
+
+def _has_secret(application: Application) -> bool:
+    """Return whether a client knows a secret: one with keys was never told it."""
+    method = (application.client_metadata or {}).get("token_endpoint_auth_method")
+    return application.confidential and method != Method.PRIVATE_KEY
 
 
 def _check_identity(
@@ -348,7 +367,8 @@ def remove(registration: Registration, *, context: OAuthContext) -> OAuthRespons
     """Delete a client with its codes, tokens and consents (RFC 7592 section 2.3)."""
     application = _application_of(registration, context)
     _record(EventKind.APPLICATION_REMOVED, application, context)
-    applications.remove(application.id, session=context.session)
+    mine = Application.id == application.id
+    applications.remove(mine, session=context.session)
     return OAuthResponse(status=204, headers=NO_STORE)
 
 
@@ -396,6 +416,7 @@ def _described(application: Application) -> dict[str, object]:
         "redirect_uris": application.redirect_uris,
         "scope": application.scopes,
         "dpop_bound_access_tokens": application.require_dpop,
+        **({"jwks": application.jwks} if application.jwks else {}),
         **own_words,
     }
 

@@ -160,12 +160,7 @@ class AuthorizationServer(AuthlibServer):
 
 
 #: What to use in place of a grant that is not here.
-_INSTEAD = {
-    "client_credentials": (
-        "This server has no client_credentials. A machine uses a project or group access token."
-    ),
-    "implicit": "This server has no implicit grant. Use authorization_code with PKCE.",
-}
+_INSTEAD = {"implicit": "This server has no implicit grant. Use authorization_code with PKCE."}
 
 
 class UnknownGrantTypeError(OAuth2Error):

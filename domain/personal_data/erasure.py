@@ -19,6 +19,7 @@ from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
 from domain.errors import ConflictError
 from domain.incidents.types import EntryKind
+from domain.oauth.clients.applications import remove
 from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from domain.projects.members import groups_owned_alone
 from models import (
@@ -93,8 +94,7 @@ def _settle_applications(
     if session.scalar(select(Application.id).where(mine, Application.is_instance_wide).limit(1)):
         message = "Some of their applications are instance-wide: choose a new owner."
         raise ConflictError(message, field="heir")
-    gone = session.scalars(delete(Application).where(mine).returning(Application.id)).all()
-    return 0, len(gone)
+    return 0, remove(mine, session=session)
 
 
 class _Names:

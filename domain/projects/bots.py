@@ -1,7 +1,7 @@
 """Bots: the accounts behind the access tokens of projects and groups.
 
 Each such token has a bot of its own, which its rotations keep. A bot is a member with the chosen
-role and cannot sign in. Its account stays when the token ends, because events still refer to it.
+role.
 """
 
 from dataclasses import dataclass
@@ -11,36 +11,20 @@ from sqlalchemy import delete, exists, false, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.accounts.users import ACTIVE, BOT
+from domain.accounts.machines import make_machine
+from domain.accounts.users import ACTIVE, BOT, HUMAN
 from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
 from domain.projects.views import Namespace
-from domain.randomness import random_hex
 from models import Bot, Group, Member, PersonalAccessToken, Project, User
-
-#: No password matches this hash.
-_NO_PASSWORD = "!"  # noqa: S105 - the opposite of one
 
 
 def make_bot(
     namespace: Namespace, name: str, role: Role, *, session: Session, now: datetime
 ) -> User:
     """Store a bot and make it a member of a group or project."""
-    username = f"{namespace.resource_type}_{namespace.id}_bot_{random_hex(16)}"
-    user = User(
-        username=username,
-        # RFC 2606 section 2: no mail can be delivered there.
-        email=f"{username}@noreply.invalid",
-        name=name,
-        password_hash=_NO_PASSWORD,
-        state=ACTIVE,
-        kind=BOT,
-        created_at=now,
-        last_sign_in_at=None,
-        password_changed_at=None,
-    )
-    session.add(user)
-    session.flush()  # to learn the id
+    prefix = f"{namespace.resource_type}_{namespace.id}_bot"
+    user = make_machine(prefix, name, BOT, session=session, now=now)
     here = {"group_id": namespace.group_id, "project_id": namespace.project_id}
     session.add(Bot(user_id=user.id, **here))
     session.add(Member(user_id=user.id, role=int(role), created_at=now, **here))
@@ -101,7 +85,7 @@ def maintainers_of(
             Member.role >= int(least),
             is_in_force(today),
             User.state == ACTIVE,
-            User.kind != BOT,
+            User.kind == HUMAN,
         )
         .order_by(User.id)
     )

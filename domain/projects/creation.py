@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.names import check_display_name, check_path
-from domain.accounts.users import BOT
+from domain.accounts.users import MACHINES
 from domain.errors import ForbiddenError, InvalidError, NotFoundError, TakenError
 from domain.projects.access import get_group_for, role_in_namespace
 from domain.projects.grants import VISIBILITIES
@@ -88,7 +88,7 @@ def _check_may_publish(project: Project, viewer: Viewer, *, session: Session) ->
     if role is not Role.OWNER:
         message = f"You need the Owner role in {project.path} to change its visibility."
         raise ForbiddenError(message)
-    if session.scalar(select(User.kind).where(User.id == viewer.user_id)) == BOT:
+    if session.scalar(select(User.kind).where(User.id == viewer.user_id)) in MACHINES:
         message = "A bot cannot change the visibility of a project."
         raise ForbiddenError(message)
 
@@ -305,8 +305,8 @@ def make_maker_owner(work: Work, namespace: Namespace) -> None:
 
 
 def is_bot(work: Work) -> bool:
-    """Return whether the account of an access token acts."""
-    return work.session.scalar(select(User.kind).where(User.id == work.actor.id)) == BOT
+    """Return whether the account of an access token or an application acts."""
+    return work.session.scalar(select(User.kind).where(User.id == work.actor.id)) in MACHINES
 
 
 def get_maintained_group(work: Work, reference: int | str) -> GroupView:

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import LEAST_ROLES, Ability, Role, known_abilities
-from domain.accounts.users import ACTIVE, BOT, HUMAN
+from domain.accounts.users import ACTIVE, HUMAN
 from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
 from domain.errors import NotFoundError
 from domain.projects.grants import is_in_force
@@ -286,7 +286,7 @@ def _member_view(user: User, roles: list[_Membership], viewer_id: int | None) ->
         own_expires_at=own.expires_at if own else None,
         created_at=highest.created_at,
         state=user.state,
-        is_bot=user.kind == BOT,
+        kind=user.kind,
     )
 
 

@@ -25,7 +25,6 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.accounts.names import LONGEST_PATH
-from domain.accounts.users import BOT
 from domain.database.locks import AdvisoryLock
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.creation import (
@@ -275,7 +274,8 @@ class ChangedRole:
     user_id: int
     username: str
     name: str
-    is_bot: bool
+    #: Of the account: human, bot or service.
+    kind: str
     before: Role | None
     after: Role | None
 
@@ -374,7 +374,7 @@ def _named(
             user_id=row.id,
             username=row.username,
             name=row.name,
-            is_bot=row.kind == BOT,
+            kind=row.kind,
             before=changed[row.id][0],
             after=changed[row.id][1],
         )

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import NamedTuple
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.accounts.users import BOT, ERASED
+from domain.accounts.users import ERASED
 from domain.database.paging import LARGEST_ID
 from domain.errors import NotFoundError
 from domain.projects.grants import is_in_force
@@ -54,7 +54,8 @@ class PersonView:
     name: str
     #: None unless the viewer may see it.
     email: str | None
-    is_bot: bool
+    #: Of the account: human, bot or service.
+    kind: str
     is_you: bool
     created_at: datetime
     time_zone: str
@@ -74,7 +75,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
         raise NotFoundError(message)
     is_you = user.id == viewer.user_id
     sees_all = is_you or viewer.is_admin
-    theirs = _memberships(user.id, viewer, session=session)
+    theirs = memberships_of(user.id, today=viewer.today, session=session)
     if not sees_all:
         theirs = _common(theirs, viewer, session=session)
     if not (theirs or sees_all):
@@ -84,7 +85,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
         username=user.username,
         name=user.name,
         email=user.email if sees_all else None,
-        is_bot=user.kind == BOT,
+        kind=user.kind,
         is_you=is_you,
         created_at=user.created_at,
         time_zone=user.time_zone,
@@ -96,7 +97,7 @@ def is_known(user_id: int, viewer: Viewer, *, session: Session) -> bool:
     """Return whether somebody is the viewer, or shares a group or project with them."""
     if user_id > LARGEST_ID:
         return False
-    theirs = _memberships(user_id, viewer, session=session)
+    theirs = memberships_of(user_id, today=viewer.today, session=session)
     return user_id == viewer.user_id or bool(_common(theirs, viewer, session=session))
 
 
@@ -104,18 +105,19 @@ def _common(
     theirs: tuple[Membership, ...], viewer: Viewer, *, session: Session
 ) -> tuple[Membership, ...]:
     """Return those memberships that apply where the viewer is a member as well."""
-    mine = Others.of(_memberships(viewer.user_id or 0, viewer, session=session))
+    mine = Others.of(memberships_of(viewer.user_id or 0, today=viewer.today, session=session))
     return tuple(each for each in theirs if each.is_common(mine))
 
 
-def _memberships(user_id: int, viewer: Viewer, *, session: Session) -> tuple[Membership, ...]:
+def memberships_of(user_id: int, *, today: date, session: Session) -> tuple[Membership, ...]:
+    """Return the direct roles of an account that are in force, by path."""
     path = func.coalesce(Group.path, Project.path).label("path")
     rows = session.execute(
         select(path, Member.role)
         .select_from(Member)
         .outerjoin(Group, Group.id == Member.group_id)
         .outerjoin(Project, Project.id == Member.project_id)
-        .where(Member.user_id == user_id, is_in_force(viewer.today))
+        .where(Member.user_id == user_id, is_in_force(today))
         .order_by(path)
     )
     return tuple(Membership(path=row.path, role=Role(row.role)) for row in rows)

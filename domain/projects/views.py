@@ -237,7 +237,8 @@ class MemberView:
     created_at: datetime
     #: Of the account: active, locked or blocked.
     state: str
-    is_bot: bool = False
+    #: Of the account: human, bot or service.
+    kind: str = "human"
     #: The custom role, if the effective one is one.
     custom_role: GivenMemberRole | None = None
     #: That of the direct role.

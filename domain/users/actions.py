@@ -30,6 +30,8 @@ from domain.audit.seals import audit_key
 from domain.database.locks import release_locks
 from domain.errors import ForbiddenError, InvalidError, NotFoundError, QueryError
 from domain.keyring import Keyring
+from domain.oauth.clients.applications import owned_by
+from domain.oauth.clients.service_accounts import revoke_tokens
 from domain.personal_data.erasure import count_applications, erase_person
 from domain.personal_data.export import export_person
 from domain.projects.people import is_known
@@ -130,6 +132,7 @@ def lock_user(work: Work, user_id: int) -> Account:
     was_active = administration.lock(work, user_id)
     user = show_account(work, user_id)
     if was_active:
+        revoke_tokens(owned_by(user_id), session=work.session, now=work.now)
         _record(work, EventKind.USER_LOCKED, user)
     return user
 

@@ -10,7 +10,7 @@ from domain.accounts.factors.second_factors import forget_useless_recovery_codes
 from domain.accounts.passwords import PasswordRules, forget_first_password
 from domain.accounts.signing_in.sessions import close_other_sign_ins, close_sign_in_of
 from domain.accounts.types import NameBody, PasswordBody, ProfileBody
-from domain.accounts.users import BOT, change_password, change_profile, checked_email
+from domain.accounts.users import HUMAN, change_password, change_profile, checked_email
 from domain.audit.events import EventKind
 from domain.database.locks import release_locks
 from domain.errors import ForbiddenError
@@ -53,8 +53,8 @@ Codes = tuple[str, ...]
 @action("users.rename_current")
 def rename(work: Work, new: NameBody) -> None:
     """Change one's own name."""
-    if get_account(_me(work), session=work.session).kind == BOT:
-        raise ForbiddenError("A bot has the name of its access token.")
+    if get_account(_me(work), session=work.session).kind != HUMAN:
+        raise ForbiddenError("A bot has the name of its access token or application.")
     change_profile(_me(work), new.name, session=work.session)
 
 

@@ -12,13 +12,16 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from flask import Flask
+from joserfc.jwk import RSAKey
 
 from tests.stories.javascript import install, run_script
 from tests.stories.third_parties import Browser
+from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import (
     alice,
     bob,
     make_application,
+    make_project,
     sign_in,
     signed_in,
 )
@@ -27,6 +30,7 @@ from tests.support.alerts.senders import connect
 from tests.support.database.stored import alerts_of
 from tests.support.documents.guides import guide_for_application, guide_for_project
 from tests.support.oauth.device_wire import approve
+from tests.support.oauth.machines import account_of, machine_application, public_part
 from tests.support.oauth.oauth_wire import new_pair, server_application
 from tests.support.oauth.openid_wire import openid_application
 from tests.support.service.live import LiveGatebell
@@ -73,6 +77,24 @@ def test_a_web_application_signs_somebody_in_and_calls_the_api(
     with program.app.app_context():
         assert program.projects_of(token)
     assert person.get("/sign_out").location == f"{gatebell.url}/oauth/logout"
+
+
+def test_a_service_works_with_its_secret_and_with_its_key(
+    gatebell: LiveGatebell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = RSAKey.generate_key(2048)
+    client = machine_application(gatebell, jwks=public_part(key))
+    path = make_project(gatebell, alice(gatebell))
+    members = f"/projects/{path.replace('/', '%2F')}/members"
+    added = {"username": account_of(gatebell, client), "access_level": 20}
+    api_caller(gatebell, alice(gatebell), members).done("POST", json=added, status=201)
+    guide = guide_for_application("machine", gatebell, client)
+    monkeypatch.setenv("CLIENT_SECRET", client.secret)
+    program = run_module(guide.block("service.py"))
+    assert program.project_names(program.new_session()) == [path]
+    keyed = run_module(guide.block("keyed.py"))
+    session = keyed.new_keyed_session(key.as_pem(private=True).decode())
+    assert program.project_names(session) == [path]
 
 
 def api_token(gatebell: LiveGatebell) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, ColumnExpressionArgument, and_, delete, not_, select, true
 from sqlalchemy.orm import Session
@@ -13,10 +14,13 @@ from domain.access.scopes import (
     parse_scopes,
 )
 from domain.database.paging import LARGEST_ID
+from domain.encryption.key_strength import RefusedKeyError
 from domain.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.keyring import Keyring
+from domain.oauth.clients.keys import read_keys
 from domain.oauth.clients.redirect_uris import problems_of
 from domain.oauth.clients.secrets import renew_secret
+from domain.oauth.clients.service_accounts import end_service_accounts, set_service_account
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.randomness import random_hex
 from models import Application
@@ -48,6 +52,11 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
         if scope in NOT_FOR_APPLICATIONS:
             message = f"The scope {scope} is for access tokens, not for applications."
             raise InvalidError(message, field="scopes")
+    if details.service_account and not details.confidential:
+        message = "Only a confidential application can act by itself."
+        raise InvalidError(message, field="service_account")
+    if _keys_of(details) and not details.confidential:
+        raise InvalidError("A public application has no keys.", field="jwks")
     return scopes
 
 
@@ -82,6 +91,8 @@ def store_application(
     )
     session.add(application)
     session.flush()  # to learn the id that the secret belongs to
+    if details.service_account:
+        set_service_account(application, is_wanted=True, session=session, now=now)
     return application, renew_secret(application.id, session=session, keyring=keyring, now=now)
 
 
@@ -96,7 +107,15 @@ def _columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, 
         "refresh_for_devices": details.refresh_for_devices,
         "require_dpop": details.require_dpop,
         "omit_iss": details.omit_iss,
+        "jwks": _keys_of(details),
     }
+
+
+def _keys_of(details: ApplicationDetails) -> dict[str, Any] | None:
+    try:
+        return read_keys(details.jwks or "")
+    except RefusedKeyError as error:
+        raise InvalidError(str(error), field="jwks") from error
 
 
 def _check_trust(details: ApplicationDetails, *, is_instance_wide: bool) -> None:
@@ -116,7 +135,14 @@ def is_trusted(application: Application) -> bool:
 TRUSTED = and_(Application.trusted, Application.is_instance_wide)
 
 
-def change(application: Application, details: ApplicationDetails, *, require_https: bool) -> bool:
+def change(
+    application: Application,
+    details: ApplicationDetails,
+    *,
+    require_https: bool,
+    session: Session,
+    now: datetime,
+) -> bool:
     """Change an application, and return whether that ended the trust in it.
 
     Tokens keep the scopes that users granted. It loses the trust when anybody but an administrator
@@ -135,6 +161,9 @@ def change(application: Application, details: ApplicationDetails, *, require_htt
         application.allowed_grants = " ".join(details.allowed_grants)
     for name, value in _columns(details, scopes).items():
         setattr(application, name, value)
+    is_wanted = details.service_account
+    if is_wanted or application.service_account:
+        set_service_account(application, is_wanted=is_wanted, session=session, now=now)
     return was_trusted and not is_trusted(application)
 
 
@@ -149,9 +178,10 @@ def _is_another(
     )
 
 
-def remove(application_id: int, *, session: Session) -> None:
-    """Delete an application; its codes, tokens and consents go with it."""
-    session.execute(delete(Application).where(Application.id == application_id))
+def remove(which: ColumnElement[bool], *, session: Session) -> int:
+    """Delete applications with their codes, tokens and consents; return how many there were."""
+    end_service_accounts(which, session=session)
+    return len(session.scalars(delete(Application).where(which).returning(Application.id)).all())
 
 
 def get_own(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:

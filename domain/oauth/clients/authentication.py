@@ -17,6 +17,12 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.access.scopes import FREE, in_order
 from domain.oauth.clients import secrets as client_secrets
+from domain.oauth.clients.assertions import TYPE as ASSERTION_TYPE
+from domain.oauth.clients.assertions import (
+    AssertionRefusedError,
+    consume_assertion,
+    named_client,
+)
 from domain.oauth.clients.credential_lookup import CredentialLookup, Found, find_client
 from domain.oauth.clients.found_rows import FoundClient
 from domain.oauth.clients.secrets import is_recent_use
@@ -26,6 +32,7 @@ from domain.oauth.reasons import (
     NO_SECRET,
     NOT_ALLOWED_GRANT,
     SECRET_OF_PUBLIC,
+    WRONG_ASSERTION,
     WRONG_SECRET,
     Reason,
     Refusal,
@@ -52,6 +59,7 @@ class Method(StrEnum):
 
     BASIC = "client_secret_basic"
     POST = "client_secret_post"
+    PRIVATE_KEY = "private_key_jwt"
     NONE = "none"
 
 
@@ -110,6 +118,8 @@ class PresentedClient:
     client_id: str | None
     secret: str | None
     method: Method
+    #: A JWT in the place of a secret (RFC 7523).
+    assertion: str | None = None
 
 
 def presented_client(request: ProtocolRequest) -> PresentedClient:
@@ -117,6 +127,14 @@ def presented_client(request: ProtocolRequest) -> PresentedClient:
     header = request.headers.get("Authorization")
     basic = _basic_credentials(header) if header else None
     client_id, secret = request.value("client_id"), request.value("client_secret")
+    assertion = request.value("client_assertion")
+    if assertion is not None:
+        if basic is not None or secret is not None:
+            raise InvalidRequestError("Send client_assertion and no other client credentials.")
+        if request.value("client_assertion_type") != ASSERTION_TYPE:
+            raise InvalidRequestError(f"client_assertion_type must be {ASSERTION_TYPE}.")
+        named = client_id or named_client(assertion)
+        return PresentedClient(named, None, Method.PRIVATE_KEY, assertion)
     if basic is None:
         method = Method.POST if secret else Method.NONE
         return PresentedClient(client_id, secret, method)
@@ -138,7 +156,7 @@ def presented_client(request: ProtocolRequest) -> PresentedClient:
 def names_no_client(request: ProtocolRequest) -> bool:
     """Return whether a request contains no client credentials."""
     presented = presented_client(request)
-    return presented.client_id is None and presented.secret is None
+    return presented.client_id is None and presented.secret is None and not presented.assertion
 
 
 def _basic_credentials(header: str) -> tuple[str, str] | None:
@@ -175,9 +193,21 @@ def authenticate_with(
         raise _refusal(was_basic=was_basic)
     client = found.clients[0]
     request.named_application_id = client.id
-    if not _is_proven(found.clients, presented, context):
+    if presented.assertion is not None:
+        _check_assertion(presented.assertion, client, context)
+    elif not _is_proven(found.clients, presented, context):
         raise ClientRefusedError(was_basic=was_basic, reason=_reason_for(client, presented))
     return Client(client), found.credential
+
+
+def _check_assertion(assertion: str, client: FoundClient, context: OAuthContext) -> None:
+    try:
+        consume_assertion(assertion, client.id, client.uid, context)
+    except AssertionRefusedError as error:
+        sentence = str(error) or REFUSED
+        raise ClientRefusedError(
+            was_basic=False, sentence=sentence, reason=WRONG_ASSERTION
+        ) from error
 
 
 def find_named(request: ProtocolRequest, context: OAuthContext) -> int | None:

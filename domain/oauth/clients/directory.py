@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.database.paging import Page, Slice, fetch_page
 from domain.oauth.clients.applications import TRUSTED, owned_by, view_of
 from domain.oauth.clients.types import ApplicationPage
-from models import AccessToken, Application, Authorization, Consent, User
+from models import AccessToken, Application, Authorization, Consent, ServiceAccount, User
 from models.folding import fold, searchable
 
 #: More words than these narrow nothing down any more.
@@ -94,7 +94,10 @@ def _count_people(ids: Sequence[int], *, session: Session, now: datetime) -> dic
     remembered = select(Consent.application_id, Consent.user_id).where(
         Consent.application_id.in_(ids)
     )
-    holding = select(AccessToken.application_id, AccessToken.user_id).where(*_live(ids, now))
+    is_person = AccessToken.user_id.not_in(select(ServiceAccount.user_id))
+    holding = select(AccessToken.application_id, AccessToken.user_id).where(
+        *_live(ids, now), is_person
+    )
     # Each person once, however often: a UNION has no doubles.
     people = union(granted, remembered, holding).subquery()
     return _counted(

@@ -1,5 +1,6 @@
 """Applications: what their owners decide, and what pages, commands and other rooms see."""
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -18,6 +19,10 @@ def _addresses(value: Any) -> Any:
 def _words(value: Any) -> Any:
     # A comma is no part of a scope, and the protocol separates scopes with spaces alone.
     return value.split() if isinstance(value, str) else split(one_text(value))
+
+
+def _as_text(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict) else value
 
 
 _Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
@@ -54,6 +59,17 @@ class ApplicationDetails(Body):
         default=False,
         description="Written for GitLab: no `iss` (RFC 9207) with codes and errors.",
     )
+    service_account: bool = Field(
+        default=False,
+        description="Whether a confidential client can act by itself (client_credentials).",
+    )
+    #: RFC 7523; in the form that `read_keys` takes.
+    jwks: Annotated[
+        str | None,
+        BeforeValidator(_as_text),
+        Option("--public-keys", null="--no-public-keys"),
+        Field(description="Of private_key_jwt: a JWK Set, a JWK or a public key in PEM."),
+    ] = None
     #: This and what follows is for administrators alone to choose; None leaves it as it is.
     trusted: Annotated[
         bool | None,
@@ -86,6 +102,8 @@ class ApplicationView(Resource):
     refresh_for_devices: bool
     require_dpop: bool
     omit_iss: bool
+    service_account: bool = Field(description="Whether it can act by itself.")
+    jwks: Mapping[str, Any] | None = Field(description="Its public keys.")
     instance_wide: bool = Field(validation_alias="is_instance_wide")
     trusted: bool = Field(description="Whether users are not asked for consent.")
     allowed_grants: _Words = Field(description="Grant types.")

@@ -7,6 +7,7 @@ from domain.oauth import protocol
 from domain.oauth.client_requests import TokenGrant
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
+from domain.oauth.grants.client_credentials import ClientCredentialsGrant
 from domain.oauth.grants.device_code import DeviceCodeGrant
 from domain.oauth.grants.password import PasswordGrant
 from domain.oauth.grants.refresh_token import RefreshTokenGrant
@@ -18,6 +19,7 @@ GRANTS: tuple[type[TokenGrant[Any, Any]], ...] = (
     RefreshTokenGrant,
     PasswordGrant,
     DeviceCodeGrant,
+    ClientCredentialsGrant,
     TokenExchangeGrant,
 )
 #: Those that administrators allow to applications, one by one.

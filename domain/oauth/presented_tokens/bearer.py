@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.access.scopes import ADMIN_MODE, SUDO
 from domain.accounts.profiles import PROFILE, Profile, profile_in
-from domain.accounts.users import ACTIVE, BOT
+from domain.accounts.users import ACTIVE, MACHINES
 from domain.database.statements import KeptConnection, Row
 from domain.errors import ForbiddenError
 from domain.keyring import CredentialType, Keyring
@@ -59,7 +59,7 @@ class Bearer:
     expires_at: datetime | None
     #: client_id of the application; nothing for a personal token.
     application_uid: str | None
-    #: The bot of a project's or group's access token.
+    #: The bot of a project's or group's access token, or the service account of an application.
     is_bot: bool = False
     #: Row of an OAuth token, or else …
     access_token_id: int | None = None
@@ -131,6 +131,7 @@ class Bearer:
 class FoundAccessToken(NamedTuple):
     """An OAuth access token: the columns of `ACCESS_TOKEN` that follow those of PROFILE."""
 
+    kind: str
     access_token_id: int
     authorization_id: int | None
     last_used_at: datetime | None
@@ -165,6 +166,7 @@ class FoundPersonalToken(NamedTuple):
 ACCESS_TOKEN = (
     select(
         *PROFILE,
+        User.kind,
         AccessToken.id.label("access_token_id"),
         AccessToken.authorization_id,
         AccessToken.last_used_at,
@@ -310,6 +312,7 @@ def _access_token_bearer(row: Row, now: datetime) -> Bearer:
         created_at=token.created_at,
         expires_at=token.expires_at,
         application_uid=token.uid,
+        is_bot=token.kind in MACHINES,
         access_token_id=token.access_token_id,
         authorization_id=token.authorization_id,
         last_used_at=token.last_used_at,
@@ -327,7 +330,7 @@ def _personal_token_bearer(row: Row, now: datetime) -> Bearer:
         created_at=token.created_at,
         expires_at=None if token.expires_at == NEVER else token.expires_at,
         application_uid=None,
-        is_bot=token.kind == BOT,
+        is_bot=token.kind in MACHINES,
         personal_token_id=token.personal_token_id,
         digest=token.digest,
         authorization_id=token.authorization_id,

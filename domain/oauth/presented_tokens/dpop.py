@@ -13,37 +13,18 @@ from hashlib import sha256
 from urllib.parse import unquote, urlsplit
 
 from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
-from cryptography.exceptions import UnsupportedAlgorithm
 from joserfc import jwt
-from joserfc.errors import JoseError
 from joserfc.jwk import GuestProtocol, JWKRegistry, Key
-from joserfc.jws import JWSRegistry
 from sqlalchemy import Executable
 
-from domain.database.upsert import insert_for
-from domain.encryption.key_strength import RefusedKeyError, check_jwk
+from domain.encryption.key_strength import PRIVATE_MEMBERS, RefusedKeyError, check_jwk
 from domain.keyring import Keyring
+from domain.oauth.client_jwts import LONGEST_JTI, REGISTRY, UNREADABLE, storing_use
 from domain.oauth.context import OAuthContext
-from models import SeenProof
 
-#: Section 5.1: asymmetric ones only. RFC 9864 has replaced EdDSA by Ed25519.
-ALGORITHMS = (
-    "ES256",
-    "ES384",
-    "ES512",
-    "Ed25519",
-    "PS256",
-    "PS384",
-    "PS512",
-    "RS256",
-    "RS384",
-    "RS512",
-)
 _TYPE = "dpop+jwt"
 #: How far the clock of a client may be from ours, either way (section 11.1).
 _WINDOW = timedelta(seconds=60)
-_LONGEST_JTI = 512
-_PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 #: RFC 7638: the base64url form, without padding, of 32 bytes.
 _THUMBPRINT = re.compile(r"[A-Za-z0-9_-]{43}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -59,17 +40,6 @@ class UsedProofError(InvalidProofError):
     """The proof was already used (section 11.1)."""
 
     description = "The DPoP proof has already been used."
-
-
-class _ProofRegistry(JWSRegistry):
-    """The size limits of a proof: RSA keys of 8192 bits exceed joserfc's."""
-
-    max_header_length = 2304
-    max_payload_length = 4096
-    max_signature_length = 1408
-
-
-_REGISTRY = _ProofRegistry(algorithms=ALGORITHMS, strict_check_header=False)
 
 
 @dataclass(frozen=True)
@@ -96,7 +66,7 @@ def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:
     """Check a proof (section 4.3) except for reuse, or raise InvalidProofError."""
     key, claims = _verified(text)
     jti, issued_at = claims.get("jti"), claims.get("iat")
-    if not isinstance(jti, str) or not 0 < len(jti) <= _LONGEST_JTI:
+    if not isinstance(jti, str) or not 0 < len(jti) <= LONGEST_JTI:
         raise InvalidProofError("The DPoP proof needs a jti.")
     if claims.get("htm") != target.method or not _is_at(claims.get("htu"), target.url):
         raise InvalidProofError("The DPoP proof is for another method or address.")
@@ -119,16 +89,12 @@ def _verified(text: str) -> tuple[Key, Mapping[str, object]]:
         return keys[0]
 
     try:
-        token = jwt.decode(text, own_key, registry=_REGISTRY)
-    except _UNREADABLE as error:
+        token = jwt.decode(text, own_key, registry=REGISTRY)
+    except UNREADABLE as error:
         raise InvalidProofError("The DPoP proof is not a JWT signed with its own key.") from error
     if token.header.get("typ") != _TYPE:
         raise InvalidProofError("The DPoP proof must have the typ dpop+jwt.")
     return keys[0], token.claims
-
-
-#: The errors of joserfc and cryptography for malformed JWTs.
-_UNREADABLE = (JoseError, ValueError, TypeError, KeyError, RecursionError, UnsupportedAlgorithm)
 
 
 def _key_in(header: Mapping[str, object]) -> Key:
@@ -136,7 +102,7 @@ def _key_in(header: Mapping[str, object]) -> Key:
     jwk = header.get("jwk")
     if not isinstance(jwk, dict):
         raise InvalidProofError("The DPoP proof needs a public key as jwk.")
-    if _PRIVATE_MEMBERS & jwk.keys():
+    if PRIVATE_MEMBERS & jwk.keys():
         raise InvalidProofError("The jwk of a DPoP proof must not contain a private key.")
     try:
         check_jwk(jwk)
@@ -185,11 +151,6 @@ def consume_proof(proof: Proof, context: OAuthContext) -> None:
 def consuming_statement(
     proof: Proof, dialect: str, *, keyring: Keyring, now: datetime
 ) -> Executable:
-    """Return the statement that stores a proof as used; it returns a row for a new one only.
-
-    A stored proof is pruned once it is too old to be accepted in any case.
-    """
-    digest = keyring.digest(f"DPoP proof {proof.jti} of {proof.thumbprint}")
-    row = {"digest": digest, "expires_at": now + 2 * _WINDOW}
-    insert = insert_for(dialect, SeenProof).values(row)
-    return insert.on_conflict_do_nothing().returning(SeenProof.digest)
+    """Return the statement that stores a proof as used; it returns a row for a new one only."""
+    text = f"DPoP proof {proof.jti} of {proof.thumbprint}"
+    return storing_use(text, now + 2 * _WINDOW, dialect, keyring=keyring)

@@ -7,9 +7,9 @@ from authlib.oauth2.rfc6749 import OAuth2Error
 
 from domain.database.statements import KeptConnection
 from domain.keyring import Keyring
+from domain.oauth.client_jwts import ALGORITHMS
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.presented_tokens.dpop import (
-    ALGORITHMS,
     InvalidProofError,
     Proof,
     ProofTarget,

@@ -111,9 +111,13 @@ def change_application(
     if "allowed_grants" in change.given:
         wanted["allowed_grants"] = change.allowed_grants or ()
     has_lost_trust = applications.change(
-        row, present.model_copy(update=wanted), require_https=_requires_https(work)
+        row,
+        present.model_copy(update=wanted),
+        require_https=_requires_https(work),
+        session=work.session,
+        now=work.now,
     )
-    if work.session.is_modified(row):
+    if present != ApplicationDetails.model_validate(row, from_attributes=True):
         more = applications.ENDED_TRUST if has_lost_trust else {}
         _record(work, EventKind.APPLICATION_CHANGED, row, **more)
     return applications.view_of(row)
@@ -186,7 +190,7 @@ def _renew(work: Work, row: Row, grace_period: GracePeriod) -> str:
 
 def _remove(work: Work, row: Row) -> Row:
     _record(work, EventKind.APPLICATION_REMOVED, row)
-    applications.remove(row.id, session=work.session)
+    applications.remove(Row.id == row.id, session=work.session)
     return row
 
 
@@ -195,6 +199,8 @@ def _record(work: Work, kind: EventKind, row: Row, **more: object) -> None:
     details: dict[str, object] = {"application_id": row.uid, "scopes": row.scopes}
     if row.is_instance_wide:
         details["trusted"] = row.trusted
+    if row.service_account:
+        details["service_account"] = True
     if row.allowed_grants:
         details["allowed_grants"] = row.allowed_grants
     owner_id = None if row.is_instance_wide else row.owner_id

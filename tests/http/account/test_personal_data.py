@@ -301,7 +301,7 @@ def test_every_table_that_points_to_a_user_is_among_what_is_exported_and_erased(
         if key.column.table.name == "users"
     }
     # A bot is an access token's, and nobody.
-    assert pointing - known == {"bots"}
+    assert pointing - known == {"bots", "service_accounts"}
 
 
 def test_the_documents_say_where_personal_data_lies() -> None:

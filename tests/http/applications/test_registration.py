@@ -94,7 +94,6 @@ def test_all_that_a_client_says_is_kept_and_what_nobody_knows_is_passed_over(
         "dpop_bound_access_tokens": True,
         "require_pushed_authorization_requests": True,
         "client_name#fr": "Le robot",
-        "jwks": 5,
         "software_statement": "e30.e30.",
         "colour": {"a": [1, None, {}]},
         "trusted": True,
@@ -114,7 +113,7 @@ def test_all_that_a_client_says_is_kept_and_what_nobody_knows_is_passed_over(
     assert body["grant_types"] == ["authorization_code", "refresh_token", DEVICE]
     assert body["response_types"] == ["code"]
     assert "client_secret" not in body
-    assert not {"colour", "jwks", "trusted", "client_name#fr", "software_statement"} & set(body)
+    assert not {"colour", "trusted", "client_name#fr", "software_statement"} & set(body)
     row = row_of(visitor, answer)
     assert (row.trusted, row.require_pkce, row.confidential, row.require_dpop) == (
         False,
@@ -164,6 +163,9 @@ WRONG_METADATA: tuple[dict[str, Any], ...] = (
     {"scope": ["api"]},
     {"scope": "   "},
     {"token_endpoint_auth_method": "private_key_jwt"},
+    {"token_endpoint_auth_method": "private_key_jwt", "jwks_uri": "https://client.example/keys"},
+    {"token_endpoint_auth_method": "private_key_jwt", "jwks": {"keys": [{"kty": "RSA"}]}},
+    {"jwks": 5},
     {"token_endpoint_auth_method": []},
     {"grant_types": "authorization_code"},
     {"grant_types": ["implicit"]},

@@ -133,7 +133,7 @@ def test_the_owner_learns_why_token_requests_were_refused(gatebell: LiveGatebell
     refresh(gatebell, client, pair.refresh)
     age_refreshes(gatebell, by=_AN_HOUR)
     refresh(gatebell, client, pair.refresh)
-    post_token(gatebell, {"grant_type": "client_credentials", "client_id": client.client_id})
+    post_token(gatebell, {"grant_type": "implicit", "client_id": client.client_id})
 
     assert reasons_of(gatebell, client, token) == [
         "grant_type",
@@ -148,7 +148,7 @@ def test_the_owner_learns_why_token_requests_were_refused(gatebell: LiveGatebell
     seen = setup_of(gatebell, client, owner)
     assert "Refresh token used twice refresh_token invalid_grant Each refresh" in seen
     assert "Wrong client secret authorization_code invalid_client Compare" in seen
-    assert "Unsupported grant type client_credentials" in seen
+    assert "Unsupported grant type implicit" in seen
     assert "127.0.0.1" in seen
 
 
@@ -238,7 +238,7 @@ def test_an_unknown_client_and_a_waiting_device_leave_no_row(gatebell: LiveGateb
         waiting = poll(gatebell, client, device_code).json()["error"]
         assert waiting in {"authorization_pending", "slow_down"}
     redeem(gatebell, server_application(gatebell), "x", client_id="nobody")
-    post_token(gatebell, {"grant_type": "client_credentials", "client_id": "no\0body"})
+    post_token(gatebell, {"grant_type": "implicit", "client_id": "no\0body"})
     post_token(gatebell, {"grant_type": "nonsense"})
     assert _rows(gatebell) == before
 

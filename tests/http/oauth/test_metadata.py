@@ -37,7 +37,7 @@ def test_the_authorization_server_describes_itself(gatebell: LiveGatebell) -> No
     assert {"authorization_code", "refresh_token"} <= set(document["grant_types_supported"])
     assert document["code_challenge_methods_supported"] == ["S256"]
     assert document["authorization_response_iss_parameter_supported"] is True
-    methods = {"client_secret_basic", "client_secret_post", "none"}
+    methods = {"client_secret_basic", "client_secret_post", "private_key_jwt", "none"}
     assert set(document["token_endpoint_auth_methods_supported"]) == methods
     assert set(document["revocation_endpoint_auth_methods_supported"]) == methods
     assert {"api", "read_user"} <= set(document["scopes_supported"])

@@ -30,6 +30,15 @@ const methods = {
   client_secret_basic: client.ClientSecretBasic,
   client_secret_post: client.ClientSecretPost,
   none: client.None,
+  // In the place of a secret comes the private key, as a JWK.
+  private_key_jwt: client.PrivateKeyJwt,
+}
+
+const credential = async (method, given) => {
+  if (method !== 'private_key_jwt') return given
+  const { kid, ...jwk } = JSON.parse(given)
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
+  return { kid, key: await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['sign']) }
 }
 
 const kept = (answer) => {
@@ -43,7 +52,7 @@ const actions = {
       new URL(issuer),
       client_id,
       undefined,
-      methods[method](client_secret),
+      methods[method](await credential(method, client_secret)),
       { algorithm, execute: [client.allowInsecureRequests], [client.customFetch]: watchedFetch },
     )
     return config.serverMetadata()
@@ -93,6 +102,11 @@ const actions = {
   async take({ address }) {
     const checked = client.authorizationCodeGrant(config, new URL(address), asked, undefined, options)
     return kept(await checked)
+  },
+
+  async work({ scope }) {
+    tokens = await client.clientCredentialsGrant(config, { scope }, options)
+    return tokens
   },
 
   async refresh() {

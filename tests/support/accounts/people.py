@@ -68,6 +68,9 @@ class Registration:
     require_pkce: bool = False
     #: An application of the instance: no other can be.
     trusted: bool = False
+    service_account: bool = False
+    #: Public keys: a JWK Set, a JWK or a PEM text.
+    jwks: str | None = None
 
 
 def unique(word: str) -> str:
@@ -205,6 +208,8 @@ def make_application(gatebell: LiveGatebell, owner: Person, **changes: object) -
         scopes=tuple(wanted.scopes.split()),
         confidential=wanted.confidential,
         require_pkce=wanted.require_pkce,
+        service_account=wanted.service_account,
+        jwks=wanted.jwks,
     )
     with database_of(gatebell) as session:
         user = get_user(owner.username, session=session)

@@ -258,6 +258,7 @@ def test_the_provider_describes_itself_and_says_the_same_in_both_places(
     assert provider["introspection_endpoint_auth_methods_supported"] == [
         "client_secret_basic",
         "client_secret_post",
+        "private_key_jwt",
     ]
     for name in ("jwks_uri", "userinfo_endpoint", "introspection_endpoint", "end_session_endpoint"):
         assert http.get(provider[name]).status_code != 404, name

@@ -7,7 +7,7 @@ import pytest
 import requests
 from sqlalchemy import update
 
-from domain.oauth.presented_tokens.dpop import ALGORITHMS
+from domain.oauth.client_jwts import ALGORITHMS
 from models import Application
 from tests.support.accounts.people import (
     alice,

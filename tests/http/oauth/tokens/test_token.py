@@ -102,7 +102,6 @@ WRONG: tuple[tuple[dict[str, Changes], str], ...] = (
     ({"grant_type": None}, "invalid_request"),
     ({"grant_type": ["authorization_code", "authorization_code"]}, "invalid_request"),
     ({"grant_type": "implicit"}, "unsupported_grant_type"),
-    ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
     ({"grant_type": 'a"\\\x00é'}, "unsupported_grant_type"),
     ({"code_verifier": VERIFIER}, "invalid_grant"),
     ({"client_id": ["a", "b"]}, "invalid_request"),
@@ -116,7 +115,6 @@ WRONG: tuple[tuple[dict[str, Changes], str], ...] = (
     "rfc6749-4.1.2.1-g",
     "rfc6749-4.1.3-a",
     "rfc6749-4.1.3-d",
-    "rfc6749-4.4-a",
     "rfc6749-5.2-a",
     "rfc6749-5.2-c",
     "rfc6749-5.2-d",
@@ -137,7 +135,6 @@ def test_a_wrong_parameter_is_refused_and_the_code_stays_good(
 @pytest.mark.parametrize(
     ("grant_type", "instead"),
     [
-        ("client_credentials", "project or group access token"),
         ("implicit", "authorization_code with PKCE"),
         ("x", "is not supported by this server"),
     ],

@@ -1,0 +1,35 @@
+"""Accounts of machines: bots of access tokens, and service accounts of applications.
+
+Nobody can sign in as one. Its account stays when it ends, because events still refer to it.
+"""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import ACTIVE
+from domain.randomness import random_hex
+from models import User
+
+#: No password matches this hash.
+_NO_PASSWORD = "!"  # noqa: S105 - the opposite of one
+
+
+def make_machine(prefix: str, name: str, kind: str, *, session: Session, now: datetime) -> User:
+    """Store the account of a machine, whose user name begins with the prefix."""
+    username = f"{prefix}_{random_hex(16)}"
+    user = User(
+        username=username,
+        # RFC 2606 section 2: no mail can be delivered there.
+        email=f"{username}@noreply.invalid",
+        name=name,
+        password_hash=_NO_PASSWORD,
+        state=ACTIVE,
+        kind=kind,
+        created_at=now,
+        last_sign_in_at=None,
+        password_changed_at=None,
+    )
+    session.add(user)
+    session.flush()  # to learn the id
+    return user

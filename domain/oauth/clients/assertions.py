@@ -1,0 +1,126 @@
+"""Client assertions (RFC 7523 section 3, OpenID Connect Core section 9: private_key_jwt).
+
+A client signs a small JWT with a key whose public half it registered. It is valid once, for a
+short time, and for this server alone.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from math import nan
+from typing import Any
+
+from joserfc import jws, jwt
+from joserfc.jwk import Key
+from sqlalchemy import bindparam, select
+
+from domain.encryption.key_strength import RefusedKeyError
+from domain.oauth.client_jwts import LONGEST_JTI, REGISTRY, UNREADABLE, storing_use
+from domain.oauth.clients.keys import import_public_key
+from domain.oauth.context import OAuthContext
+from models import Application
+
+#: Section 2.2.
+TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+#: How far the clock of a client may be from ours.
+_CLOCK = timedelta(seconds=60)
+#: How far ahead an assertion may end: what is stored of its use has to be kept until then.
+_LONGEST_LIFE = timedelta(hours=1)
+#: A client may name any endpoint that it authenticates at, and the issuer.
+_ENDPOINTS = (
+    "",
+    "/oauth/token",
+    "/oauth/authorize_device",
+    "/oauth/introspect",
+    "/oauth/par",
+    "/oauth/revoke",
+)
+_KEYS = select(Application.jwks).where(Application.id == bindparam("application_id"))
+
+
+class AssertionRefusedError(Exception):
+    """The assertion does not prove who the client is; the text says why, once it was signed."""
+
+
+def named_client(assertion: str) -> str | None:
+    """Return the client_id that an assertion claims, without checking it (RFC 7521 section 4.2)."""
+    try:
+        signed = jws.extract_compact(assertion.encode(), registry=REGISTRY)
+        subject = json.loads(signed.payload)["sub"]
+    except UNREADABLE:
+        return None
+    return subject if isinstance(subject, str) else None
+
+
+def consume_assertion(
+    assertion: str, application_id: int, client_id: str, context: OAuthContext
+) -> None:
+    """Check an assertion and store that it is used; raise AssertionRefusedError."""
+    found = context.connection.first(_KEYS, {"application_id": application_id})
+    claims = _verified(assertion, (found[0] if found else None) or {})
+    expires_at = _check(claims, client_id, context)
+    text = f"client assertion {claims['jti']} of {client_id}"
+    until, dialect = expires_at + _CLOCK, context.connection.dialect_name
+    if not list(context.run(storing_use(text, until, dialect, keyring=context.keyring), None)):
+        raise AssertionRefusedError("The client_assertion has already been used.")
+
+
+def _verified(assertion: str, jwks: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the claims of an assertion that one of the keys has signed."""
+    for key in _keys_for(assertion, jwks):
+        try:
+            return jwt.decode(assertion, key, registry=REGISTRY).claims
+        except UNREADABLE:
+            continue
+    raise AssertionRefusedError
+
+
+def _keys_for(assertion: str, jwks: Mapping[str, Any]) -> Iterator[Key]:
+    """Yield the keys that may have signed: the one that the header names, or else all."""
+    try:
+        named = jws.extract_compact(assertion.encode(), registry=REGISTRY).headers().get("kid")
+    except UNREADABLE as error:
+        raise AssertionRefusedError from error
+    for jwk in jwks.get("keys", ()):
+        if named is None or named == jwk.get("kid"):
+            try:
+                yield import_public_key(jwk)
+            except RefusedKeyError:
+                # It was strong enough when it was registered.
+                continue
+
+
+def _check(claims: Mapping[str, Any], client_id: str, context: OAuthContext) -> datetime:
+    """Check who it is from, for whom and for how long; return when it ends."""
+    if claims.get("iss") != client_id or claims.get("sub") != client_id:
+        raise AssertionRefusedError("iss and sub of the client_assertion must be the client_id.")
+    audience = claims.get("aud")
+    several = audience if isinstance(audience, list) else [audience]
+    ours = {f"{context.policy.issuer}{path}" for path in _ENDPOINTS}
+    # One that names another server as well could be replayed by that.
+    if not several or not all(isinstance(each, str) and each in ours for each in several):
+        raise AssertionRefusedError(
+            "aud of the client_assertion must be the issuer of this server alone."
+        )
+    jti = claims.get("jti")
+    if not isinstance(jti, str) or not 0 < len(jti) <= LONGEST_JTI:
+        raise AssertionRefusedError("The client_assertion needs a jti.")
+    return _checked_end(claims, context.now)
+
+
+def _checked_end(claims: Mapping[str, Any], now: datetime) -> datetime:
+    # In whole seconds: an integer of any size can be compared with them.
+    moment, leeway = int(now.timestamp()), int(_CLOCK.total_seconds())
+    longest = moment + int(_LONGEST_LIFE.total_seconds()) + leeway
+    for name in ("iat", "nbf"):
+        if name in claims and not _number(claims[name]) <= moment + leeway:
+            raise AssertionRefusedError(f"{name} of the client_assertion is in the future.")
+    ends_at = _number(claims.get("exp"))
+    if not moment - leeway < ends_at <= longest:
+        raise AssertionRefusedError("exp of the client_assertion must be within the next hour.")
+    return now + timedelta(seconds=ends_at - moment)
+
+
+def _number(value: object) -> float:
+    """Return a number as it is; anything else is NaN, which no comparison holds for."""
+    return nan if isinstance(value, bool) or not isinstance(value, int | float) else value

@@ -1,0 +1,128 @@
+"""Service accounts: what confidential applications act as by themselves (RFC 6749 section 4.4).
+
+A service account is a member of groups and projects like a person, with roles that their
+maintainers give. It ends with the application, or when the owner turns it off; its account stays,
+because events still refer to it.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy.orm import Session, aliased
+
+from domain.accounts.machines import make_machine
+from domain.accounts.users import ACTIVE, SERVICE
+from domain.database.statements import KeptConnection
+from domain.projects.people import Membership, memberships_of
+from models import AccessToken, Application, Member, User
+from models import ServiceAccount as Row
+
+#: States of an owner who was locked out: they may still know the secret.
+_LOCKED_OUT = ("locked", "blocked")
+_OWNER = aliased(User)
+
+
+class FoundServiceAccount(NamedTuple):
+    """The service account of a client: the columns of `_OF_CLIENT` in their order."""
+
+    user_id: int
+    #: Whether it may get tokens.
+    is_usable: bool
+
+
+_OF_CLIENT = (
+    select(
+        User.id,
+        (User.state == ACTIVE)
+        & or_(Application.is_instance_wide, _OWNER.state.not_in(_LOCKED_OUT)),
+    )
+    .join(Row, Row.user_id == User.id)
+    .join(Application, Application.id == Row.application_id)
+    .join(_OWNER, _OWNER.id == Application.owner_id)
+    .where(Row.application_id == bindparam("application_id"))
+)
+
+
+def find_for_client(
+    application_id: int, *, connection: KeptConnection
+) -> FoundServiceAccount | None:
+    """Return the service account of an application, if it has one."""
+    row = connection.first(_OF_CLIENT, {"application_id": application_id})
+    return FoundServiceAccount._make(row) if row else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceAccount:
+    """A service account as the page of its application shows it."""
+
+    username: str
+    name: str
+    #: Where it is a member, and with which role.
+    memberships: tuple[Membership, ...]
+    #: When its newest token was issued, while that is stored.
+    last_token_at: datetime | None
+
+
+def find_service_account(
+    application_id: int, *, session: Session, today: date
+) -> ServiceAccount | None:
+    """Return the service account of an application with its roles, if it has one."""
+    mine = select(User).join(Row, Row.user_id == User.id)
+    user = session.scalar(mine.where(Row.application_id == application_id))
+    if user is None:
+        return None
+    newest = select(func.max(AccessToken.created_at)).where(AccessToken.user_id == user.id)
+    return ServiceAccount(
+        username=user.username,
+        name=user.name,
+        memberships=memberships_of(user.id, today=today, session=session),
+        last_token_at=session.scalar(newest),
+    )
+
+
+def set_service_account(
+    application: Application, *, is_wanted: bool, session: Session, now: datetime
+) -> None:
+    """Make or end the service account of an application; it has the name of the application."""
+    session.flush()
+    held = select(Application.id).where(Application.id == application.id)
+    session.execute(held.with_for_update())  # of two at once the second one finds the first
+    mine = Row.application_id == application.id
+    user_id = session.scalar(select(Row.user_id).where(mine))
+    if is_wanted and user_id is None:
+        prefix = f"application_{application.id}_bot"
+        user = make_machine(prefix, application.name, SERVICE, session=session, now=now)
+        session.add(Row(application_id=application.id, user_id=user.id))
+    elif is_wanted:
+        session.get_one(User, user_id).name = application.name
+    elif user_id is not None:
+        end_service_accounts(Application.id == application.id, session=session)
+    session.flush()
+    session.expire(application, ["service_account"])
+
+
+def end_service_accounts(applications: ColumnElement[bool], *, session: Session) -> None:
+    """End the service accounts of some applications: roles go, and tokens with the account."""
+    these = select(Row.user_id).join(Application, Application.id == Row.application_id)
+    ids = list(session.scalars(these.where(applications)))
+    for statement in (
+        delete(Member).where(Member.user_id.in_(ids)),
+        update(User).where(User.id.in_(ids)).values(state="blocked"),
+        delete(Row).where(Row.user_id.in_(ids)),
+    ):
+        session.execute(statement.execution_options(synchronize_session=False))
+
+
+def revoke_tokens(applications: ColumnElement[bool], *, session: Session, now: datetime) -> None:
+    """Revoke the tokens that service accounts of some applications have."""
+    theirs = exists().where(
+        Row.user_id == AccessToken.user_id, Row.application_id == Application.id, applications
+    )
+    session.execute(
+        update(AccessToken)
+        .where(theirs, AccessToken.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .execution_options(synchronize_session=False)
+    )

@@ -1,0 +1,128 @@
+"""The client credentials grant (RFC 6749 section 4.4): a token for the application itself.
+
+The token acts for the service account of the application, which has the roles that maintainers of
+groups and projects gave it. There is no refresh token (section 4.4.3) and no ID token: the
+application asks again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from authlib.oauth2.rfc6749 import InvalidScopeError, grants
+
+from domain.access.scopes import SCOPES, in_order
+from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
+from domain.oauth.clients.authentication import Client
+from domain.oauth.clients.service_accounts import find_for_client
+from domain.oauth.protocol import ProtocolRequest
+from domain.oauth.reasons import Reason, Refusal, RefusedClientError, RefusedGrantError
+from domain.oauth.requested_scopes import allowed_scopes, refuse_others
+from domain.oauth.tokens.issuing import Grant, issue_pair
+
+#: Scopes that are about a person: who signed in, who is away, who administers.
+_OF_PEOPLE = frozenset({"openid", "profile", "email", "offline_access"})
+FOR_MACHINES = (
+    frozenset(
+        scope.name
+        for scope in SCOPES
+        if scope.is_for_applications and not scope.is_for_administrators
+    )
+    - _OF_PEOPLE
+)
+
+_NO_ACCOUNT = Reason(
+    name="no_service_account",
+    title="No service account",
+    advice=(
+        "Turn “Service account” on, and let maintainers of projects and groups add it as a member. "
+        "A script of one project is better off with a project access token."
+    ),
+)
+NO_ACCOUNT = Refusal(
+    sentence=(
+        "This application has no service account. Turn it on, or use an access token of a "
+        "project or a group."
+    ),
+    reason=_NO_ACCOUNT,
+)
+PUBLIC = Refusal(
+    sentence=(
+        "Only confidential applications can act by themselves. A program of one person uses "
+        "the device grant or a personal access token."
+    ),
+    reason=_NO_ACCOUNT,
+)
+LOCKED = Refusal(
+    sentence="The service account cannot be used: it or the owner of the application is locked.",
+    reason=Reason(
+        name="locked_service_account",
+        title="Service account locked",
+        advice="An administrator can unlock it, or give the application another owner.",
+    ),
+)
+
+
+class ClientCredentials(ClientParameters):
+    """The credentials of an application for a token of its own (RFC 6749 section 4.4.2)."""
+
+    grant_type: Literal["client_credentials"]
+    scope: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """The service account of a client, and the scopes of its token."""
+
+    user_id: int
+    #: Space-separated, in order.
+    scopes: str
+
+
+class ClientCredentialsGrant(TokenGrant[None, Machine], grants.ClientCredentialsGrant):
+    """Issues an access token for the service account of a confidential application."""
+
+    CREDENTIAL = "service account"
+    REQUEST = ClientCredentials
+    REASONS = (_NO_ACCOUNT, LOCKED.reason)
+
+    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+        """Refuse public clients (section 4.4), and those that are registered for other grants."""
+        super().check_client(client, request)
+        if not client.application.confidential:
+            raise RefusedClientError(PUBLIC)
+
+    def check(self, asked: ClientRequest[None]) -> Machine:
+        """Find the service account, and check the scope."""
+        client = asked.get_client()
+        found = find_for_client(client.application.id, connection=self.server.context.connection)
+        if found is None:
+            raise RefusedClientError(NO_ACCOUNT)
+        if not found.is_usable:
+            raise RefusedGrantError(LOCKED)
+        return Machine(user_id=found.user_id, scopes=_scopes(asked.request.value("scope"), client))
+
+    def perform(self, asked: ClientRequest[None], checked: Machine) -> Mapping[str, object]:
+        """Store an access token and return it (section 4.4.3)."""
+        application = asked.get_client().application
+        grant = Grant(
+            user_id=checked.user_id,
+            application_id=application.id,
+            application_uid=application.uid,
+            authorization_id=None,
+            scopes=checked.scopes,
+            key_thumbprint=asked.key_thumbprint,
+            is_renewable=False,
+        )
+        return issue_pair(grant, self.server.context)
+
+
+def _scopes(text: str | None, client: Client) -> str:
+    """Return the requested scopes, or all that the application has for machines (section 3.3)."""
+    if text is None:
+        text = " ".join(in_order(set(client.application.scopes.split()) & FOR_MACHINES))
+    scopes = allowed_scopes(text, client) if text else ""
+    refuse_others(scopes.split(), FOR_MACHINES, "A service account cannot have the scope")
+    if not scopes:
+        raise InvalidScopeError("The application has no scope for a service account.")
+    return scopes

@@ -1,0 +1,186 @@
+"""An application acts by itself, as its service account (RFC 6749 section 4.4)."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from models import AccessToken, User
+from tests.support.accounts.administration import id_of, press
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    database_of,
+    make_application,
+    make_project,
+    make_user,
+    open_browser,
+    set_state,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.oauth.machines import (
+    account_of,
+    ask_as_machine,
+    machine_application,
+    machine_token,
+)
+from tests.support.oauth.oauth_wire import assert_refused, is_live, machine, revoke, token_info
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
+
+pytestmark = pytest.mark.both_databases
+
+
+def api(
+    gatebell: LiveGatebell, token: str, path: str, method: str = "GET", **more: Any
+) -> tuple[int, Any]:
+    answer = machine(gatebell).request(
+        method, f"{gatebell.url}/api/v4{path}", headers={"Authorization": f"Bearer {token}"}, **more
+    )
+    return answer.status_code, answer.json() if answer.content else None
+
+
+def add(gatebell: LiveGatebell, owner: Person, path: str, username: str, role: int) -> None:
+    token = make_token(gatebell, owner).clear
+    form = {"username": username, "access_level": role}
+    place = f"/projects/{path.replace('/', '%2F')}/members"
+    status, body = api(gatebell, token, place, "POST", json=form)
+    assert status == 201, body
+
+
+@pytest.mark.rfc("rfc6749-4.4-b")
+def test_an_application_acts_as_its_service_account(gatebell: LiveGatebell) -> None:
+    client = machine_application(gatebell, name="Deploy robot")
+    answer = ask_as_machine(gatebell, client, scope="read_api read_user")
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    assert set(body) == {"access_token", "token_type", "expires_in", "scope", "created_at"}
+    assert (body["token_type"], body["scope"]) == ("bearer", "read_api read_user")
+    status, user = api(gatebell, body["access_token"], "/user")
+    assert (status, user["username"]) == (200, account_of(gatebell, client))
+    assert user["name"] == "Deploy robot"
+    info = token_info(gatebell, body["access_token"]).json()
+    assert info["resource_owner_id"] == user["id"]
+    assert info["application"] == {"uid": client.client_id}
+
+
+def test_without_a_scope_it_gets_all_that_are_for_machines(gatebell: LiveGatebell) -> None:
+    client = machine_application(gatebell, scopes="read_api openid email offline_access")
+    assert ask_as_machine(gatebell, client).json()["scope"] == "read_api"
+
+
+@pytest.mark.parametrize("scope", ["openid", "offline_access", "admin_mode", "write_alerts", "x"])
+def test_a_scope_of_people_or_another_is_refused(gatebell: LiveGatebell, scope: str) -> None:
+    client = machine_application(gatebell, scopes="read_api openid")
+    assert_refused(ask_as_machine(gatebell, client, scope=scope), "invalid_scope")
+
+
+def test_an_application_with_scopes_of_people_alone_gets_no_token(gatebell: LiveGatebell) -> None:
+    client = machine_application(gatebell, scopes="openid email")
+    assert_refused(ask_as_machine(gatebell, client), "invalid_scope")
+
+
+def test_it_can_do_what_its_role_allows_and_no_more(gatebell: LiveGatebell) -> None:
+    owner = alice(gatebell)
+    path, client = make_project(gatebell, owner), machine_application(gatebell)
+    place = f"/projects/{path.replace('/', '%2F')}"
+    token = machine_token(gatebell, client)
+    assert api(gatebell, token, place)[0] == 404
+    add(gatebell, owner, path, account_of(gatebell, client), 30)
+    assert api(gatebell, token, place)[0] == 200
+    status, found = api(gatebell, token, f"{place}/members/all")
+    names = {each["username"] for each in found}
+    assert (status, account_of(gatebell, client) in names) == (200, True)
+    # It widens neither its own role nor that of others, and makes no tokens that outlive it.
+    _, me = api(gatebell, token, "/user")
+    widened = {"access_level": 40}
+    assert api(gatebell, token, f"{place}/members/{me['id']}", "PUT", json=widened)[0] == 403
+    personal = {"name": "x", "scopes": ["api"], "expires_at": "2030-01-01"}
+    assert api(gatebell, token, f"{place}/access_tokens", "POST", json=personal)[0] == 403
+    assert api(gatebell, token, "/groups", "POST", json={"name": "x", "path": "x"})[0] == 403
+
+
+def test_a_maintainer_among_machines_gives_no_role_above_its_own(gatebell: LiveGatebell) -> None:
+    owner, friend = alice(gatebell), make_user(gatebell)
+    path, client = make_project(gatebell, owner), machine_application(gatebell)
+    add(gatebell, owner, path, account_of(gatebell, client), 40)
+    token, place = machine_token(gatebell, client), f"/projects/{path.replace('/', '%2F')}"
+    _, me = api(gatebell, token, "/user")
+    wanted = {"username": friend.username, "access_level": 50}
+    assert api(gatebell, token, f"{place}/members", "POST", json=wanted)[0] == 400
+    widened = {"access_level": 50}
+    assert api(gatebell, token, f"{place}/members/{me['id']}", "PUT", json=widened)[0] == 400
+    assert api(gatebell, token, place, "PUT", json={"visibility": "public"})[0] == 403
+    another = {"name": "x", "scopes": ["read_api"], "expires_at": "2030-01-01"}
+    status, body = api(gatebell, token, f"{place}/access_tokens", "POST", json=another)
+    assert (status, body) == (403, {"message": "403 Forbidden: A bot cannot create access tokens."})
+
+
+@pytest.mark.rfc("rfc6749-4.4-a")
+def test_whoever_may_not_is_told_what_to_use_instead(gatebell: LiveGatebell) -> None:
+    plain = make_application(gatebell, alice(gatebell))
+    answer = ask_as_machine(gatebell, plain)
+    assert_refused(answer, "unauthorized_client")
+    assert "access token of a project or a group" in answer.json()["error_description"]
+    public = make_application(gatebell, alice(gatebell), confidential=False)
+    answer = ask_as_machine(gatebell, public, client_secret="")
+    assert_refused(answer, "unauthorized_client")
+    assert "device grant" in answer.json()["error_description"]
+
+
+def test_a_wrong_secret_is_refused(gatebell: LiveGatebell) -> None:
+    client = machine_application(gatebell)
+    answer = ask_as_machine(gatebell, client, client_secret="wrong")
+    assert_refused(answer, "invalid_client", 401)
+
+
+def test_its_token_can_be_revoked(gatebell: LiveGatebell) -> None:
+    client = machine_application(gatebell)
+    token = machine_token(gatebell, client)
+    assert revoke(gatebell, client, token).status_code == 200
+    assert not is_live(gatebell, token)
+
+
+def test_a_machine_ends_with_its_locked_owner_and_comes_back(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="leaver")
+    client = machine_application(gatebell, owner)
+    token = machine_token(gatebell, client)
+    press(gatebell, f"/admin/users/{id_of(gatebell, owner)}", "/lock")
+    assert not is_live(gatebell, token)
+    assert_refused(ask_as_machine(gatebell, client), "invalid_grant")
+    set_state(gatebell, owner, "active")
+    assert is_live(gatebell, machine_token(gatebell, client))
+    assert not is_live(gatebell, token)
+
+
+def test_nobody_signs_in_as_a_machine_or_makes_one_an_administrator(
+    gatebell: LiveGatebell,
+) -> None:
+    name = account_of(gatebell, machine_application(gatebell))
+    form = {"grant_type": "password", "username": name, "password": "!"}
+    answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", data=form)
+    assert_refused(answer, "invalid_grant")
+
+
+def test_a_deleted_application_leaves_a_locked_account_without_roles(
+    gatebell: LiveGatebell,
+) -> None:
+    owner = alice(gatebell)
+    path, client = make_project(gatebell, owner), machine_application(gatebell, owner)
+    name = account_of(gatebell, client)
+    add(gatebell, owner, path, name, 30)
+    token, browser = machine_token(gatebell, client), open_browser(gatebell, owner)
+    page = f"{gatebell.url}/-/user_settings/applications/{client.id}"
+    seen = browser.get(page).text
+    assert name in seen
+    assert f"{path}</a>: Developer" in seen
+    asking = browser.get(f"{page}/delete")
+    submit(browser, asking, form_to(asking, "/delete"))
+    assert not is_live(gatebell, token)
+    with database_of(gatebell) as session:
+        user = session.scalars(select(User).where(User.username == name)).one()
+        assert user.state == "blocked"
+        tokens = session.scalars(select(AccessToken).where(AccessToken.user_id == user.id)).all()
+        assert not tokens
+    members = browser.get(f"{gatebell.url}/{path}/-/settings/members").text
+    assert name not in members
