@@ -7,6 +7,7 @@ from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.scopes import views
+from domain.oauth.clients.allowed_groups import paths_of
 from domain.oauth.clients.applications import get_own
 from domain.oauth.clients.directory import get_page, list_own
 from domain.oauth.clients.secrets import list_secrets
@@ -81,7 +82,7 @@ class ApplicationPages:
     def edit(self, application_id: int) -> ResponseReturnValue:
         """Change an application."""
         application = self.get(application_id)
-        form = self.form.of(application)
+        form = self.form.of(application, _groups_of(application))
         seen = _page_of(application_id)
         if not form.is_submitted() or not form.carry_out(
             lambda: actions.change_application(work(), application_id, form.change())
@@ -125,6 +126,7 @@ class ApplicationPages:
             application=_page_of(application.id),
             scopes=views(application.scopes),
             secrets=list_secrets(application.id, session=db.session(), now=now()),
+            groups=_groups_of(application),
             machine=find_service_account(application.id, session=db.session(), today=now().date()),
             machine_scopes=views(scope for scope in application.scopes if scope in FOR_MACHINES),
             secret=take_one_time_secret(_SECRET, application.id),
@@ -165,6 +167,10 @@ class ApplicationPages:
 
     def _back_to(self, application_id: int) -> ResponseReturnValue:
         return redirect(url_for(f"{self.endpoint}.show", application_id=application_id))
+
+
+def _groups_of(application: ApplicationView) -> tuple[str, ...]:
+    return paths_of(application.allowed_group_ids or (), session=db.session())
 
 
 def _page_of(application_id: int) -> ApplicationPage:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
-from wtforms import BooleanField, RadioField, SelectMultipleField, TextAreaField
-from wtforms.validators import DataRequired, InputRequired
+from wtforms import BooleanField, IntegerField, RadioField, SelectMultipleField, TextAreaField
+from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
 from domain.access.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, ScopeView, in_order, views
 from domain.grace_period import GracePeriod
@@ -13,6 +13,8 @@ from domain.oauth.clients.types import ApplicationView
 from domain.oauth.grants.registry import PERMITTED_GRANTS
 from domain.oauth.setting_up.types import ApplicationChange
 from forms.base import Form, Line, at_most
+
+_DAYS = NumberRange(1, 3650, message="Enter 1 to 3650 days, or nothing.")
 
 
 class ApplicationForm(Form):
@@ -29,6 +31,10 @@ class ApplicationForm(Form):
     omit_iss = BooleanField("Written for GitLab: send no iss")
     service_account = BooleanField("Service account")
     jwks = TextAreaField("Public keys")
+    backchannel_logout_uri = Line("Back-channel logout URL")
+    allowed_groups = TextAreaField("Groups")
+    refresh_idle_days = IntegerField("Days until an unused refresh token ends", [_DAYS, Optional()])
+    refresh_longest_days = IntegerField("Days until refreshing ends", [_DAYS, Optional()])
     scopes = SelectMultipleField(
         "Scopes",
         choices=[(name, BY_NAME[name].title) for name in REGISTRABLE if name != ADMIN_MODE],
@@ -36,8 +42,8 @@ class ApplicationForm(Form):
     )
 
     @classmethod
-    def of(cls, application: ApplicationView) -> Self:
-        """Return the form with the current values of an application."""
+    def of(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:
+        """Return the form with the current values of an application and the paths of its groups."""
         form = cls(
             name=application.name,
             redirect_uris="\n".join(application.redirect_uris),
@@ -48,6 +54,10 @@ class ApplicationForm(Form):
             omit_iss=application.omit_iss,
             service_account=application.service_account,
             jwks=json.dumps(application.jwks, indent=2) if application.jwks else "",
+            backchannel_logout_uri=application.backchannel_logout_uri,
+            allowed_groups="\n".join(groups),
+            refresh_idle_days=application.refresh_idle_days,
+            refresh_longest_days=application.refresh_longest_days,
             scopes=application.scopes,
         )
         form._offer(application.scopes)
@@ -65,11 +75,15 @@ class ApplicationForm(Form):
         return views(choice[0] for choice in self.scopes.iter_choices())
 
     def change(self) -> ApplicationChange:
-        """Return what was entered; empty lists of redirect URIs and of keys count as well."""
+        """Return what was entered; what was left empty counts as well."""
         return self.read(
             ApplicationChange,
             redirect_uris=(self.redirect_uris.data or "").split(),
+            allowed_groups=(self.allowed_groups.data or "").split(),
             jwks=self.jwks.data or "",
+            backchannel_logout_uri=self.backchannel_logout_uri.data or None,
+            refresh_idle_days=self.refresh_idle_days.data,
+            refresh_longest_days=self.refresh_longest_days.data,
         )
 
 
@@ -109,9 +123,9 @@ class InstanceApplicationForm(ApplicationForm):
         self._offer(REGISTRABLE)
 
     @classmethod
-    def of(cls, application: ApplicationView) -> Self:
-        """Return the form with the current values of an application."""
-        form = super().of(application)
+    def of(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:
+        """Return the form with the current values of an application and the paths of its groups."""
+        form = super().of(application, groups)
         if not form.is_submitted():
             form.trusted.data = application.trusted
             form.allowed_grants.data = list(application.allowed_grants)

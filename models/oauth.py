@@ -72,7 +72,14 @@ class Application(Base):
     #: The grant types that an administrator allows it, of those that need it; space-separated.
     allowed_grants: Mapped[str] = mapped_column(Text, default="", server_default="")
     #: The public keys that it authenticates with (RFC 7523), as a JWK Set.
-    jwks: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    jwks: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: Where it hears that sign-ins have ended (OpenID Connect Back-Channel Logout).
+    backchannel_logout_uri: Mapped[str | None] = mapped_column(Text)
+    #: Only members of these groups can use it, if there are any; none of them if all are gone.
+    allowed_group_ids: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
+    #: Days after which an unused refresh token ends, and after which every one does.
+    refresh_idle_days: Mapped[int | None] = mapped_column(SmallInteger)
+    refresh_longest_days: Mapped[int | None] = mapped_column(SmallInteger)
     name_key: Mapped[str | None] = folded()
     #: Whether it has a service account.
     service_account: Mapped[bool] = column_property(
@@ -130,8 +137,40 @@ class Authorization(Base):
     code_used_at: Mapped[datetime | None]
     #: Thumbprint of the DPoP key that is required to redeem the code (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
+    #: How the user signed in: OpenID Connect's amr, separated by spaces.
+    methods: Mapped[str | None] = mapped_column(String(64))
+    #: The sign-in, as the application knows it: OpenID Connect's sid.
+    sid: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+
+
+class BackchannelSession(Base):
+    """A sign-in of which an application was told, and of whose end it has to hear."""
+
+    __tablename__ = "backchannel_sessions"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    application_id: Mapped[int] = mapped_column(ForeignKey("applications.id", ondelete="CASCADE"))
+    #: NULL once it has ended.
+    sign_in_id: Mapped[int | None] = mapped_column(
+        ForeignKey("sign_ins.id", ondelete="SET NULL"), index=True
+    )
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    sid: Mapped[str] = mapped_column(String(64))
+    #: When to tell the application, if the sign-in has ended.
+    due_at: Mapped[datetime] = mapped_column()
+    tries: Mapped[int] = mapped_column(SmallInteger, default=0)
+
+    __table_args__ = (
+        UniqueConstraint("application_id", "sign_in_id"),
+        Index(
+            "ix_backchannel_sessions_due_at",
+            due_at,
+            postgresql_where=sign_in_id.is_(None),
+            sqlite_where=sign_in_id.is_(None),
+        ),
+    )
 
 
 class Consent(Base):

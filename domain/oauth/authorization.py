@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from authlib.oauth2.rfc6749 import InvalidRequestError, InvalidScopeError, OAuth2Error
+from authlib.oauth2.rfc6749 import (
+    AccessDeniedError,
+    InvalidRequestError,
+    InvalidScopeError,
+    OAuth2Error,
+)
 
 from domain.access.scopes import ADMIN_MODE, grantable
 from domain.audit.events import Event, EventKind
+from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.authentication import Client
 from domain.oauth.consent.approvals import Approval, ConsentPrompt, consent_prompt_for, remember
@@ -18,7 +24,13 @@ from domain.oauth.consent.pushed_requests import consume
 from domain.oauth.grants.authorization_code import AuthorizationCodeGrant
 from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
-from domain.oauth.reasons import NOT_PUSHED, Refusal, RefusedParameterError
+from domain.oauth.reasons import (
+    NOT_IN_GROUPS,
+    NOT_PUSHED,
+    OUTSIDE_GROUPS,
+    Refusal,
+    RefusedParameterError,
+)
 from domain.oauth.server import AuthorizationServer
 from models import Application
 
@@ -51,6 +63,12 @@ class AskedEachTimeError(ConsentRequiredError):
         "People are asked each time by an application that keeps no secret, whatever they approved "
         "before: prompt=none is for confidential and for trusted applications."
     )
+
+
+class OutsideGroupsError(AccessDeniedError):
+    """access_denied: the application is for members of some groups only."""
+
+    reason = OUTSIDE_GROUPS
 
 
 #: Ordinary answers to prompt=none, with which clients ask whether a user is still signed in.
@@ -191,6 +209,7 @@ def next_step(
             AuthorizationStep.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent
         )
     _check_hint(checked, approval.user_id, server)
+    _check_groups(checked, approval, server)
     prompt = consent_prompt(checked, user_id=approval.user_id, server=server)
     if prompt.is_needed or checked.requires_prompt(approval.auth_time):
         keeps_secret = _application_of(checked).confidential
@@ -216,6 +235,13 @@ def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServ
         raise LoginRequiredError(redirect_uri=checked.redirect_uri)
 
 
+def _check_groups(checked: CheckedRequest, approval: Approval, server: AuthorizationServer) -> None:
+    """Raise access_denied for a user in none of the groups that may use the application."""
+    groups = _application_of(checked).allowed_group_ids
+    if not is_allowed(groups, approval.user_id, server.context):
+        raise OutsideGroupsError(NOT_IN_GROUPS.sentence, redirect_uri=checked.redirect_uri)
+
+
 def _unless_silent(
     step: AuthorizationStep, error: type[OAuth2Error], checked: CheckedRequest, *, is_silent: bool
 ) -> AuthorizationStep:
@@ -230,6 +256,7 @@ def accept(
     """Store the consent of the user and send the browser back with a code."""
     context = server.context
     checked.narrow(approval)
+    _check_groups(checked, approval, server)
     consume(checked.request, context)
     remember(
         _application_of(checked),

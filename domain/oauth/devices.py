@@ -15,14 +15,17 @@ from sqlalchemy import Executable, Row, Select, bindparam, select
 
 from domain.access.scopes import grantable
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
+from domain.accounts.signing_in.sessions import methods_of
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_for
-from domain.errors import ConflictError, InvalidError
+from domain.errors import ConflictError, ForbiddenError, InvalidError
 from domain.ip_addresses import client_prefix
+from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthContext
+from domain.oauth.reasons import NOT_IN_GROUPS
 from domain.randomness import random_hex, random_letters
 from domain.types.base import columns_of
 from models import Application, Authorization, DeviceAuthorization
@@ -212,6 +215,8 @@ def decide(device_id: int, decision: Decision, approval: Approval, *, context: O
     if not _is_open(row, approval.user_id, context):
         raise DecidedError
     if decision is Decision.APPROVE:
+        if not is_allowed(application.allowed_group_ids, approval.user_id, context):
+            raise ForbiddenError(NOT_IN_GROUPS.sentence)
         _approve(device, approval, context)
     else:
         device.denied_at = context.now
@@ -249,6 +254,7 @@ def _approve(device: DeviceAuthorization, approval: Approval, context: OAuthCont
             user_id=approval.user_id,
             scopes=grantable(device.scopes, may_administer=approval.may_administer),
             auth_time=approval.auth_time,
+            methods=methods_of(approval.sign_in_id, session=context.session),
             # The device code is stored like an authorization code.
             code_digest=device.device_code_digest,
             code_expires_at=device.expires_at,

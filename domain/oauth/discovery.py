@@ -57,6 +57,9 @@ def openid_provider(policy: OAuthPolicy) -> dict[str, object]:
         "id_token_signing_alg_values_supported": [ALGORITHM],
         "claim_types_supported": ["normal"],
         "claims_supported": list(dict.fromkeys((*id_tokens.CLAIMS, *user_claims))),
+        "acr_values_supported": [id_tokens.ACR_ONE_FACTOR, id_tokens.ACR_TWO_FACTORS],
+        "backchannel_logout_supported": True,
+        "backchannel_logout_session_supported": True,
         "prompt_values_supported": sorted(PROMPTS),
         # Their absence would say that request_uri is supported.
         "claims_parameter_supported": False,

@@ -113,6 +113,14 @@ OTHER_REDIRECT_URI = Reason(
         "character by character."
     ),
 )
+OUTSIDE_GROUPS = Reason(
+    name="outside_groups",
+    title="User outside the groups",
+    advice=(
+        "Only members of the groups that the application names can use it. Add the user to one of "
+        "them, or change the groups."
+    ),
+)
 PROOF = Reason(
     name="proof",
     title="DPoP proof refused",
@@ -176,6 +184,12 @@ WRONG_SECRET = Reason(
     ),
 )
 
+#: What a user outside these groups gets at the token endpoint.
+NOT_IN_GROUPS = Refusal(
+    sentence="The user is in none of the groups that can use this application.",
+    reason=OUTSIDE_GROUPS,
+)
+
 #: Those that every grant or endpoint may give.
 SHARED = (
     ASKED_EACH_TIME,
@@ -187,6 +201,7 @@ SHARED = (
     NOT_REGISTERED_GRANT,
     OTHER,
     OTHER_REDIRECT_URI,
+    OUTSIDE_GROUPS,
     PROOF,
     REQUEST,
     REQUEST_URI,

@@ -62,7 +62,14 @@ _OURS = (
     "client_id_issued_at",
 )
 #: What is no metadata of the client, and stays as its owner has set it.
-_OF_THE_OWNER = ("require_pkce", "refresh_for_devices", "omit_iss", "service_account")
+_OF_THE_OWNER = (
+    "require_pkce",
+    "refresh_for_devices",
+    "omit_iss",
+    "service_account",
+    "refresh_idle_days",
+    "refresh_longest_days",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +110,7 @@ def read_metadata(
         confidential=method is not Method.NONE,
         require_pkce=True,
         require_dpop=said.get("dpop_bound_access_tokens", False),
+        backchannel_logout_uri=said.get("backchannel_logout_uri"),
         jwks=said["jwks"] if method is Method.PRIVATE_KEY else None,
     )
     if "authorization_code" in grant_types and not details.redirect_uris:
@@ -219,6 +227,9 @@ _READERS: Mapping[str, Callable[[str, object], Any]] = {
     "software_id": _text,
     "software_version": _text,
     "jwks": _keys,
+    # Back-Channel Logout section 2.2; all of ours have a session id.
+    "backchannel_logout_uri": _https,
+    "backchannel_logout_session_required": _yes_or_no,
     # RFC 9449 section 5.2 and RFC 9126 section 6.
     "dpop_bound_access_tokens": _yes_or_no,
     "require_pushed_authorization_requests": _yes_or_no,
@@ -416,9 +427,17 @@ def _described(application: Application) -> dict[str, object]:
         "redirect_uris": application.redirect_uris,
         "scope": application.scopes,
         "dpop_bound_access_tokens": application.require_dpop,
+        **_logout_of(application),
         **({"jwks": application.jwks} if application.jwks else {}),
         **own_words,
     }
+
+
+def _logout_of(application: Application) -> dict[str, object]:
+    uri = application.backchannel_logout_uri
+    if uri is None:
+        return {}
+    return {"backchannel_logout_uri": uri, "backchannel_logout_session_required": True}
 
 
 def _seconds(moment: datetime) -> int:

@@ -18,6 +18,7 @@ from models import (
     AuditEvent,
     AuditStreamEntry,
     Authorization,
+    BackchannelSession,
     Base,
     CallCount,
     ChangeNotice,
@@ -242,6 +243,13 @@ PERSONAL_DATA = (
         about="Signed-in browsers, with IP address and user agent",
         model=SignIn,
         exported=("created_at", "expires_at", "address", "user_agent", "methods"),
+    ),
+    PersonalDataTable(
+        name="backchannel_sessions",
+        about="Sign-ins of whose end applications are told, until they have been",
+        model=BackchannelSession,
+        exported=("application_id", "due_at"),
+        on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
         name="authenticator_apps",

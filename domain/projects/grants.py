@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from sqlalchemy import ColumnElement, Select, or_, select, true
+from sqlalchemy import BindParameter, ColumnElement, Select, or_, select, true
 
 from domain.access.roles import Role
 from domain.projects.views import Viewer
@@ -12,7 +12,7 @@ PRIVATE, INTERNAL, PUBLIC = "private", "internal", "public"
 VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
 
 
-def is_in_force(today: date) -> ColumnElement[bool]:
+def is_in_force(today: date | BindParameter[date]) -> ColumnElement[bool]:
     """Return the condition for memberships that have not ended."""
     return or_(Member.expires_at.is_(None), Member.expires_at > today)
 

@@ -22,7 +22,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("application_id"),
         sa.UniqueConstraint("user_id"),
     )
-    op.add_column("applications", sa.Column("jwks", sa.JSON(), nullable=True))
+    op.add_column("applications", sa.Column("jwks", sa.JSON(none_as_null=True), nullable=True))
 
 
 def downgrade() -> None:

@@ -27,6 +27,7 @@ from web.database.sqlite import start_wal_truncation
 from web.database.start_checks import CannotStartError, check_if_available
 from web.garbage import keep_what_is_loaded
 from web.jobs.alert_changes import AlertBatches, alert_changes_of, open_waiting_incidents
+from web.jobs.backchannel_logout import BackchannelLogout
 from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.destinations import AuditStreaming, WebhookDeliveries
 from web.jobs.escalations import Escalations
@@ -83,6 +84,7 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         WebhookDeliveries(settings),
         AuditStreaming(settings),
         SendingMail(settings),
+        BackchannelLogout(settings),
         SelfMonitor(settings),
         ClockCorrections(settings),
         Pulse(settings),

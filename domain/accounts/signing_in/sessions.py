@@ -84,6 +84,11 @@ def find_sign_in(
     return LiveSignIn(id=sign_in_id, created_at=created_at, user=view_of(user))
 
 
+def methods_of(sign_in_id: int, *, session: Session) -> str | None:
+    """Return how a browser was signed in: `amr`, separated by spaces."""
+    return session.scalar(select(SignIn.methods).where(SignIn.id == sign_in_id))
+
+
 def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
     """Give a sign-in another token for its cookie and return it; copies of the cookie are over.
 

@@ -22,6 +22,7 @@ from domain.oauth.clients.redirect_uris import problems_of
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.clients.service_accounts import end_service_accounts, set_service_account
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
+from domain.outgoing_urls import parse_outgoing_url
 from domain.randomness import random_hex
 from models import Application
 
@@ -57,7 +58,18 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
         raise InvalidError(message, field="service_account")
     if _keys_of(details) and not details.confidential:
         raise InvalidError("A public application has no keys.", field="jwks")
+    _check_backchannel(details.backchannel_logout_uri, require_https=require_https)
     return scopes
+
+
+def _check_backchannel(uri: str | None, *, require_https: bool) -> None:
+    field = "backchannel_logout_uri"
+    if uri is None:
+        return
+    if "#" in uri:
+        raise InvalidError("The URL has a fragment (the part after #).", field=field)
+    if not parse_outgoing_url(uri, field=field).is_encrypted and require_https:
+        raise InvalidError("The URL must start with https://.", field=field)
 
 
 def _check_name(name: str) -> None:
@@ -108,6 +120,9 @@ def _columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, 
         "require_dpop": details.require_dpop,
         "omit_iss": details.omit_iss,
         "jwks": _keys_of(details),
+        "backchannel_logout_uri": details.backchannel_logout_uri,
+        "refresh_idle_days": details.refresh_idle_days,
+        "refresh_longest_days": details.refresh_longest_days,
     }
 
 

@@ -21,6 +21,10 @@ class FoundClient(NamedTuple):
     require_dpop: bool
     #: Grant types, separated by spaces.
     allowed_grants: str
+    #: None: everybody can use it.
+    allowed_group_ids: list[int] | None
+    refresh_idle_days: int | None
+    refresh_longest_days: int | None
     client_metadata: dict[str, object] | None
     last_used_at: datetime | None
     secret_id: int | None
@@ -47,6 +51,9 @@ class FoundPair(NamedTuple):
     grant_redirect_uri: str | None
     grant_code_challenge: str | None
     grant_auth_time: datetime | None
+    grant_methods: str | None
+    grant_sid: str | None
+    grant_created_at: datetime | None
     grant_revoked_at: datetime | None
     username: str
     user_state: str
@@ -63,6 +70,8 @@ class FoundGrant(NamedTuple):
     grant_code_challenge: str | None
     grant_nonce: str | None
     grant_auth_time: datetime
+    grant_methods: str | None
+    grant_sid: str | None
     grant_code_expires_at: datetime | None
     grant_code_used_at: datetime | None
     grant_key_thumbprint: str | None

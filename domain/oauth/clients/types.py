@@ -70,6 +70,23 @@ class ApplicationDetails(Body):
         Option("--public-keys", null="--no-public-keys"),
         Field(description="Of private_key_jwt: a JWK Set, a JWK or a public key in PEM."),
     ] = None
+    backchannel_logout_uri: Annotated[
+        str | None,
+        BeforeValidator(lambda value: value or None),
+        Field(description="Where it hears that sign-ins have ended."),
+    ] = None
+    refresh_idle_days: Annotated[int, Field(ge=1, le=3650)] | None = Field(
+        default=None, description="Days after which an unused refresh token ends."
+    )
+    refresh_longest_days: Annotated[int, Field(ge=1, le=3650)] | None = Field(
+        default=None, description="Days after a user's consent when refreshing ends."
+    )
+    #: None leaves it as it is; the paths of no group let everybody use it.
+    allowed_groups: Annotated[
+        _Words | None,
+        Option("--allow-group", null="--allow-everybody"),
+        Field(description="Groups whose members can use it; everybody without any."),
+    ] = None
     #: This and what follows is for administrators alone to choose; None leaves it as it is.
     trusted: Annotated[
         bool | None,
@@ -104,6 +121,10 @@ class ApplicationView(Resource):
     omit_iss: bool
     service_account: bool = Field(description="Whether it can act by itself.")
     jwks: Mapping[str, Any] | None = Field(description="Its public keys.")
+    backchannel_logout_uri: str | None
+    refresh_idle_days: int | None
+    refresh_longest_days: int | None
+    allowed_group_ids: tuple[int, ...] | None
     instance_wide: bool = Field(validation_alias="is_instance_wide")
     trusted: bool = Field(description="Whether users are not asked for consent.")
     allowed_grants: _Words = Field(description="Grant types.")

@@ -18,6 +18,7 @@ from pydantic import Field
 from sqlalchemy import update
 
 from domain.access.scopes import grantable
+from domain.accounts.signing_in.sessions import methods_of
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
 from domain.keyring import CredentialType
@@ -31,6 +32,7 @@ from domain.oauth.clients.redirect_uris import is_registered, with_parameters
 from domain.oauth.clients.types import ApplicationView
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthPolicy
+from domain.oauth.openid.backchannel_logout import remember_session, sid_of
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
 from domain.oauth.protocol import ProtocolRequest
@@ -246,10 +248,12 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
     def _store_code(self, redirect_uri: str, approval: Approval) -> str:
         context = self.server.context
+        application: Application = self.request.client.application
         credential = context.keyring.issue(CredentialType.AUTHORIZATION_CODE)
+        sid = sid_of(approval.sign_in_id, application.uid, keyring=context.keyring)
         context.session.add(
             Authorization(
-                application_id=self.request.client.application.id,
+                application_id=application.id,
                 user_id=approval.user_id,
                 scopes=grantable(self.request.scope, may_administer=approval.may_administer),
                 redirect_uri=redirect_uri,
@@ -257,11 +261,22 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
                 nonce=self.request.value("nonce"),
                 key_thumbprint=self.request.value("dpop_jkt"),
                 auth_time=approval.auth_time,
+                methods=methods_of(approval.sign_in_id, session=context.session),
+                sid=sid,
                 code_digest=credential.digest,
                 code_expires_at=context.now + context.policy.code_lifetime,
                 created_at=context.now,
             )
         )
+        if "openid" in self.request.scope.split():
+            remember_session(
+                application,
+                approval.sign_in_id,
+                sid,
+                user_id=approval.user_id,
+                session=context.session,
+                now=context.now,
+            )
         return credential.clear
 
     # The token endpoint, section 4.1.3

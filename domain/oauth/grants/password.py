@@ -12,14 +12,16 @@ from typing import Literal
 from authlib.oauth2.rfc6749 import InvalidScopeError, OAuth2Error, grants
 
 from domain.access.scopes import grantable, in_order
+from domain.accounts.signing_in.sessions import BY_PASSWORD
 from domain.accounts.users import UserView, authenticate_by_password_alone
 from domain.audit.events import Actor, Event, EventKind
 from domain.errors import TooManyAttemptsError
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
+from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.authentication import Client, names_no_client
 from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
+from domain.oauth.reasons import NOT_IN_GROUPS, Reason, Refusal, RefusedGrantError
 from domain.oauth.requested_scopes import allowed_scopes, known_scopes
 from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_refresh
 
@@ -96,10 +98,16 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         """Check the scope, then the user name and password, which counts as an attempt."""
         scopes = self._scopes(asked.request.value("scope"), asked.client)
         user = self._get_owner(asked.request)
+        if asked.client is not None:
+            self._check_groups(asked.client, user.id)
         granted = grantable(scopes, may_administer=user.is_admin)
         if not granted:
             raise InvalidScopeError("The user has not granted the scope.")
         return PasswordCheck(user=user, scopes=granted)
+
+    def _check_groups(self, client: Client, user_id: int) -> None:
+        if not is_allowed(client.application.allowed_group_ids, user_id, self.server.context):
+            raise RefusedGrantError(NOT_IN_GROUPS)
 
     def _scopes(self, text: str | None, client: Client | None) -> str:
         """Return the requested scopes, or the default ones (section 3.3).
@@ -185,7 +193,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             scopes=scopes,
             key_thumbprint=asked.key_thumbprint,
             is_renewable=is_renewable,
-            authentication=Authentication(auth_time=context.now),
+            authentication=Authentication(auth_time=context.now, methods=" ".join(BY_PASSWORD)),
         )
 
 

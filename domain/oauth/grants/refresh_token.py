@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from authlib.oauth2.rfc6749 import InvalidScopeError, grants
@@ -12,6 +12,7 @@ from sqlalchemy import select
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
+from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import REFRESH_TOKEN
 from domain.oauth.clients.found_rows import FoundPair
@@ -19,6 +20,7 @@ from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.pkce import check_verifier
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
+    NOT_IN_GROUPS,
     OTHER_REDIRECT_URI,
     PROOF,
     Reason,
@@ -62,6 +64,14 @@ REVOKED = Refusal(
     ),
 )
 USED = Refusal(sentence="The refresh token has already been used.", reason=_REUSED)
+ENDED = Refusal(
+    sentence="The refresh token has expired. Send the user through authorization again.",
+    reason=Reason(
+        name="expired_refresh_token",
+        title="Expired refresh token",
+        advice="The application limits for how long tokens can be renewed: see its page.",
+    ),
+)
 OTHER_KEY = Refusal(
     sentence="The refresh token is bound to a key: send a DPoP proof.", reason=PROOF
 )
@@ -104,7 +114,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
 
     CREDENTIAL = "refresh token"
     REQUEST = Refresh
-    REASONS = (UNKNOWN.reason, REVOKED.reason, USED.reason)
+    REASONS = (UNKNOWN.reason, REVOKED.reason, USED.reason, ENDED.reason)
     REMEDIES = (
         (
             "A refresh token can be used once. For a few seconds (REFRESH_REPLAY_SECONDS) it "
@@ -128,8 +138,21 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         granted, auth_time = found.grant_scopes, found.grant_auth_time
         if granted is None or auth_time is None:  # there is no grant that could go on
             raise RefusedGrantError(UNKNOWN)
+        self._check_limits(found, client)
         scopes = self._narrowed_scope(asked.request.value("scope"), granted)
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
+
+    def _check_limits(self, found: FoundPair, client: Client) -> None:
+        """Refuse what the application no longer allows: by its groups, or by its days."""
+        context, application = self.server.context, client.application
+        for days, since in (
+            (application.refresh_idle_days, found.token_created_at),
+            (application.refresh_longest_days, found.grant_created_at),
+        ):
+            if days is not None and since is not None and since + timedelta(days) <= context.now:
+                raise RefusedGrantError(ENDED)
+        if not is_allowed(application.allowed_group_ids, found.token_user_id, context):
+            raise RefusedGrantError(NOT_IN_GROUPS)
 
     def _refuse_reuse(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
         """Refuse a revoked token, unless its response may be replayed.
@@ -234,5 +257,9 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             key_thumbprint=asked.key_thumbprint,
             keeps_admin_mode=bool(found.token_keeps_admin_mode),
             # When the user signed in is repeated, the nonce is not (OpenID Connect Core 12.2).
-            authentication=Authentication(auth_time=checked.auth_time),
+            authentication=Authentication(
+                auth_time=checked.auth_time,
+                methods=found.grant_methods,
+                sid=found.grant_sid,
+            ),
         )

@@ -15,7 +15,9 @@ from domain.oauth.context import OAuthContext
 from domain.oauth.openid.keys import ALGORITHM, find_public_key, find_signing_key, get_signing_key
 
 #: The claims of an ID token.
-CLAIMS = ("iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash")
+CLAIMS = ("iss", "sub", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid", "at_hash")
+#: Authentication context classes: the levels of assurance that clients of Keycloak know.
+ACR_ONE_FACTOR, ACR_TWO_FACTORS = "1", "2"
 #: Longer ones are none of ours.
 _LONGEST_HINT = 8192
 
@@ -28,6 +30,22 @@ class Authentication:
     auth_time: datetime
     #: The nonce of the authorization request, for the first ID token.
     nonce: str | None = None
+    #: How they signed in (RFC 8176), separated by spaces; None for grants of older releases.
+    methods: str | None = None
+    #: Which sign-in it was, for one application.
+    sid: str | None = None
+
+    @property
+    def claims(self) -> dict[str, object]:
+        """The claims about it (section 2, and Back-Channel Logout section 2.1)."""
+        methods = (self.methods or "").split()
+        level = ACR_TWO_FACTORS if "mfa" in methods else ACR_ONE_FACTOR
+        return {
+            "auth_time": int(self.auth_time.timestamp()),
+            **({"amr": methods, "acr": level} if methods else {}),
+            **({"sid": self.sid} if self.sid else {}),
+            **({"nonce": self.nonce} if self.nonce is not None else {}),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +85,9 @@ def make_id_token(
         "aud": audience.application_uid,
         "exp": int(expires_at.timestamp()),
         "iat": int(now.timestamp()),
-        "auth_time": int(authentication.auth_time.timestamp()),
+        **authentication.claims,
+        "at_hash": at_hash(access_token),
     }
-    if authentication.nonce is not None:
-        claims["nonce"] = authentication.nonce
-    claims["at_hash"] = at_hash(access_token)
     return jwt.encode({"alg": ALGORITHM, "kid": key.kid}, claims, key)
 
 
@@ -104,6 +120,8 @@ def read_hint(text: str, *, issuer: str, session: Session) -> Audience:
     except (JoseError, ValueError) as error:
         raise InvalidHintError from error
     user, uid = claims.get("sub"), claims.get("aud")
+    if "events" in claims:  # a logout token
+        raise InvalidHintError
     if claims.get("iss") != issuer or not isinstance(user, str) or not isinstance(uid, str):
         raise InvalidHintError
     return Audience(user_id=int(user), application_uid=uid)

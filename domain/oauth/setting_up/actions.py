@@ -12,6 +12,7 @@ from domain.errors import ForbiddenError
 from domain.grace_period import GracePeriod
 from domain.keyring import Keyring
 from domain.oauth.clients import applications, secrets
+from domain.oauth.clients.allowed_groups import ids_of
 from domain.oauth.clients.directory import count_applications
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.oauth.context import OAuthPolicy
@@ -106,6 +107,9 @@ def change_application(
     """Change an application; tokens keep the scopes that users granted."""
     _check_choices(work, change)
     row = _get_own(work, application_id)
+    groups = row.allowed_group_ids
+    if "allowed_groups" in change.given:
+        row.allowed_group_ids = ids_of(change.allowed_groups or (), work)
     present = ApplicationDetails.model_validate(row, from_attributes=True)
     wanted = {"trusted": None, "allowed_grants": None, **change.given}
     if "allowed_grants" in change.given:
@@ -117,7 +121,8 @@ def change_application(
         session=work.session,
         now=work.now,
     )
-    if present != ApplicationDetails.model_validate(row, from_attributes=True):
+    after = ApplicationDetails.model_validate(row, from_attributes=True)
+    if present != after or groups != row.allowed_group_ids:
         more = applications.ENDED_TRUST if has_lost_trust else {}
         _record(work, EventKind.APPLICATION_CHANGED, row, **more)
     return applications.view_of(row)
@@ -168,6 +173,7 @@ def _register(work: Work, details: ApplicationDetails) -> tuple[Row, str]:
         now=work.now,
         require_https=_requires_https(work),
     )
+    row.allowed_group_ids = ids_of(details.allowed_groups or (), work)
     _record(work, EventKind.APPLICATION_REGISTERED, row)
     return row, secret
 

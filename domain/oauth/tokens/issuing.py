@@ -67,7 +67,12 @@ def grant_in(
         scopes=found.grant_scopes,
         key_thumbprint=key_thumbprint,
         is_renewable=is_renewable,
-        authentication=Authentication(auth_time=found.grant_auth_time, nonce=nonce),
+        authentication=Authentication(
+            auth_time=found.grant_auth_time,
+            nonce=nonce,
+            methods=found.grant_methods,
+            sid=found.grant_sid,
+        ),
     )
 
 

@@ -1,5 +1,6 @@
 """Clients that register themselves (RFC 7591), on the wire."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from sqlalchemy import select, update
 from domain.clock import system_clock
 from domain.upkeep.pruning import Retention, prune
 from models import Application, AuditEvent, User
+from tests.support.oauth.machines import new_key, public_part
 from tests.support.oauth.oauth_wire import PKCE
 from tests.support.oauth.registrations import (
     CALLBACK,
@@ -139,6 +141,31 @@ WRONG_URIS: tuple[Any, ...] = (
     [f"https://client.example/{number}" for number in range(51)],
     {"a": "b"},
 )
+
+
+@pytest.mark.both_databases
+def test_a_client_registers_its_key_instead_of_a_secret_and_moves_to_one(opened: Open) -> None:
+    visitor, key = opened(), {"keys": [json.loads(public_part(new_key()))]}
+    said = {
+        **GOOD,
+        "token_endpoint_auth_method": "private_key_jwt",
+        "jwks": key,
+        "backchannel_logout_uri": "https://client.example/logout",
+    }
+    answer = register(visitor, said)
+    assert answer.status_code == 201, answer.text
+    body = answer.get_json()
+    assert "client_secret" not in body
+    (stored,) = body["jwks"]["keys"]
+    assert stored.items() >= key["keys"][0].items()
+    assert body["backchannel_logout_uri"] == said["backchannel_logout_uri"]
+    assert body["backchannel_logout_session_required"] is True
+    headers = {"Authorization": f"Bearer {body['registration_access_token']}"}
+    path = f"/oauth/register/{body['client_id']}"
+    changed = visitor.put(path, json={**GOOD, "client_id": body["client_id"]}, headers=headers)
+    assert changed.status_code == 200, changed.text
+    assert changed.get_json()["client_secret"]
+    assert not {"jwks", "backchannel_logout_uri"} & set(changed.get_json())
 
 
 @pytest.mark.rfc("rfc7591-3.2.2-a", "rfc7591-2-d")

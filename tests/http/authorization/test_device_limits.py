@@ -222,6 +222,7 @@ def test_the_metadata_names_the_endpoint_and_the_grant_in_full(gatebell: LiveGat
         "refresh_token",
         "password",
         "urn:ietf:params:oauth:grant-type:device_code",
+        "client_credentials",
         "urn:ietf:params:oauth:grant-type:token-exchange",
     }
 

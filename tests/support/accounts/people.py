@@ -71,6 +71,9 @@ class Registration:
     service_account: bool = False
     #: Public keys: a JWK Set, a JWK or a PEM text.
     jwks: str | None = None
+    backchannel_logout_uri: str | None = None
+    refresh_idle_days: int | None = None
+    refresh_longest_days: int | None = None
 
 
 def unique(word: str) -> str:
@@ -210,6 +213,9 @@ def make_application(gatebell: LiveGatebell, owner: Person, **changes: object) -
         require_pkce=wanted.require_pkce,
         service_account=wanted.service_account,
         jwks=wanted.jwks,
+        backchannel_logout_uri=wanted.backchannel_logout_uri,
+        refresh_idle_days=wanted.refresh_idle_days,
+        refresh_longest_days=wanted.refresh_longest_days,
     )
     with database_of(gatebell) as session:
         user = get_user(owner.username, session=session)

@@ -66,7 +66,10 @@ PLAN = (
 )
 NONCE = "a nonce of a client"
 #: The claims that an ID token of a first sign-in has; those of scopes are told at userinfo only.
-ID_TOKEN = {"iss", "sub", "groups", "aud", "exp", "iat", "auth_time", "nonce", "at_hash"}
+ID_TOKEN = {
+    *("iss", "sub", "groups", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid"),
+    "at_hash",
+}
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def test_an_id_token_says_who_signed_in_for_whom_and_when(gatebell: LiveGatebell
 def test_a_nonce_that_was_not_asked_is_not_answered(gatebell: LiveGatebell) -> None:
     # Others put Alice into groups, and with many an ID token leaves them out.
     assert set(sign_in_with(gatebell).claims) - {"groups"} == {
-        *("iss", "sub", "aud", "exp", "iat", "auth_time", "at_hash")
+        *("iss", "sub", "aud", "exp", "iat", "auth_time", "acr", "amr", "sid", "at_hash")
     }
 
 
@@ -99,7 +99,7 @@ def test_an_id_token_says_of_the_user_what_userinfo_says(gatebell: LiveGatebell,
     pair = pair_in(redeem(gatebell, client, code))
     told = userinfo(gatebell, pair.access).json()
     claims = checked(gatebell, pair.answer["id_token"]).claims
-    protocol = {"iss", "aud", "exp", "iat", "auth_time", "at_hash"}
+    protocol = {"iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "sid", "at_hash"}
     assert {name: claims[name] for name in claims.keys() - protocol} == told
     assert told["groups"] == [group]
     assert ("preferred_username" in claims) is ("profile" in more)

@@ -1,0 +1,56 @@
+"""Which groups may use an application: without any, everybody may."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Date, bindparam, select
+from sqlalchemy.orm import Session
+
+from domain.access.actor import Work
+from domain.errors import InvalidError, NotFoundError
+from domain.oauth.context import OAuthContext
+from domain.projects.access import get_group
+from domain.projects.grants import is_in_force
+from domain.projects.paths import ancestors
+from domain.projects.views import viewer_of
+from models import Group, Member
+from models.folding import fold
+
+_MINE = (
+    select(Group.path_key)
+    .join(Member, Member.group_id == Group.id)
+    .where(Member.user_id == bindparam("user_id"), is_in_force(bindparam("today", type_=Date)))
+)
+_ONE = select(Group.path).where(Group.id == bindparam("group_id"), Group.deleted_at.is_(None))
+
+
+def is_allowed(group_ids: Sequence[int] | None, user_id: int, context: OAuthContext) -> bool:
+    """Return whether a user may use an application with such groups.
+
+    Members of a group above are members as well. Groups that are gone have no members, so that
+    nothing opens when one is deleted.
+    """
+    if group_ids is None:
+        return True
+    values = {"user_id": user_id, "today": context.now.date()}
+    mine = {row[0] for row in context.run(_MINE, values)}
+    paths = [row[0] for each in group_ids for row in context.run(_ONE, {"group_id": each})]
+    return any(fold(each) in mine for path in paths for each in (*ancestors(path), path))
+
+
+def ids_of(paths: Sequence[str], work: Work) -> list[int] | None:
+    """Return the groups with these paths; raise InvalidError for one that the actor cannot see."""
+    found = []
+    for path in dict.fromkeys(paths):
+        try:
+            group = get_group(path, viewer_of(work), session=work.session)
+        except NotFoundError as error:
+            message = f"There is no group {path[:100]} that you can see."
+            raise InvalidError(message, field="allowed_groups") from error
+        found.append(group.id)
+    return sorted(found) or None
+
+
+def paths_of(group_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
+    """Return the paths of groups; those that are gone have none."""
+    is_wanted = Group.id.in_(group_ids), Group.deleted_at.is_(None)
+    return tuple(session.scalars(select(Group.path).where(*is_wanted).order_by(Group.path)))

@@ -1,0 +1,157 @@
+"""Applications hear that sign-ins have ended (OpenID Connect Back-Channel Logout 1.0).
+
+A row says of which sign-in an application was told. However that ends, the database takes it out of
+the row (ON DELETE SET NULL), and with that the row is due.
+"""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from joserfc import jwt
+from sqlalchemy import delete, exists, select, update
+from sqlalchemy.orm import Session
+
+from domain.database.upsert import insert_into
+from domain.due import NOW
+from domain.keyring import Keyring
+from domain.oauth.openid.id_tokens import subject
+from domain.oauth.openid.keys import ALGORITHM, get_signing_key
+from domain.randomness import random_hex
+from models import Application, BackchannelSession
+
+_EVENT = "http://schemas.openid.net/event/backchannel-logout"
+#: Section 2.4: at most two minutes.
+_TOKEN_LIFETIME = timedelta(minutes=2)
+#: No other worker tells of a session that one has claimed.
+_CLAIM_LIFETIME = timedelta(minutes=2)
+_FIRST_PAUSE = timedelta(minutes=1)
+#: The last try is some four hours after the first.
+_MOST_TRIES = 8
+_HAS_ENDED = BackchannelSession.sign_in_id.is_(None)
+#: Whether an application waits to hear that a sign-in has ended.
+SIGN_INS_HAVE_ENDED = exists().where(_HAS_ENDED, BackchannelSession.due_at <= NOW)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedSession:
+    """A sign-in whose end an application has to hear of."""
+
+    id: int
+    application_id: int
+    application_uid: str
+    url: str
+    user_id: int
+    sid: str
+    #: With this one.
+    tries: int
+
+
+def sid_of(sign_in_id: int, application_uid: str, *, keyring: Keyring) -> str:
+    """Return the session id of a sign-in at an application: another one at each application."""
+    digest = keyring.digest(f"sign-in {sign_in_id} at {application_uid}")
+    return urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def remember_session(
+    application: Application,
+    sign_in_id: int,
+    sid: str,
+    *,
+    user_id: int,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Remember that an application is told of a sign-in, if it wants to hear of its end."""
+    if application.backchannel_logout_uri is None:
+        return
+    row = {
+        "application_id": application.id,
+        "sign_in_id": sign_in_id,
+        "user_id": user_id,
+        "sid": sid,
+        "due_at": now,
+        "tries": 0,
+    }
+    insert = insert_into(BackchannelSession, session=session).values(row)
+    session.execute(insert.on_conflict_do_nothing())
+
+
+def claim_ended(*, most: int, session: Session, now: datetime) -> Sequence[EndedSession]:
+    """Claim sessions that have ended, those first that are due first."""
+    due = (
+        select(BackchannelSession.id)
+        .where(_HAS_ENDED, BackchannelSession.due_at <= now)
+        .order_by(BackchannelSession.due_at, BackchannelSession.id)
+        .limit(most)
+        .with_for_update(skip_locked=True)
+    )
+    claimed = session.scalars(
+        update(BackchannelSession)
+        .where(BackchannelSession.id.in_(due.cte("due").select()))
+        .values(due_at=now + _CLAIM_LIFETIME, tries=BackchannelSession.tries + 1)
+        .returning(BackchannelSession.id)
+        .execution_options(synchronize_session=False)
+    ).all()
+    rows = session.execute(
+        select(BackchannelSession, Application)
+        .join(Application, Application.id == BackchannelSession.application_id)
+        .where(BackchannelSession.id.in_(claimed))
+        .order_by(BackchannelSession.id)
+    )
+    return [
+        EndedSession(
+            id=row.id,
+            application_id=application.id,
+            application_uid=application.uid,
+            # Nobody wants to hear of it any more.
+            url=application.backchannel_logout_uri or "",
+            user_id=row.user_id,
+            sid=row.sid,
+            tries=row.tries,
+        )
+        for row, application in rows
+    ]
+
+
+def make_logout_token(
+    ended: EndedSession, *, issuer: str, session: Session, keyring: Keyring, now: datetime
+) -> str:
+    """Return a signed logout token (section 2.4)."""
+    key = get_signing_key(session=session, keyring=keyring, now=now)
+    claims = {
+        "iss": issuer,
+        "sub": subject(ended.user_id),
+        "aud": ended.application_uid,
+        "iat": int(now.timestamp()),
+        "exp": int((now + _TOKEN_LIFETIME).timestamp()),
+        "jti": random_hex(16),
+        "events": {_EVENT: {}},
+        "sid": ended.sid,
+    }
+    return jwt.encode({"typ": "logout+jwt", "alg": ALGORITHM, "kid": key.kid}, claims, key)
+
+
+def forget_session(ended: EndedSession, *, session: Session) -> None:
+    """Forget a session whose end the application has heard of, or does not want to."""
+    session.execute(delete(BackchannelSession).where(BackchannelSession.id == ended.id))
+
+
+def postpone(ended: EndedSession, *, session: Session, now: datetime) -> bool:
+    """Tell the application again later; return False if it is given up instead."""
+    if ended.tries >= _MOST_TRIES:
+        forget_session(ended, session=session)
+        return False
+    # All that the application has to hear waits with this one.
+    session.execute(
+        update(BackchannelSession)
+        .where(
+            BackchannelSession.application_id == ended.application_id,
+            _HAS_ENDED,
+            BackchannelSession.tries <= ended.tries,
+        )
+        .values(due_at=now + _FIRST_PAUSE * 2 ** (ended.tries - 1))
+        .execution_options(synchronize_session=False)
+    )
+    return True

@@ -1,0 +1,60 @@
+"""Keep who may use an application and for how long, and of which sign-ins it was told."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0071"
+down_revision = "0070"
+branch_labels = None
+depends_on = None
+
+BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_OF_APPLICATIONS = (
+    ("backchannel_logout_uri", sa.Text()),
+    ("allowed_group_ids", sa.JSON(none_as_null=True)),
+    ("refresh_idle_days", sa.SmallInteger()),
+    ("refresh_longest_days", sa.SmallInteger()),
+)
+_OF_AUTHORIZATIONS = (("methods", sa.String(64)), ("sid", sa.String(64)))
+
+
+def upgrade() -> None:
+    """Go forward."""
+    for name, kind in _OF_APPLICATIONS:
+        op.add_column("applications", sa.Column(name, kind, nullable=True))
+    for name, kind in _OF_AUTHORIZATIONS:
+        op.add_column("authorizations", sa.Column(name, kind, nullable=True))
+    op.create_table(
+        "backchannel_sessions",
+        sa.Column("id", BIG, nullable=False),
+        sa.Column("application_id", BIG, nullable=False),
+        sa.Column("sign_in_id", BIG, nullable=True),
+        sa.Column("user_id", BIG, nullable=False),
+        sa.Column("sid", sa.String(64), nullable=False),
+        sa.Column("due_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("tries", sa.SmallInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["application_id"], ["applications.id"], ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["sign_in_id"], ["sign_ins.id"], ondelete="SET NULL"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("application_id", "sign_in_id"),
+    )
+    for column in ("sign_in_id", "user_id"):
+        op.create_index(f"ix_backchannel_sessions_{column}", "backchannel_sessions", [column])
+    is_over = sa.text("sign_in_id IS NULL")
+    op.create_index(
+        "ix_backchannel_sessions_due_at",
+        "backchannel_sessions",
+        ["due_at"],
+        postgresql_where=is_over,
+        sqlite_where=is_over,
+    )
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_table("backchannel_sessions")
+    for name, _ in _OF_AUTHORIZATIONS:
+        op.drop_column("authorizations", name)
+    for name, _ in _OF_APPLICATIONS:
+        op.drop_column("applications", name)

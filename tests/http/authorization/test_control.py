@@ -1,0 +1,224 @@
+"""Owners of an application say which groups may use it, and for how long."""
+
+from datetime import timedelta
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from models import AccessToken, Application, Authorization
+from tests.support.accounts.api_caller import api_caller
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    database_of,
+    make_application,
+    make_project,
+    make_user,
+    now,
+    open_browser,
+)
+from tests.support.oauth.device_wire import codes, poll, press, type_code
+from tests.support.oauth.oauth_wire import (
+    ask,
+    assert_refused,
+    decide,
+    landing,
+    new_pair,
+    pair_in,
+    post_token,
+    redeem,
+    refresh,
+)
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+
+pytestmark = pytest.mark.both_databases
+PAGES = "/-/user_settings/applications"
+
+
+@pytest.fixture
+def group(gatebell: LiveGatebell) -> str:
+    """Return the path of a group that Bob owns."""
+    return make_project(gatebell, bob(gatebell)).rpartition("/")[0]
+
+
+@pytest.fixture
+def client(gatebell: LiveGatebell) -> ClientCredentials:
+    return make_application(gatebell, bob(gatebell))
+
+
+def edit(
+    gatebell: LiveGatebell, client: ClientCredentials, **values: str | None
+) -> requests.Response:
+    browser = open_browser(gatebell, bob(gatebell))
+    page = browser.get(f"{gatebell.url}{PAGES}/{client.id}/edit")
+    return submit(browser, page, form_with(page, "redirect_uris"), **values)
+
+
+def add(gatebell: LiveGatebell, group: str, person: Person, role: int = 10) -> None:
+    members = api_caller(gatebell, bob(gatebell), f"/groups/{group}/members")
+    members.done("POST", json={"username": person.username, "access_level": role}, status=201)
+
+
+def remove(gatebell: LiveGatebell, group: str, person: Person) -> None:
+    members = api_caller(gatebell, bob(gatebell), f"/groups/{group}/members")
+    mine = next(each for each in members.done("GET") if each["username"] == person.username)
+    members.done("DELETE", f"/{mine['id']}", status=204)
+
+
+def test_only_members_of_its_groups_use_an_application(
+    gatebell: LiveGatebell, client: ClientCredentials, group: str
+) -> None:
+    person = make_user(gatebell)
+    browser = open_browser(gatebell, person)
+    assert edit(gatebell, client, allowed_groups=group).status_code == 302
+    refused = landing(ask(browser, gatebell, client))
+    assert refused["error"] == "access_denied"
+    assert "groups" in refused["error_description"]
+    add(gatebell, group, person)
+    page = ask(browser, gatebell, client)
+    assert page.status_code == 200
+    remove(gatebell, group, person)
+    # The role was taken away while the page was open.
+    assert landing(decide(browser, page))["error"] == "access_denied"
+    assert edit(gatebell, client, allowed_groups="").status_code == 302
+    assert "code" in landing(decide(browser, ask(browser, gatebell, client)))
+
+
+def test_who_leaves_the_group_loses_the_application_at_the_next_refresh(
+    gatebell: LiveGatebell, client: ClientCredentials, group: str
+) -> None:
+    person = make_user(gatebell)
+    add(gatebell, group, person)
+    edit(gatebell, client, allowed_groups=group)
+    browser = open_browser(gatebell, person)
+    answer = decide(browser, ask(browser, gatebell, client))
+    pair = pair_in(redeem(gatebell, client, landing(answer)["code"]))
+    pair = pair_in(refresh(gatebell, client, pair.refresh))
+    remove(gatebell, group, person)
+    refused = refresh(gatebell, client, pair.refresh)
+    assert_refused(refused, "invalid_grant")
+    assert "groups" in refused.json()["error_description"]
+    add(gatebell, group, person)
+    assert refresh(gatebell, client, pair.refresh).status_code == 200
+
+
+def test_a_member_of_a_group_above_is_one_below_and_not_the_other_way_round(
+    gatebell: LiveGatebell, client: ClientCredentials, group: str
+) -> None:
+    groups = api_caller(gatebell, bob(gatebell), "/groups")
+    parent = groups.done("GET", f"/{group}")["id"]
+    groups.done("POST", json={"name": "sub", "path": "sub", "parent_id": parent}, status=201)
+    above, below = make_user(gatebell), make_user(gatebell)
+    add(gatebell, group, above)
+    add(gatebell, f"{group}%2Fsub", below)
+    edit(gatebell, client, allowed_groups=f"{group}/sub")
+    assert ask(open_browser(gatebell, above), gatebell, client).status_code == 200
+    edit(gatebell, client, allowed_groups=group)
+    assert ask(open_browser(gatebell, below), gatebell, client).is_redirect
+
+
+def test_a_deleted_group_opens_the_application_for_nobody(
+    gatebell: LiveGatebell, client: ClientCredentials, group: str
+) -> None:
+    edit(gatebell, client, allowed_groups=group)
+    with database_of(gatebell) as session:
+        mine = update(Application).where(Application.id == client.id)
+        session.execute(mine.values(allowed_group_ids=[999_999]))
+    assert landing(ask(open_browser(gatebell, bob(gatebell)), gatebell, client))["error"]
+    page = open_browser(gatebell, bob(gatebell)).get(f"{gatebell.url}{PAGES}/{client.id}").text
+    assert "The groups that could use it are gone" in page
+
+
+def test_a_group_that_one_cannot_see_is_refused_like_one_that_is_not_there(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    hidden = make_project(gatebell, alice(gatebell)).rpartition("/")[0]
+    for path in (hidden, "nowhere"):
+        answer = edit(gatebell, client, allowed_groups=path)
+        assert answer.status_code == 422
+        assert f"There is no group {path} that you can see." in answer.text
+
+
+def test_devices_are_refused_as_well(gatebell: LiveGatebell, group: str) -> None:
+    client = make_application(gatebell, bob(gatebell), confidential=False)
+    edit(gatebell, client, allowed_groups=group)
+    browser = open_browser(gatebell, make_user(gatebell))
+    asked = codes(gatebell, client, scope="read_user")
+    answer = press(browser, type_code(browser, gatebell, asked["user_code"]), "approve")
+    assert (answer.status_code, "groups" in answer.text) == (403, True)
+    assert poll(gatebell, client, asked["device_code"]).json()["error"] == "authorization_pending"
+
+
+def test_passwords_are_refused_as_well(
+    gatebell: LiveGatebell, client: ClientCredentials, group: str
+) -> None:
+    person = make_user(gatebell)
+    edit(gatebell, client, allowed_groups=group)
+    form = {
+        "grant_type": "password",
+        "username": person.username,
+        "password": person.password,
+        "client_id": client.client_id,
+        "client_secret": client.secret,
+        "scope": "read_user",
+    }
+    assert_refused(post_token(gatebell, form), "invalid_grant")
+    add(gatebell, group, person)
+    assert post_token(gatebell, form).status_code == 200
+
+
+def age(gatebell: LiveGatebell, client: ClientCredentials, days: int) -> None:
+    """Let tokens and consents of an application be older."""
+    with database_of(gatebell) as session:
+        for table in (AccessToken, Authorization):
+            created = now() - timedelta(days=days)
+            mine = update(table).where(table.application_id == client.id)
+            session.execute(mine.values(created_at=created))
+
+
+@pytest.mark.parametrize("field", ["refresh_idle_days", "refresh_longest_days"])
+def test_refreshing_ends_after_the_days_of_the_application(
+    gatebell: LiveGatebell, field: str
+) -> None:
+    client = make_application(gatebell, bob(gatebell), trusted=True, **{field: 7})
+    pair = new_pair(gatebell, client, scope="read_user")
+    age(gatebell, client, 6)
+    renewed = refresh(gatebell, client, pair.refresh)
+    assert renewed.status_code == 200
+    later = pair_in(renewed)
+    if field == "refresh_idle_days":
+        assert refresh(gatebell, client, later.refresh).status_code == 200
+        pair = new_pair(gatebell, client, scope="read_user")
+        age(gatebell, client, 7)
+        refused = refresh(gatebell, client, pair.refresh)
+    else:
+        with database_of(gatebell) as session:
+            mine = update(Authorization).where(Authorization.application_id == client.id)
+            session.execute(mine.values(created_at=now() - timedelta(days=7)))
+        refused = refresh(gatebell, client, later.refresh)
+    assert_refused(refused, "invalid_grant")
+    assert "expired" in refused.json()["error_description"]
+
+
+def test_the_days_are_entered_and_taken_away_on_the_page(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    edit(gatebell, client, refresh_idle_days="1", refresh_longest_days="30")
+    browser = open_browser(gatebell, bob(gatebell))
+    page = browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
+    assert "1 day after the last use, and 30 days after the consent" in page
+    edit(gatebell, client, refresh_idle_days="", refresh_longest_days="")
+    assert "after the last use" not in browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
+    for wrong in ("0", "4000", "x"):
+        assert edit(gatebell, client, refresh_idle_days=wrong).status_code == 422
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "https://", "https://a.example/#x", "x" * 3000])
+def test_a_wrong_logout_url_is_refused(
+    gatebell: LiveGatebell, client: ClientCredentials, url: str
+) -> None:
+    assert edit(gatebell, client, backchannel_logout_uri=url).status_code == 422

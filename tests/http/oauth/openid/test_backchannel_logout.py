@@ -1,0 +1,255 @@
+"""Applications hear that sign-ins have ended (OpenID Connect Back-Channel Logout 1.0)."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+import requests
+from sqlalchemy import select, update
+
+from domain.clock import system_clock
+from models import Application, BackchannelSession
+from tests.support.accounts.administration import id_of, press
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    bob,
+    database_of,
+    make_application,
+    make_user,
+    open_browser,
+    settings_of,
+)
+from tests.support.oauth.oauth_wire import ask, landing, machine, pair_in, redeem, refresh
+from tests.support.oauth.openid_wire import checked
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.wire.html_forms import form_to, submit
+from web.jobs.backchannel_logout import BackchannelLogout
+
+EVENT = "http://schemas.openid.net/event/backchannel-logout"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def gatebell(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
+    """Return a service whose background worker is the test."""
+    with running(new_service(request.param, only="app")) as service:
+        yield service
+
+
+def tell(gatebell: LiveGatebell, *, later: timedelta = timedelta(0)) -> int:
+    """Let the background worker do what is due."""
+    settings = replace(
+        settings_of(gatebell), base_url=gatebell.url, outgoing_private_addresses="127.0.0.0/8"
+    )
+    with BackchannelLogout(settings, clock=lambda: system_clock() + later) as job:
+        return job.run_due()
+
+
+@pytest.fixture(autouse=True)
+def nothing_waits(gatebell: LiveGatebell) -> None:
+    tell(gatebell, later=timedelta(days=2))
+
+
+@contextmanager
+def application(
+    gatebell: LiveGatebell, receiver: Receiver | None = None
+) -> Iterator[tuple[ClientCredentials, Receiver]]:
+    """Run an application that wants to hear of sign-outs."""
+    told = receiver or Receiver(answer=lambda _request: (200, {}))
+    with running_receiver(told):
+        client = make_application(
+            gatebell,
+            bob(gatebell),
+            trusted=True,
+            scopes="openid read_user",
+            backchannel_logout_uri=told.url,
+        )
+        yield client, told
+
+
+def sign_in_to(
+    gatebell: LiveGatebell, client: ClientCredentials, browser: requests.Session, **more: Any
+) -> dict[str, Any]:
+    """Sign in to an application and return the claims of the ID token, and its refresh token."""
+    answer = ask(browser, gatebell, client, scope="openid", **more)
+    pair = pair_in(redeem(gatebell, client, landing(answer)["code"]))
+    claims = checked(gatebell, pair.answer["id_token"]).claims
+    return {**claims, "refresh_token": pair.refresh}
+
+
+def token_in(gatebell: LiveGatebell, request: Received) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return header and claims of the logout token in a request."""
+    assert request.headers["content-type"] == "application/x-www-form-urlencoded"
+    token = checked(gatebell, parse_qs(request.body.decode())["logout_token"][0])
+    return token.header, token.claims
+
+
+def sign_out(gatebell: LiveGatebell, browser: requests.Session) -> None:
+    page = browser.get(gatebell.url)
+    submit(browser, page, form_to(page, "/sign_out"))
+
+
+@pytest.fixture
+def person(gatebell: LiveGatebell) -> Person:
+    return make_user(gatebell)
+
+
+def test_an_application_hears_of_a_sign_out_with_the_session_that_it_knows(
+    gatebell: LiveGatebell, person: Person
+) -> None:
+    browser, other = open_browser(gatebell, person), open_browser(gatebell, person)
+    with application(gatebell) as (client, told):
+        claims = sign_in_to(gatebell, client, browser)
+        again = sign_in_to(gatebell, client, browser)
+        elsewhere = sign_in_to(gatebell, client, other)
+        assert claims["sid"] == again["sid"] != elsewhere["sid"]
+        renewed = refresh(gatebell, client, claims["refresh_token"]).json()["id_token"]
+        assert checked(gatebell, renewed).claims["sid"] == claims["sid"]
+        assert tell(gatebell) == 0
+        sign_out(gatebell, browser)
+        assert tell(gatebell) == 1
+        header, said = token_in(gatebell, told.received[0])
+        assert header["typ"] == "logout+jwt"
+        assert said["events"] == {EVENT: {}}
+        same = ("iss", "sub", "aud", "sid")
+        assert {name: said[name] for name in same} == {name: claims[name] for name in same}
+        assert said["exp"] - said["iat"] == 120
+        assert "nonce" not in said
+        assert tell(gatebell) == 0
+
+
+@pytest.mark.parametrize("way", ["lock", "password", "other browsers"])
+def test_it_hears_of_every_way_in_which_a_sign_in_ends(gatebell: LiveGatebell, way: str) -> None:
+    person = make_user(gatebell)
+    browser = open_browser(gatebell, person)
+    with application(gatebell) as (client, told):
+        sid = sign_in_to(gatebell, client, browser)["sid"]
+        if way == "lock":
+            press(gatebell, f"/admin/users/{id_of(gatebell, person)}", "/lock")
+        elif way == "password":
+            press(gatebell, f"/admin/users/{id_of(gatebell, person)}", "/reset_password")
+        else:
+            second = open_browser(gatebell, person)
+            page = second.get(f"{gatebell.url}/-/user_settings/activity")
+            submit(second, page, form_to(page, "/end_others"))
+        assert tell(gatebell) == 1
+        assert token_in(gatebell, told.received[0])[1]["sid"] == sid
+
+
+def test_an_application_that_is_away_hears_of_it_later_and_not_for_ever(
+    gatebell: LiveGatebell, person: Person
+) -> None:
+    statuses = [200, 503]
+    away = Receiver(answer=lambda _request: (statuses.pop(), {}))
+    browser = open_browser(gatebell, person)
+    with application(gatebell, away) as (client, told):
+        sign_in_to(gatebell, client, browser)
+        sign_out(gatebell, browser)
+        assert tell(gatebell) == 1
+        assert tell(gatebell) == 0
+        assert tell(gatebell, later=timedelta(minutes=1)) == 1
+        assert (len(told.received), statuses) == (1, [])
+        assert tell(gatebell, later=timedelta(days=1)) == 0
+
+
+def test_an_application_that_is_gone_is_given_up(gatebell: LiveGatebell, person: Person) -> None:
+    browser = open_browser(gatebell, person)
+    with application(gatebell) as (client, _):
+        sign_in_to(gatebell, client, browser)
+    sign_out(gatebell, browser)
+    later, count = timedelta(0), 0
+    while tell(gatebell, later=later):
+        later, count = later + timedelta(hours=3), count + 1
+    assert count == 8
+    with database_of(gatebell) as session:
+        mine = BackchannelSession.application_id == client.id
+        assert session.scalars(select(BackchannelSession).where(mine)).all() == []
+
+
+def test_an_application_that_fails_holds_up_no_other(
+    gatebell: LiveGatebell, person: Person
+) -> None:
+    asked = []
+
+    def fail(request: Received) -> tuple[int, dict[str, str]]:
+        asked.append(request)
+        return 500, {}
+
+    broken = Receiver(answer=fail)
+    browsers = [open_browser(gatebell, person) for _ in range(3)]
+    with application(gatebell, broken) as (first, _), application(gatebell) as (second, heard):
+        for browser in browsers:
+            sign_in_to(gatebell, first, browser)
+            sign_in_to(gatebell, second, browser)
+            sign_out(gatebell, browser)
+        tell(gatebell)
+        assert (len(asked), len(heard.received)) == (1, 3)
+
+
+def test_who_asked_for_no_id_token_or_has_no_url_hears_nothing(
+    gatebell: LiveGatebell, person: Person
+) -> None:
+    browser = open_browser(gatebell, person)
+    with application(gatebell) as (client, told):
+        ask(browser, gatebell, client, scope="read_user")
+        silent = make_application(gatebell, bob(gatebell), trusted=True, scopes="openid")
+        assert sign_in_to(gatebell, silent, browser)["sid"]
+        sign_out(gatebell, browser)
+        assert tell(gatebell) == 0
+        assert told.received == []
+
+
+def test_a_url_that_was_taken_away_is_not_told(gatebell: LiveGatebell, person: Person) -> None:
+    browser = open_browser(gatebell, person)
+    with application(gatebell) as (client, told):
+        sign_in_to(gatebell, client, browser)
+        with database_of(gatebell) as session:
+            mine = update(Application).where(Application.id == client.id)
+            session.execute(mine.values(backchannel_logout_uri=None))
+        sign_out(gatebell, browser)
+        assert tell(gatebell) == 1
+        assert tell(gatebell, later=timedelta(hours=1)) == 0
+        assert told.received == []
+
+
+def test_a_private_address_is_not_asked(gatebell: LiveGatebell, person: Person) -> None:
+    browser = open_browser(gatebell, person)
+    with application(gatebell) as (client, told):
+        sign_in_to(gatebell, client, browser)
+        sign_out(gatebell, browser)
+        settings = replace(settings_of(gatebell), outgoing_private_addresses="")
+        with BackchannelLogout(settings) as job:
+            assert job.run_due() == 1
+        assert told.received == []
+
+
+def test_a_logout_token_is_no_id_token_hint(gatebell: LiveGatebell, person: Person) -> None:
+    browser = open_browser(gatebell, person)
+    with application(gatebell) as (client, told):
+        sign_in_to(gatebell, client, browser)
+        sign_out(gatebell, browser)
+        tell(gatebell)
+        text = parse_qs(told.received[0].body.decode())["logout_token"][0]
+    answer = machine(gatebell).get(f"{gatebell.url}/oauth/logout", params={"id_token_hint": text})
+    assert answer.status_code == 400
+
+
+def test_the_metadata_says_so(gatebell: LiveGatebell) -> None:
+    found = machine(gatebell).get(f"{gatebell.url}/.well-known/openid-configuration").json()
+    assert found["backchannel_logout_supported"] is True
+    assert found["backchannel_logout_session_supported"] is True
+    assert found["acr_values_supported"] == ["1", "2"]
+    assert {"acr", "amr", "sid"} <= set(found["claims_supported"])
+    json.dumps(found)
+
+
+def test_the_id_token_says_how_the_user_signed_in(gatebell: LiveGatebell, person: Person) -> None:
+    with application(gatebell) as (client, _):
+        claims = sign_in_to(gatebell, client, open_browser(gatebell, person))
+    assert (claims["amr"], claims["acr"]) == (["pwd"], "1")
