@@ -10,11 +10,12 @@ from domain.access.scopes import views
 from domain.oauth.clients.allowed_groups import paths_of
 from domain.oauth.clients.applications import get_own
 from domain.oauth.clients.directory import get_page, list_own
-from domain.oauth.clients.secrets import list_secrets
+from domain.oauth.clients.secrets import list_secrets, rotation_of
 from domain.oauth.clients.service_accounts import find_service_account
 from domain.oauth.clients.types import ApplicationPage, ApplicationView
 from domain.oauth.grants.client_credentials import FOR_MACHINES
 from domain.oauth.setting_up import actions
+from domain.oauth.setting_up.people import page_of_people
 from domain.oauth.setting_up.refusals import Viewer, list_refusals, progress_of
 from domain.oauth.setting_up.types import ApplicationWithSecret, OwnApplicationBody, RenewalBody
 from forms.applications import ApplicationForm, RenewalForm
@@ -23,6 +24,8 @@ from web.extensions import db
 from web.http.endpoints import Mark, PageBlueprint
 from web.http.work import work
 from web.oauth.endpoint_urls import endpoints
+from web.pages.links import page_links
+from web.pages.list_query import CURSORS, asked_slice, list_query
 from web.sealing.session_secrets import keep_one_time_secret, take_one_time_secret
 from web.services import now, settings
 
@@ -48,6 +51,7 @@ class ApplicationPages:
             ("/new", self.new, ["GET", "POST"]),
             (one, self.show, ["GET"]),
             (f"{one}/setup", self.setup, ["GET"]),
+            (f"{one}/people", self.people, ["GET"]),
             (f"{one}/edit", self.edit, ["GET", "POST"]),
             (f"{one}/renew_secret", self.renew_secret, ["POST"]),
             (f"{one}/secrets/<int:secret_id>/end", self.end_secret, ["POST"]),
@@ -78,6 +82,19 @@ class ApplicationPages:
         application = self.get(application_id)
         page = self._rendered("_setup", application=application, **self._setup_of(application))
         return page, 200, {"Cache-Control": "no-store"}
+
+    def people(self, application_id: int) -> ResponseReturnValue:
+        """List the users of an application."""
+        list_query(*CURSORS)
+        application = self.get(application_id)
+        page = page_of_people(
+            application.id,
+            asked_slice(),
+            viewer=self._viewer(),
+            session=db.session(),
+            now=now(),
+        )
+        return self._rendered("people", application=application, page=page_links(page))
 
     def edit(self, application_id: int) -> ResponseReturnValue:
         """Change an application."""
@@ -138,12 +155,17 @@ class ApplicationPages:
         return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
 
     def _setup_of(self, application: ApplicationView) -> dict[str, object]:
-        viewer = Viewer(user_id=get_current_user().id, sees_everybody=self.is_administration)
-        session = db.session()
+        viewer, session = self._viewer(), db.session()
+        secrets = list_secrets(application.id, session=session, now=now())
         return {
             "progress": progress_of(application, viewer=viewer, session=session, now=now()),
+            "rotation": rotation_of(secrets, now=now()),
             "refused_requests": list_refusals(application.id, session=session),
         }
+
+    def _viewer(self) -> Viewer:
+        user_id = get_current_user().id
+        return Viewer(user_id=user_id, sees_everybody=self.is_administration)
 
     def _form_page(
         self, name: str, form: ApplicationForm, application: ApplicationPage | None = None

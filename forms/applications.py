@@ -93,7 +93,7 @@ class RenewalForm(Form):
     overlap = RadioField(
         "How long does the old secret stay valid?",
         choices=[(each.key, each.words) for each in GracePeriod],
-        default=GracePeriod.NOW.key,
+        default=GracePeriod.DAY.key,
         validators=[InputRequired("Choose how long the old secret stays valid.")],
     )
 

@@ -172,6 +172,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "applications.delete": _administrator(_WRITE),
     "applications.renew": _administrator(_WRITE, is_for_people=True),
     # Their own; administrators those of all.
+    "applications.people": _instance(_READ),
     "applications.refused_requests": _instance(_READ),
     "alerts.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "alerts.download": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),

@@ -119,7 +119,7 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
         *of_tokens,
         *(
             f"/-/user_settings/applications/{application.id}{tab}"
-            for tab in ("", "/edit", "/delete")
+            for tab in ("", "/people", "/edit", "/delete")
         ),
         f"/oauth/authorize?{urlencode(asked)}",
         "/oauth/authorize?client_id=unknown",

@@ -18,6 +18,7 @@ applications.add_command(command_of(actions.register_application, user_option="-
 for each in (
     actions.show_application,
     actions.change_application,
+    actions.list_application_users,
     actions.rotate_secret,
     actions.remove_application,
 ):

@@ -32,6 +32,7 @@ from domain.mail.smtp import (
 )
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings as ExpirySettings
 from domain.oauth.personal_tokens.expiry_notices import queue_expiry_notices
+from domain.oauth.setting_up.secret_notices import SecretNoticeSettings, queue_secret_notices
 from domain.releases.version import parse_release, parse_release_dates
 from domain.upkeep.assignment_mail import (
     AssignmentMailSettings,
@@ -76,6 +77,7 @@ def queue_due_mail(settings: Settings) -> None:
         queue_administrators_mail(settings)
         queue_owners_mail(settings)
         queue_gap_mail(settings)
+        queue_secret_mail(settings)
 
 
 def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
@@ -123,6 +125,14 @@ def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int
             dates=parse_release_dates(current.release_dates),
         )
         return queue_removal_notices(sign, session=session, now=clock())
+
+
+def queue_secret_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+    """Queue what owners are told of old client secrets that end; return how much that is."""
+    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+        current = current_settings(settings, session=session)
+        sign = SecretNoticeSettings(instance_name=current.instance_name, base_url=current.base_url)
+        return queue_secret_notices(sign, session=session, now=clock())
 
 
 def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, func, not_, or_, select, union
+from sqlalchemy import ColumnElement, CompoundSelect, Select, case, func, not_, or_, select, union
 from sqlalchemy.orm import Session
 
 from domain.database.paging import Page, Slice, fetch_page
@@ -88,6 +88,18 @@ def _count_tokens(ids: Sequence[int], *, session: Session, now: datetime) -> dic
 
 def _count_people(ids: Sequence[int], *, session: Session, now: datetime) -> dict[int, int]:
     """Count the users with a grant, a stored consent or a token, by application."""
+    people = people_of(ids, now).subquery()
+    return _counted(
+        select(people.c.application_id, func.count()).group_by(people.c.application_id),
+        session=session,
+    )
+
+
+def people_of(ids: Sequence[int], now: datetime) -> CompoundSelect[int, int]:
+    """Return the query for the users of applications: the ids of application and user, once each.
+
+    They have a grant, a stored consent or a token; service accounts do not count.
+    """
     granted = select(Authorization.application_id, Authorization.user_id).where(
         Authorization.application_id.in_(ids), Authorization.revoked_at.is_(None)
     )
@@ -99,11 +111,7 @@ def _count_people(ids: Sequence[int], *, session: Session, now: datetime) -> dic
         *_live(ids, now), is_person
     )
     # Each person once, however often: a UNION has no doubles.
-    people = union(granted, remembered, holding).subquery()
-    return _counted(
-        select(people.c.application_id, func.count()).group_by(people.c.application_id),
-        session=session,
-    )
+    return union(granted, remembered, holding)
 
 
 def _counted(statement: Select[Any, int], *, session: Session) -> dict[int, int]:

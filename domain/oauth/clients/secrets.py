@@ -1,7 +1,9 @@
 """Client secrets: at most two are valid, so that one can be replaced without downtime."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy import (
     BindParameter,
@@ -23,6 +25,8 @@ from models import Application, ApplicationSecret
 
 #: How exact "last used" is: often enough for people, seldom enough for the database.
 _USE_RESOLUTION = timedelta(minutes=1)
+#: An old secret that was used within this time counts as in use.
+_IN_USE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,29 @@ class SecretView:
     def is_current(self) -> bool:
         """Whether it is the newest one, which has no end."""
         return self.expires_at is None
+
+
+class Rotation(StrEnum):
+    """How far an application has come from its old secret to the new one."""
+
+    #: The new secret has not been used.
+    NEW_IS_UNUSED = "new is unused"
+    #: The old secret was used within the last hour.
+    OLD_IS_IN_USE = "old is in use"
+    #: Nothing uses the old secret any more.
+    OLD_IS_UNUSED = "old is unused"
+
+
+def rotation_of(secrets: Sequence[SecretView], *, now: datetime) -> Rotation | None:
+    """Return how far an application is with two live secrets; None with one."""
+    new = next((each for each in secrets if each.is_current), None)
+    old = next((each for each in secrets if not each.is_current), None)
+    if new is None or old is None:
+        return None
+    if new.last_used_at is None:
+        return Rotation.NEW_IS_UNUSED
+    is_in_use = old.last_used_at is not None and old.last_used_at > now - _IN_USE
+    return Rotation.OLD_IS_IN_USE if is_in_use else Rotation.OLD_IS_UNUSED
 
 
 def is_live(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:

@@ -13,15 +13,18 @@ from domain.grace_period import GracePeriod
 from domain.keyring import Keyring
 from domain.oauth.clients import applications, secrets
 from domain.oauth.clients.allowed_groups import ids_of
-from domain.oauth.clients.directory import count_applications
+from domain.oauth.clients.directory import count_applications, get_page
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.oauth.context import OAuthPolicy
 from domain.oauth.setting_up import refusals
+from domain.oauth.setting_up.people import list_people
 from domain.oauth.setting_up.types import (
     Application,
     ApplicationBody,
     ApplicationChange,
     ApplicationQuery,
+    ApplicationUser,
+    ApplicationUserQuery,
     ApplicationWithSecret,
     NewApplication,
     OwnApplicationBody,
@@ -80,6 +83,27 @@ def list_refused_requests(
             row.id, session=session, offset=query.offset, limit=query.size
         ),
         total=refusals.count_refusals(row.id, session=session),
+    )
+
+
+@question("applications.people", command="users")
+def list_application_users(
+    work: Work, application_id: int, query: ApplicationUserQuery
+) -> Found[ApplicationUser]:
+    """List the users of an application, by name if it can read that."""
+    row = _get_own(work, application_id)
+    viewer = refusals.Viewer(user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin)
+    page = get_page(row.id, session=work.session, now=work.now)
+    return Found(
+        items=list_people(
+            row.id,
+            viewer=viewer,
+            session=work.session,
+            now=work.now,
+            offset=query.offset,
+            limit=query.size,
+        ),
+        total=page.people_count,
     )
 
 

@@ -61,7 +61,7 @@ _SKIP = (
 #: Older authorizations may have been pruned, so the first one is not known any more.
 _KNOWN_FOR = timedelta(days=30)
 #: With one of them an application reads who its user is.
-_IDENTIFYING = frozenset({"api", "read_api", "read", "read_user", "openid", "profile", "email"})
+IDENTIFYING = frozenset({"api", "read_api", "read", "read_user", "openid", "profile", "email"})
 
 
 def store_refusal(refused: NewRefusal, *, context: OAuthContext) -> int:
@@ -186,7 +186,7 @@ def _first(application_id: int, *, session: Session) -> tuple[Authorization, Use
 def _progress_of(authorization: Authorization, user: User, *, viewer: Viewer) -> FirstAuthorization:
     is_viewer = user.id == viewer.user_id
     # What the owner's application could read anyway.
-    is_known = bool(_IDENTIFYING & set(authorization.scopes.split()))
+    is_known = bool(IDENTIFYING & set(authorization.scopes.split()))
     may_know = is_viewer or viewer.sees_everybody or is_known
     return FirstAuthorization(
         at=authorization.created_at,

@@ -104,6 +104,26 @@ class ApplicationWithSecret(ApplicationView, SecretResource):
     secret: str | None
 
 
+class ApplicationUserQuery(OffsetQuery):
+    """A list of users of an application, the newest accounts first."""
+
+    order_by: Literal["id"] = "id"
+    sort: Literal["desc"] = "desc"
+
+
+class ApplicationUser(Resource):
+    """Somebody who let an application in, and did not revoke that."""
+
+    #: Null if the application cannot read who it is.
+    username: str | None
+    name: str | None
+    scopes: tuple[str, ...]
+    #: As far as it is stored.
+    authorized_at: Time | None
+    #: When a token was last issued or used.
+    last_used_at: Time | None
+
+
 class RefusedRequestQuery(OffsetQuery):
     """A list of refused requests, the newest first."""
 

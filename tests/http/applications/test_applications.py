@@ -231,7 +231,7 @@ def test_a_renewed_secret_kills_the_old_one_and_is_shown_once(
 ) -> None:
     pair = pair_in(redeem(gatebell, client, new_code(gatebell, client)))
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}")
-    answer = submit(browser, page, form_to(page, "/renew_secret"))
+    answer = submit(browser, page, form_to(page, "/renew_secret"), overlap="now")
     renewed = follow(gatebell, browser, answer)
     (secret,) = secrets_on(renewed)
     assert secrets_on(browser.get(renewed.url)) == set()

@@ -233,6 +233,7 @@ ENDPOINTS = (
         ("name", "redirect_uri", "scopes", "confidential", "omit_iss"),
     ),
     Endpoint("api_v4.applications.delete", "DELETE", f"{APPLICATIONS_AT}/{{id}}"),
+    Endpoint("api_v4.applications.people", "GET", f"{APPLICATIONS_AT}/{{id}}/people", PAGES),
     Endpoint(
         "api_v4.applications.refused_requests",
         "GET",
