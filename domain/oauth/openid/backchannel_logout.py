@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from joserfc import jwt
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
@@ -143,15 +143,16 @@ def postpone(ended: EndedSession, *, session: Session, now: datetime) -> bool:
     if ended.tries >= _MOST_TRIES:
         forget_session(ended, session=session)
         return False
-    # All that the application has to hear waits with this one.
+    due_at = now + _FIRST_PAUSE * 2 ** (ended.tries - 1)
+    # All that the application has to hear waits with this one, or longer.
     session.execute(
         update(BackchannelSession)
         .where(
             BackchannelSession.application_id == ended.application_id,
             _HAS_ENDED,
-            BackchannelSession.tries <= ended.tries,
+            or_(BackchannelSession.id == ended.id, BackchannelSession.due_at < due_at),
         )
-        .values(due_at=now + _FIRST_PAUSE * 2 ** (ended.tries - 1))
+        .values(due_at=due_at)
         .execution_options(synchronize_session=False)
     )
     return True

@@ -192,6 +192,21 @@ def test_an_application_that_fails_holds_up_no_other(
         assert (len(asked), len(heard.received)) == (1, 3)
 
 
+def test_a_later_sign_out_does_not_hasten_what_waits_for_longer(
+    gatebell: LiveGatebell, person: Person
+) -> None:
+    first, second = open_browser(gatebell, person), open_browser(gatebell, person)
+    with application(gatebell, Receiver(answer=lambda _request: (500, {}))) as (client, _):
+        sign_in_to(gatebell, client, first)
+        sign_in_to(gatebell, client, second)
+        sign_out(gatebell, first)
+        assert tell(gatebell) == 1
+        assert tell(gatebell, later=timedelta(seconds=65)) == 1  # and again after 185
+        sign_out(gatebell, second)
+        assert tell(gatebell, later=timedelta(seconds=90)) == 1  # and again after 150
+        assert tell(gatebell, later=timedelta(seconds=155)) == 1
+
+
 def test_who_asked_for_no_id_token_or_has_no_url_hears_nothing(
     gatebell: LiveGatebell, person: Person
 ) -> None:
