@@ -15,6 +15,7 @@ from domain.accounts.users import (
     BOT,
     ERASED,
     HUMAN,
+    PENDING,
     NewUser,
     UserView,
     check_name,
@@ -58,7 +59,8 @@ def generate_password(username: str) -> str:
 def add_account(work: Work, new: NewUser, rules: PasswordRules) -> UserView:
     """Store a new account and record it; raise InvalidError or ConflictError for a field."""
     user = create_user(new, session=work.session, now=work.now, rules=rules)
-    details = {"administrator": user.is_admin}
+    details: dict[str, object] = {"administrator": user.is_admin}
+    details |= {"state": user.state} if user.state != ACTIVE else {}
     work.record(EventKind.USER_CREATED, subject=user.username, details=details, user_id=user.id)
     return user
 
@@ -141,8 +143,13 @@ def lock(work: Work, user_id: int) -> bool:
 
 
 def unlock(work: Work, user_id: int) -> None:
-    """Unlock an account and reset its count of failed sign-in attempts; raise NotFoundError."""
+    """Unlock an account and reset its count of failed sign-in attempts.
+
+    Raises NotFoundError, and ConflictError for an account that waits for approval.
+    """
     user = _get_row(user_id, session=work.session)
+    if user.state == PENDING:
+        raise ConflictError("This account waits for approval: approve or reject it.")
     user.state = ACTIVE
     forget_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
 

@@ -38,6 +38,8 @@ from models import User
 from models.folding import fold
 
 ACTIVE = "active"
+#: Made by its owner; an administrator has not approved it yet.
+PENDING = "pending"
 #: Kinds of accounts. A bot is the account of a project or group access token; of an erased account
 #: only the id is left.
 HUMAN, BOT, ERASED = "human", "bot", "erased"
@@ -91,6 +93,8 @@ class NewUser:
     time_zone: str = "UTC"
     #: Whether an administrator vouches for the e-mail address.
     is_email_confirmed: bool = False
+    #: ACTIVE or PENDING.
+    state: str = ACTIVE
 
 
 def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> UserView:
@@ -115,7 +119,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         is_admin=new.is_admin,
         time_zone=time_zone,
         must_change_password=new.must_change_password,
-        state=ACTIVE,
+        state=new.state,
         created_at=now,
         password_changed_at=None,
         last_sign_in_at=None,
@@ -238,12 +242,13 @@ class AttemptCounters:
 def authenticate(
     attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
 ) -> UserView | None:
-    """Return the active user with this login and password, or None.
+    """Return the user with this login and password who is active or waits for approval, or None.
 
     An unknown login, a wrong password and a locked account are indistinguishable in response and
-    time. The caller has to check whether a second factor is required. Raises TooManyAttemptsError.
+    time. The caller has to check the state, and whether a second factor is required. Raises
+    TooManyAttemptsError.
     """
-    return _let_in(attempt, _is_active_user, session=session, keyring=keyring, now=now)
+    return _let_in(attempt, _is_known_to_sign_in, session=session, keyring=keyring, now=now)
 
 
 def authenticate_by_password_alone(
@@ -324,6 +329,11 @@ def lock_account(user_id: int, *, session: Session) -> None:
 def _is_active_user(user: User | None) -> bool:
     """Return whether this is an active account of a person; bots cannot sign in."""
     return user is not None and user.state == ACTIVE and user.kind == HUMAN
+
+
+def _is_known_to_sign_in(user: User | None) -> bool:
+    """Return whether the right password tells its owner more than a wrong one."""
+    return user is not None and user.state in {ACTIVE, PENDING} and user.kind == HUMAN
 
 
 def find_active_user(user_id: int, *, session: Session) -> UserView | None:

@@ -15,7 +15,7 @@ from domain.database.paging import Slice
 from domain.errors import InvalidError
 from domain.oauth.personal_tokens import actions as token_actions
 from domain.types.reading import read_body
-from domain.users import actions
+from domain.users import actions, sign_up
 from web.commands.generated import command_of
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -37,6 +37,8 @@ for each in (
     actions.reset_password,
     actions.show_user,
     actions.unlock_user,
+    sign_up.approve_user,
+    sign_up.reject_user,
 ):
     users.add_command(command_of(each))
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from email.headerregistry import Address
+from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -364,6 +365,24 @@ def mail_address() -> Kind[str]:
         return text
 
     return Kind(read, "an e-mail address such as gatebell@example.com")
+
+
+def email_domains() -> Kind[str]:
+    """Allow an empty list or domains of e-mail addresses."""
+
+    def read(text: str) -> str:
+        # Loads large tables, as in `checked_email`.
+        from email_validator import validate_email  # noqa: PLC0415
+
+        check = partial(validate_email, check_deliverability=False, test_environment=True)
+        named = (part.strip() for part in text.split(",") if part.strip())
+        return ", ".join(check(f"somebody@{domain}").domain for domain in named)
+
+    return Kind(
+        read,
+        "a comma-separated list of domains such as example.com, example.org",
+        may_be_empty=True,
+    )
 
 
 def day() -> Kind[str]:

@@ -230,6 +230,19 @@ class Settings:
     password_min_length: int = live(
         12, kinds.whole_number(8, 128, "characters"), "Minimum length of a new password."
     )
+    sign_up: str = live(
+        "off",
+        kinds.one_of("off", "domains", "approval", "open"),
+        "Who can make an account on the sign-up page, with an e-mail address that is shown to be "
+        "theirs: nobody; those with an address of SIGN_UP_EMAIL_DOMAINS; everybody whom an "
+        "administrator approves; everybody. Needs MAIL_URL.",
+    )
+    sign_up_email_domains: str = live(
+        "",
+        kinds.email_domains(),
+        "Domains of e-mail addresses that can be signed up with, without those below them. Empty: "
+        "all, or none if SIGN_UP is domains.",
+    )
     second_factor_required: str = live(
         "nobody",
         kinds.one_of("nobody", "administrators", "everybody"),

@@ -32,14 +32,25 @@ from domain.accounts.factors.passkeys import (
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.passwords import HashCost
 from domain.accounts.signing_in.sessions import Authentication, by_passkey, close_sign_in
-from domain.accounts.users import SignInAttempt, UserView, authenticate, find_active_user, find_user
+from domain.accounts.users import (
+    PENDING,
+    SignInAttempt,
+    UserView,
+    authenticate,
+    find_active_user,
+    find_user,
+)
 from domain.audit.events import Actor, EventKind
 from domain.database.locks import release_locks
-from domain.errors import InvalidError, TooManyAttemptsError
+from domain.errors import ForbiddenError, InvalidError, TooManyAttemptsError
 from domain.ip_addresses import client_prefix
 from domain.keyring import CredentialType, Keyring
 from models import SignIn, User
 from models.folding import fold
+
+_WAITS = (
+    "An administrator has not approved this account yet. You get an e-mail as soon as that is done."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +136,11 @@ class NoCodeError(InvalidError):
 
 @action("signing_in.prove")
 def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
-    """Return the user with a login and password, or None; raise TooManyAttemptsError."""
+    """Return the user with a login and password, or None.
+
+    Raises TooManyAttemptsError, and ForbiddenError for the right password of an account that waits
+    for approval.
+    """
     session, keyring = work.session, work.policy(Keyring)
     try:
         user = authenticate(attempt, session=session, keyring=keyring, now=work.now)
@@ -138,6 +153,8 @@ def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
         user_id = known.id if known else None
         work.record(EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": "password"})
         release_locks(session)  # before the page is rendered
+    elif user.state == PENDING:
+        raise ForbiddenError(_WAITS)
     return user
 
 

@@ -193,6 +193,8 @@ ENDPOINTS = (
             *("skip_confirmation", "skip_reconfirmation"),
         ),
     ),
+    Endpoint("api_v4.users.approve", "POST", "/api/v4/users/{id}/approve"),
+    Endpoint("api_v4.users.reject", "POST", "/api/v4/users/{id}/reject"),
     Endpoint("api_v4.users.block", "POST", "/api/v4/users/{id}/block"),
     Endpoint("api_v4.users.unblock", "POST", "/api/v4/users/{id}/unblock"),
     Endpoint("api_v4.users.export", "GET", "/api/v4/users/{id}/export"),
