@@ -432,6 +432,7 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     "applications.remove": _instance(_WRITE),
     # The invited person, by the link of the message.
     "invitations.accept": _instance(_WRITE),
+    "invitations.join": _open(_ANY),
     "paging_queue.try_now": _administrator(_WRITE),
     "paging_queue.send_again": _administrator(_WRITE),
     "registry_keys.rotate": _administrator(_WRITE, is_for_people=True),

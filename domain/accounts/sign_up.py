@@ -33,6 +33,8 @@ class SignUpPolicy:
     mode: str
     #: Of e-mail addresses; empty for all.
     domains: frozenset[str] = frozenset()
+    #: Whether an invitation to a project or group is enough, whatever the mode.
+    takes_invited: bool = False
 
     @property
     def is_offered(self) -> bool:
@@ -49,6 +51,10 @@ class SignUpPolicy:
         return self.is_offered and (
             not self.domains or email.rpartition("@")[2].lower() in self.domains
         )
+
+    def admits_invited(self, email: str) -> bool:
+        """Return whether somebody who is invited by an address may make an account at once."""
+        return self.takes_invited or (self.admits(email) and not self.needs_approval)
 
 
 def find_owner(email: str, *, session: Session) -> UserView | None:

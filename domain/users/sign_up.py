@@ -26,10 +26,17 @@ from domain.accounts.users import (
 )
 from domain.audit.events import EventKind
 from domain.audit.seals import audit_key
-from domain.errors import ConflictError, InvalidError, NotFoundError, TooManyAttemptsError
+from domain.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    TooManyAttemptsError,
+)
 from domain.keyring import Keyring
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.personal_data.erasure import erase_person
+from domain.projects.invitation_actions import accept, show_offer
 from domain.randomness import random_hex
 from models import User
 from models.folding import fold
@@ -102,6 +109,20 @@ def create_account(work: Work, email: str, number: str, new: OwnAccountBody) -> 
         raise NotFoundError(_USED_LINK)
     if needs_approval:
         _tell_administrators(work)
+    return user
+
+
+@action("invitations.join")
+def join(work: Work, invitation_id: int, email: str, new: OwnAccountBody) -> UserView:
+    """Make the account of an invited person, and accept the invitation.
+
+    Raises as `show_offer` and `make_account`, and ForbiddenError if invitations are not enough.
+    """
+    show_offer(work, invitation_id, email)
+    if not work.policy(SignUpPolicy).admits_invited(email):
+        raise ForbiddenError("Ask an administrator for an account with this address first.")
+    user = make_account(work, email, new)
+    accept(work.acting_as(user.id, user.username), invitation_id, email)
     return user
 
 

@@ -56,7 +56,11 @@ def sign_up_policy(current: Settings) -> SignUpPolicy:
     """Return who may make an account: nobody without e-mail, or with domains that are none."""
     domains = frozenset(current.sign_up_email_domains.split(", ")) - {""}
     works = bool(current.mail_url) and (bool(domains) or current.sign_up != DOMAINS)
-    return SignUpPolicy(mode=current.sign_up if works else OFF, domains=domains)
+    return SignUpPolicy(
+        mode=current.sign_up if works else OFF,
+        domains=domains,
+        takes_invited=current.invitations_create_accounts,
+    )
 
 
 def oauth_policy(current: Settings) -> OAuthPolicy:

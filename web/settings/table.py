@@ -243,6 +243,11 @@ class Settings:
         "Domains of e-mail addresses that can be signed up with, without those below them. Empty: "
         "all, or none if SIGN_UP is domains.",
     )
+    invitations_create_accounts: bool = switch(
+        "Whether an invitation to a project or group is enough to make an account, whatever "
+        "SIGN_UP is. Every user can create a group and invite people to it.",
+        on=False,
+    )
     second_factor_required: str = live(
         "nobody",
         kinds.one_of("nobody", "administrators", "everybody"),

@@ -5,7 +5,7 @@ What is refused is counted, and stays counted when the error is raised.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import update
@@ -40,7 +40,7 @@ from domain.accounts.users import (
     find_active_user,
     find_user,
 )
-from domain.audit.events import Actor, EventKind
+from domain.audit.events import EventKind
 from domain.database.locks import release_locks
 from domain.errors import ForbiddenError, InvalidError, TooManyAttemptsError
 from domain.ip_addresses import client_prefix
@@ -301,6 +301,4 @@ def _use_passkey(
 def _record_of(work: Work, user_id: int, kind: EventKind, **details: object) -> None:
     """Record what a user does who is signed in only afterwards."""
     name = work.session.get_one(User, user_id).username
-    source = replace(work.actor.source, actor=Actor(id=user_id, name=name))
-    of_user = replace(work, actor=replace(work.actor, source=source))
-    of_user.record(kind, user_id=user_id, details=details)
+    work.acting_as(user_id, name).record(kind, user_id=user_id, details=details)

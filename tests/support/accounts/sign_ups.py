@@ -55,7 +55,7 @@ def finish(
     person: Person,
     *,
     browser: requests.Session | None = None,
-    **more: str,
+    **more: Any,
 ) -> requests.Response:
     """Follow a link and make the account of a person."""
     door = browser or service.http()
@@ -68,6 +68,13 @@ def finish(
         "repeat_password": person.password,
     }
     return submit(door, page, form_with(page, "new_password"), **(values | more))
+
+
+def invitation_link(service: LiveGatebell, email: str) -> str:
+    """Return the newest link of an invitation that an address got."""
+    found = re.search(r"http\S+/-/invitations/\S+", messages_to(service, email)[0])
+    assert found is not None
+    return found[0]
 
 
 def sealed(value: Any, purpose: str, *, age: float = 0, key: str = SECRET_KEY) -> str:
