@@ -181,6 +181,22 @@ def reject(user_id: int) -> ResponseReturnValue:
     return redirect(url_for("admin.users.index", group="pending"))
 
 
+@users.post("/<int:user_id>/deactivate")
+@administrator
+def deactivate(user_id: int) -> ResponseReturnValue:
+    """Deactivate an account until its owner signs in."""
+    user = actions.deactivate_user(work(), user_id)
+    return _done(user, f"{user.username} is deactivated and signed out everywhere.")
+
+
+@users.post("/<int:user_id>/activate")
+@administrator
+def activate(user_id: int) -> ResponseReturnValue:
+    """Activate an account that was deactivated."""
+    user = actions.activate_user(work(), user_id)
+    return _done(user, f"{user.username} is active again.")
+
+
 @users.post("/<int:user_id>/lock")
 @administrator
 def lock(user_id: int) -> ResponseReturnValue:

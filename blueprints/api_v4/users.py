@@ -108,6 +108,22 @@ def unblock(user_id: int) -> Done:
     return _DONE
 
 
+@users.post("/users/<int:user_id>/deactivate")
+@operation("users.deactivate", returns=Done, status=201)
+def deactivate(user_id: int) -> Done:
+    """Deactivate an account until its owner signs in, and sign it out everywhere."""
+    actions.deactivate_user(work(), user_id)
+    return _DONE
+
+
+@users.post("/users/<int:user_id>/activate")
+@operation("users.activate", returns=Done, status=201)
+def activate(user_id: int) -> Done:
+    """Activate an account that was deactivated."""
+    actions.activate_user(work(), user_id)
+    return _DONE
+
+
 users.bind("GET", "/users/<int:user_id>", actions.show_user, limit=Family.USER)
 users.bind("POST", "/users", actions.create_user)
 users.bind("PUT", "/users/<int:user_id>", actions.change_user)

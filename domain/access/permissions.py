@@ -147,6 +147,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "users.change": _administrator(_WRITE, is_for_people=True),
     "users.approve": _administrator(_WRITE),
     "users.reject": _administrator(_WRITE),
+    "users.deactivate": _administrator(_WRITE),
+    "users.activate": _administrator(_WRITE),
     "users.block": _administrator(_WRITE),
     "users.unblock": _administrator(_WRITE),
     # Their own; administrators those of all.

@@ -14,7 +14,7 @@ from domain.accounts.email_addresses import IS_UNCONFIRMED, find_waiting
 from domain.accounts.profiles import avatar_url, profile_path
 from domain.accounts.types import Account, AccountPage, ListedAccount, UserQuery
 from domain.accounts.types import User as PublicUser
-from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN, PENDING
+from domain.accounts.users import ACTIVE, BOT, DEACTIVATED, ERASED, HUMAN, PENDING
 from domain.database.paging import LARGEST_ID, ListPart, Page, Slice, fetch_page, fetch_part
 from domain.types.base import Found
 from models import Member, Passkey, SignIn, TotpDevice, User
@@ -42,6 +42,7 @@ class AccountCounts:
     administrators: int
     #: Those that wait for approval.
     pending: int
+    deactivated: int
     locked: int
     bots: int
     #: Active administrators without a second factor.
@@ -62,13 +63,14 @@ def _has_second_factor() -> ColumnElement[bool]:
 _IS_HUMAN = User.kind == HUMAN
 _IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
 #: By the state of an account, the word of GitLab; every other account is blocked.
-_WORDS = {ACTIVE: "active", PENDING: "blocked_pending_approval"}
+_WORDS = {ACTIVE: "active", PENDING: "blocked_pending_approval", DEACTIVATED: "deactivated"}
 _IS_BLOCKED = User.state.not_in(_WORDS)
 #: The condition of each group of accounts.
 GROUPS: Mapping[str, ColumnElement[bool]] = {
     "people": _IS_HUMAN,
     "administrators": _IS_ADMINISTRATOR,
     "pending": User.state == PENDING,
+    "deactivated": User.state == DEACTIVATED,
     "locked": and_(_IS_BLOCKED, User.kind != ERASED),
     "bots": User.kind == BOT,
 }

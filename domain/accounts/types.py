@@ -98,7 +98,7 @@ def _chosen(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two 
     return wanted if wanted or unwanted else None
 
 
-AccountState = Literal["active", "blocked", "blocked_pending_approval"]
+AccountState = Literal["active", "blocked", "blocked_pending_approval", "deactivated"]
 
 
 class User(Resource):

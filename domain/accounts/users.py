@@ -40,6 +40,9 @@ from models.folding import fold
 ACTIVE = "active"
 #: Made by its owner; an administrator has not approved it yet.
 PENDING = "pending"
+#: Not used for a long time, or set by an administrator: active again once its owner signs in.
+DEACTIVATED = "deactivated"
+_MAY_SIGN_IN = frozenset({ACTIVE, DEACTIVATED})
 #: Kinds of accounts. A bot is the account of a project or group access token; of an erased account
 #: only the id is left.
 HUMAN, BOT, ERASED = "human", "bot", "erased"
@@ -242,7 +245,9 @@ class AttemptCounters:
 def authenticate(
     attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
 ) -> UserView | None:
-    """Return the user with this login and password who is active or waits for approval, or None.
+    """Return the user with this login and password, or None.
+
+    Their account is active, deactivated or waits for approval.
 
     An unknown login, a wrong password and a locked account are indistinguishable in response and
     time. The caller has to check the state, and whether a second factor is required. Raises
@@ -333,11 +338,19 @@ def _is_active_user(user: User | None) -> bool:
 
 def _is_known_to_sign_in(user: User | None) -> bool:
     """Return whether the right password tells its owner more than a wrong one."""
-    return user is not None and user.state in {ACTIVE, PENDING} and user.kind == HUMAN
+    return user is not None and user.state in {*_MAY_SIGN_IN, PENDING} and user.kind == HUMAN
+
+
+def find_user_to_sign_in(user_id: int, *, session: Session) -> UserView | None:
+    """Return the user with this id if they may sign in, which activates the account, or None."""
+    user = session.get(User, user_id)
+    if user is None or user.state not in _MAY_SIGN_IN or user.kind != HUMAN:
+        return None
+    return view_of(user)
 
 
 def find_active_user(user_id: int, *, session: Session) -> UserView | None:
-    """Return the user with this id if they may sign in, or None."""
+    """Return the user with this id if the account is active, or None."""
     user = session.get(User, user_id)
     return view_of(user) if user is not None and _is_active_user(user) else None
 
@@ -397,6 +410,7 @@ def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     user.password_hash, user.must_change_password = "", False
     user.kind, user.state, user.is_admin = ERASED, "blocked", False
     user.last_sign_in_at = user.password_changed_at = user.email_confirmed_at = None
+    user.idle_noticed_at = None
 
 
 def get_profile_to_act_as(named: str, *, connection: KeptConnection) -> Profile:

@@ -37,6 +37,9 @@ class EventKind(StrEnum):
     EMAIL_CONFIRMED = "email.confirmed"
     USER_APPROVED = "user.approved"
     USER_REJECTED = "user.rejected"
+    USER_DEACTIVATED = "user.deactivated"
+    #: By an administrator, or by signing in.
+    USER_ACTIVATED = "user.activated"
     USER_LOCKED = "user.locked"
     USER_UNLOCKED = "user.unlocked"
     USER_EXPORTED = "user.exported"

@@ -29,7 +29,9 @@ _MOST = 1_000
 _NOT_LISTED = {"avatar_url", "public_email", "web_url"}
 
 for each in (
+    actions.activate_user,
     actions.change_user,
+    actions.deactivate_user,
     actions.delete_user,
     actions.export_user,
     actions.lock_user,

@@ -73,6 +73,16 @@ def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
     return Kind(read, f"a whole number{of_what} from {least} to {most}", unit=unit)
 
 
+def zero_or_whole_number(least: int, most: int, unit: str) -> Kind[int]:
+    """Allow 0, and integers from `least` to `most`."""
+    known = whole_number(least, most, unit)
+    return replace(
+        known,
+        read=lambda text: 0 if text == "0" else known.read(text),
+        allowed=f"0, or {known.allowed}",
+    )
+
+
 def yes_or_no() -> Kind[bool]:
     """Allow the usual words for on and off."""
     words = {"true": True, "1": True, "yes": True, "on": True}

@@ -233,19 +233,14 @@ class Settings:
     sign_up: str = live(
         "off",
         kinds.one_of("off", "domains", "approval", "open"),
-        "Who can make an account on the sign-up page, with an e-mail address that is shown to be "
-        "theirs: nobody; those with an address of SIGN_UP_EMAIL_DOMAINS; everybody whom an "
-        "administrator approves; everybody. Needs MAIL_URL.",
+        "Who can make an account with an e-mail address of their own: nobody, addresses of "
+        "SIGN_UP_EMAIL_DOMAINS, whom an administrator approves, or everybody. Needs MAIL_URL.",
     )
     sign_up_email_domains: str = live(
-        "",
-        kinds.email_domains(),
-        "Domains of e-mail addresses that can be signed up with, without those below them. Empty: "
-        "all, or none if SIGN_UP is domains.",
+        "", kinds.email_domains(), "Domains of addresses to sign up with; if empty, all of them."
     )
     invitations_create_accounts: bool = switch(
-        "Whether an invitation to a project or group is enough to make an account, whatever "
-        "SIGN_UP is. Every user can create a group and invite people to it.",
+        "Let whoever is invited to a project or group make an account, whatever SIGN_UP is.",
         on=False,
     )
     second_factor_required: str = live(
@@ -259,6 +254,11 @@ class Settings:
         kinds.day(),
         "Day (UTC) from which SECOND_FACTOR_REQUIRED applies; until then, people are told on each "
         "page. Empty: at once.",
+    )
+    deactivate_after_days: int = live(
+        0,
+        kinds.zero_or_whole_number(30, 3_650, "days"),
+        "Days without a sign-in or a use of a token that deactivate an account; 0: never.",
     )
     password_hash_memory_kib: int = fixed(
         65_536,

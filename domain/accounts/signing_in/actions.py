@@ -33,12 +33,14 @@ from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.passwords import HashCost
 from domain.accounts.signing_in.sessions import Authentication, by_passkey, close_sign_in
 from domain.accounts.users import (
+    ACTIVE,
+    DEACTIVATED,
     PENDING,
     SignInAttempt,
     UserView,
     authenticate,
-    find_active_user,
     find_user,
+    find_user_to_sign_in,
 )
 from domain.audit.events import EventKind
 from domain.database.locks import release_locks
@@ -194,7 +196,7 @@ def prove_passkey(
 def prove_passkey_alone(work: Work, reply: CeremonyResponse) -> Authentication:
     """Return whose passkey this is; raise PasskeyRefusedError or TooManyAttemptsError."""
     owner_id = find_owner(reply, session=work.session)
-    user = find_active_user(owner_id, session=work.session) if owner_id else None
+    user = find_user_to_sign_in(owner_id, session=work.session) if owner_id else None
     attempt = _Attempt(what="passkey", user_id=user.id if user else None)
     with _counted(work, attempt, EventKind.SIGN_IN_FAILED, owner_id):
         if user is None:
@@ -223,10 +225,22 @@ def sign_in(
     )
     seen = update(User).where(User.id == user_id).values(last_sign_in_at=work.now)
     work.session.execute(seen)
+    _activate(work, user_id)
     if former_id is not None:
         close_sign_in(former_id, session=work.session)
     _record_of(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
     return credential.clear
+
+
+def _activate(work: Work, user_id: int) -> None:
+    """Make an account active again that was deactivated."""
+    if work.session.get_one(User, user_id).state != DEACTIVATED:
+        return
+    # An administrator may have locked it meanwhile.
+    theirs = update(User).where(User.id == user_id, User.state == DEACTIVATED)
+    again = theirs.values(state=ACTIVE, idle_noticed_at=None).returning(User.id)
+    if work.session.scalar(again) is not None:
+        _record_of(work, user_id, EventKind.USER_ACTIVATED)
 
 
 @action("signing_in.sign_out")

@@ -195,6 +195,8 @@ ENDPOINTS = (
     ),
     Endpoint("api_v4.users.approve", "POST", "/api/v4/users/{id}/approve"),
     Endpoint("api_v4.users.reject", "POST", "/api/v4/users/{id}/reject"),
+    Endpoint("api_v4.users.deactivate", "POST", "/api/v4/users/{id}/deactivate"),
+    Endpoint("api_v4.users.activate", "POST", "/api/v4/users/{id}/activate"),
     Endpoint("api_v4.users.block", "POST", "/api/v4/users/{id}/block"),
     Endpoint("api_v4.users.unblock", "POST", "/api/v4/users/{id}/unblock"),
     Endpoint("api_v4.users.export", "GET", "/api/v4/users/{id}/export"),
