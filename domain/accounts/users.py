@@ -16,7 +16,7 @@ from domain.accounts.attempt_limits import (
     forget_attempts,
     refund_attempt,
 )
-from domain.accounts.factors.requirement import SecondFactorRule
+from domain.accounts.factors.requirement import SecondFactorRule, find_group_requirement
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.names import check_display_name, check_username
 from domain.accounts.passwords import (
@@ -274,6 +274,8 @@ def authenticate_by_password_alone(
     def is_enough(user: User | None) -> bool:
         # Queried for an unknown name as well, so that the response time is the same.
         wants_more = has_second_factor(user.id if user else 0, session=session)
+        of_group = find_group_requirement(user.id if user else 0, session=session, now=now)
+        wants_more = wants_more or (of_group is not None and of_group.begins <= now)
         if user is None or wants_more or user.must_change_password:
             return False
         return _is_active_user(user) and not rule.binds(now.date(), is_admin=user.is_admin)
