@@ -6,6 +6,7 @@ Programs that look at messages follow links, so only the form's POST changes any
 from flask import flash, redirect, render_template, session, url_for
 from flask.typing import ResponseReturnValue
 
+from domain.accounts.sign_up import LINK_LIFETIME
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.types import OwnAccountBody
 from domain.accounts.users import ACTIVE, UserView
@@ -102,7 +103,7 @@ def _create(sealed: str, form: OwnAccountForm) -> UserView:
 def _opened(sealed: str) -> tuple[str, str]:
     """Return the address in a link, and what tells the link from others; or raise NotFoundError."""
     try:
-        email, number = unseal(sealed, purpose=domain.SEALED_FOR, lifetime=domain.LINK_LIFETIME)
+        email, number = unseal(sealed, purpose=domain.SEALED_FOR, lifetime=LINK_LIFETIME)
     except BrokenSealError as error:
         message = "This link has expired, or it is incomplete. Sign up again for a new one."
         raise NotFoundError(message) from error

@@ -1,11 +1,12 @@
 """Accounts that people make for themselves: who may, with which address, and how one begins.
 
-Nothing is stored before an address is shown to be theirs, by a link that only its reader has. So
-nobody keeps an address or a user name from others, and no account has the password of a stranger
+No account is stored before an address is shown to be theirs, by a link that only its reader has.
+So nobody keeps an address or a user name from others, and no account has the password of a stranger
 who entered an address that is not theirs.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
@@ -22,6 +23,9 @@ from domain.errors import ConflictError, NotFoundError
 from domain.keyring import Keyring
 from models import User
 
+LINK_LIFETIME = timedelta(days=1)
+#: How the keys of messages with links begin; they are removed when the links end.
+MESSAGE_KEY = "sign-up "
 OFF, DOMAINS, APPROVAL, OPEN = "off", "domains", "approval", "open"
 
 

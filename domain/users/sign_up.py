@@ -1,10 +1,8 @@
 """Sign-up: a link to an address, the account that is made by it, and what administrators say.
 
-A link is signed, works once and is stored nowhere, and neither is the address. Whether it has an
-account only its reader learns.
+A link is signed and works once. It is stored only in its message, and so is the address. Whether
+that has an account only its reader learns.
 """
-
-from datetime import timedelta
 
 from sqlalchemy import func, select
 
@@ -13,7 +11,14 @@ from domain.access.actor import Seal, Work
 from domain.accounts.administration import get_account
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, claim_once
 from domain.accounts.email_addresses import Letterhead
-from domain.accounts.sign_up import SignUpPolicy, find_owner, make_account, refuse_known
+from domain.accounts.sign_up import (
+    LINK_LIFETIME,
+    MESSAGE_KEY,
+    SignUpPolicy,
+    find_owner,
+    make_account,
+    refuse_known,
+)
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.types import ApprovalResult, OwnAccountBody
 from domain.accounts.users import (
@@ -41,7 +46,6 @@ from domain.randomness import random_hex
 from models import User
 from models.folding import fold
 
-LINK_LIFETIME = timedelta(days=1)
 #: What the links are signed for.
 SEALED_FOR = "sign-up"
 _USED_LINK = "This link was used already. Sign in, or sign up again."
@@ -197,7 +201,7 @@ def _link_message(work: Work, address: str) -> NewMessage:
         work.policy(Seal).sign([address, random_hex(16)], SEALED_FOR),
     )
     return head.letter(
-        f"sign-up {head.keyring.digest(sealed).hex()}",
+        f"{MESSAGE_KEY}{head.keyring.digest(sealed).hex()}",
         address,
         f"Your new account at {head.instance_name}",
         f"Somebody wants to make an account at {head.instance_name} with this e-mail address, from "

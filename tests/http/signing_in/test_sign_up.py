@@ -1,16 +1,18 @@
 """Sign-up: a link to an address, the account that is made by it, and what it tells to nobody."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from domain.accounts.sign_up import LINK_LIFETIME
 from domain.audit.events import EventKind
 from domain.randomness import random_password
-from domain.users.sign_up import LINK_LIFETIME, SEALED_FOR
-from models import AuditEvent, User
+from domain.users.sign_up import SEALED_FOR
+from models import AuditEvent, Mail, User
 from tests.races.test_devices import together
 from tests.support.accounts.people import (
     Person,
@@ -18,6 +20,7 @@ from tests.support.accounts.people import (
     database_of,
     make_application,
     make_user,
+    now,
     open_browser,
     sign_in,
     unique,
@@ -313,6 +316,18 @@ def test_no_secret_and_no_strangers_address_is_in_the_audit_log(service: LiveGat
         assert events
         assert all(email not in f"{each.subject} {each.details}" for each in events)
         assert all(link not in f"{each.subject} {each.details}" for each in events)
+
+
+def test_of_an_address_that_goes_no_further_nothing_is_left(service: LiveGatebell) -> None:
+    person, later = newcomer(), newcomer()
+    sign_up_link(service, person.email)
+    sign_up_link(service, later.email)
+    past = now() - LINK_LIFETIME - timedelta(minutes=1)
+    with database_of(service) as session:
+        session.query(Mail).filter_by(recipient=person.email).update({"created_at": past})
+    service.cli("prune")
+    assert messages_to(service, person.email) == []
+    assert len(messages_to(service, later.email)) == 1
 
 
 @pytest.mark.one_database("sqlite")
