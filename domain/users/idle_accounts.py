@@ -8,7 +8,6 @@ who signed in last, so that one is always left.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select, update
 from sqlalchemy.orm import Session
@@ -34,7 +33,6 @@ from models import (
 
 #: Between the message and the deactivation.
 NOTICE = timedelta(days=7)
-_SLICE = 200
 _LAST_SEEN = func.coalesce(User.last_sign_in_at, User.created_at)
 
 
@@ -44,85 +42,63 @@ class IdleAccounts:
 
     days: int
     head: Letterhead
+    session: Session
+    now: datetime
+    #: Called after each account; the caller commits there, so that locks are short.
+    between: Callable[[], None]
 
-    def settle(
-        self, *, session: Session, now: datetime, between: Callable[[], None]
-    ) -> dict[str, int]:
-        """Notice and deactivate idle accounts; return how many of each.
+    def settle(self) -> dict[str, int]:
+        """Notice and deactivate idle accounts, each in a transaction; return how many of each."""
+        before, named = self.now - timedelta(days=self.days), _named_in_policies(self.session)
+        is_idle = _is_idle(before, self.now, named)
+        is_nearly_idle = _is_idle(before + NOTICE, self.now, named)
+        is_over = User.idle_noticed_at <= self.now - NOTICE
+        is_new, used_again = User.idle_noticed_at.is_(None), not_(is_nearly_idle)
+        forget = update(User).where(used_again, not_(is_new)).values(idle_noticed_at=None)
+        self.session.execute(forget.execution_options(synchronize_session=False))
+        self.between()
+        return {
+            "deactivated": self._each(is_idle & is_over, self._deactivate),
+            "noticed": self._each(is_nearly_idle & is_new, self._notice),
+        }
 
-        `between` is called after each slice; the caller commits there, so that locks are short.
-        """
-        named = _named_in_policies(session)
-        is_idle = _is_idle(now - timedelta(days=self.days), now, named)
-        is_nearly_idle = _is_idle(now - timedelta(days=self.days) + NOTICE, now, named)
-        used_again = User.idle_noticed_at.is_not(None) & not_(is_nearly_idle)
-        session.execute(_changed(used_again, idle_noticed_at=None))
-        between()
-        deactivated = self._deactivate(
-            is_idle & (User.idle_noticed_at <= now - NOTICE), session, now, between
-        )
-        is_new = is_nearly_idle & User.idle_noticed_at.is_(None)
-        return {"deactivated": deactivated, "noticed": self._notice(is_new, session, now, between)}
-
-    def _deactivate(
-        self,
-        condition: ColumnElement[bool],
-        session: Session,
-        now: datetime,
-        between: Callable[[], None],
-    ) -> int:
-        done, ids = 0, select(User.id).where(condition).order_by(User.id)
-        for user_id in session.scalars(ids).all():
+    def _each(self, condition: ColumnElement[bool], act: Callable[[User], bool]) -> int:
+        done, found = 0, select(User).where(condition).order_by(User.id)
+        for user_id in self.session.scalars(found.with_only_columns(User.id)).all():
             # Again in its own transaction: somebody may have come back meanwhile.
-            still = session.scalar(ids.where(User.id == user_id).with_for_update(key_share=True))
-            if still is not None and deactivate_idle(user_id, session=session):
-                event = Event(
-                    kind=EventKind.USER_DEACTIVATED,
-                    user_id=user_id,
-                    subject=session.get_one(User, user_id).username,
-                    details={"idle_days": self.days},
-                )
-                store_event(event, EventSource(), session=session, now=now)
-                done += 1
-            between()
+            still = found.where(User.id == user_id).with_for_update(key_share=True)
+            user = self.session.scalar(still)
+            done += user is not None and act(user)
+            self.between()
         return done
 
-    def _notice(
-        self,
-        condition: ColumnElement[bool],
-        session: Session,
-        now: datetime,
-        between: Callable[[], None],
-    ) -> int:
-        total = 0
-        while True:
-            some = session.scalars(select(User).where(condition).limit(_SLICE)).all()
-            if not some:
-                return total
-            ids = [each.id for each in some]
-            if self.head.has_mail_server:
-                messages = [self._message(each, now) for each in some]
-                queue_messages(messages, session=session, now=now)
-            session.execute(_changed(User.id.in_(ids), idle_noticed_at=now))
-            between()
-            total += len(ids)
+    def _deactivate(self, user: User) -> bool:
+        if not deactivate_idle(user.id, session=self.session):
+            return False
+        event = Event(
+            kind=EventKind.USER_DEACTIVATED,
+            user_id=user.id,
+            subject=user.username,
+            details={"idle_days": self.days},
+        )
+        store_event(event, EventSource(), session=self.session, now=self.now)
+        return True
 
-    def _message(self, user: User, now: datetime) -> Any:
-        head = self.head
-        return head.letter(
-            f"idle user {user.id}, noticed at {now.isoformat()}",
+    def _notice(self, user: User) -> bool:
+        user.idle_noticed_at, head = self.now, self.head
+        message = head.letter(
+            f"idle user {user.id}, noticed at {self.now.isoformat()}",
             user.email,
             f"Your account at {head.instance_name} will be deactivated",
             f"Nobody has used your account @{user.username} for a long time. It will be "
-            f"deactivated on {(now + NOTICE).date()}: its access tokens will not work any more. "
-            "Sign in before then to keep it active:\n"
+            f"deactivated on {(self.now + NOTICE).date()}: its access tokens will not work any "
+            "more. Sign in before then to keep it active:\n"
             f"{head.base_url}/users/sign_in\n\n"
             "You can sign in later, too: that activates the account again.",
         )
-
-
-def _changed(condition: ColumnElement[bool], **values: Any) -> Any:
-    return update(User).where(condition).values(values).execution_options(synchronize_session=False)
+        if head.has_mail_server:
+            queue_messages((message,), session=self.session, now=self.now)
+        return True
 
 
 def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnElement[bool]:

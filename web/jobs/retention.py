@@ -118,8 +118,11 @@ def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock)
             keyring=_keyring(current),
             has_mail_server=bool(current.mail_url),
         )
-        idle = IdleAccounts(days=current.deactivate_after_days, head=head)
-        done = idle.settle(session=session, now=clock(), between=session.commit)
+        days = current.deactivate_after_days
+        idle = IdleAccounts(
+            days=days, head=head, session=session, now=clock(), between=session.commit
+        )
+        done = idle.settle()
     if any(done.values()):
         _log.info("idle accounts", extra=done)
     return done

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, and_, func, not_, or_, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, func, not_, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from domain.accounts.factors.second_factors import has_any_factor
@@ -64,7 +64,7 @@ def find_group_requirement(user_id: int, *, session: Session, now: datetime) -> 
     concerns = or_(
         place == Group.path_key,
         _is_below(place, Group.path_key),
-        and_(Member.group_id.is_not(None), _is_below(Group.path_key, place)),
+        _is_below(Group.path_key, place),
     )
     rows = session.execute(
         select(

@@ -214,6 +214,18 @@ def test_what_ends_the_requirement(
     assert not is_bound(gatebell, member)
 
 
+def test_a_deleted_group_requires_nothing_of_the_members_above(
+    gatebell: LiveGatebell, owner: Person, project: str
+) -> None:
+    group, member = project.rpartition("/")[0], make_user(gatebell)
+    inner = make_group(gatebell, owner, group)
+    give_role(gatebell, group, member, Role.DEVELOPER)
+    require(gatebell, owner, inner)
+    assert is_bound(gatebell, member)
+    assert script_of(gatebell, owner).send("DELETE", group_url(inner)).status_code == 202
+    assert not is_bound(gatebell, member)
+
+
 def test_owners_set_it_on_the_page(gatebell: LiveGatebell, owner: Person, project: str) -> None:
     group, maintainer = project.rpartition("/")[0], make_user(gatebell)
     give_role(gatebell, group, maintainer, Role.MAINTAINER)

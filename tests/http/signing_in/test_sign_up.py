@@ -295,6 +295,14 @@ def test_only_addresses_of_the_domains_are_taken(service: LiveGatebell) -> None:
 
 
 @pytest.mark.one_database("sqlite")
+def test_a_new_account_sets_up_the_second_factor_that_is_required(service: LiveGatebell) -> None:
+    person, browser = newcomer(), service.http()
+    with changed_settings(service, second_factor_required="everybody"):
+        finish(service, sign_up_link(service, person.email), person, browser=browser)
+        assert browser.get(service.url + PROFILE).url == f"{service.url}/-/user_settings/security"
+
+
+@pytest.mark.one_database("sqlite")
 def test_where_nobody_can_sign_up_there_is_no_page(new_service: NewService) -> None:
     for settings in (MAIL, {"SIGN_UP": "open"}, {"SIGN_UP": "domains", **MAIL}):
         with running(new_service("sqlite", only="app", **settings)) as service:
