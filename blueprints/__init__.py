@@ -60,6 +60,7 @@ from blueprints.registry import registry_notifications, registry_pages, registry
 from blueprints.release_schedule import release_check, release_feeds, release_schedule
 from blueprints.signing_in.forgotten_password import forgotten_password
 from blueprints.signing_in.sessions import sessions
+from blueprints.signing_in.sign_up import sign_up
 from blueprints.signing_in.two_factor import two_factor
 from blueprints.silences import silences
 from blueprints.users import users
@@ -74,6 +75,7 @@ BLUEPRINTS = (
     release_check,  # /help/releases/check
     release_schedule,  # /help/releases…
     forgotten_password,  # /users/password…
+    sign_up,  # /users/sign_up…
     sessions,  # /users/sign_in…  /users/sign_out
     two_factor,  # /users/two_factor…
     account,  # /-/user_settings/{profile,security}

@@ -135,6 +135,15 @@ class NewPasswordForm(Form):
     revoke_tokens = BooleanField("Revoke all my personal access tokens")
 
 
+class OwnAccountForm(NewPasswordForm):
+    """The account that somebody makes for an address that is theirs."""
+
+    username = Line("User name", DataRequired("Enter the name to sign in with."))
+    name = Line("Name", at_most(LONGEST_NAME, "A name"))
+
+    fields_of: ClassVar[Mapping[str, str]] = {"password": "new_password"}
+
+
 class PasswordForm(PasswordConfirmationForm, NewPasswordForm):
     """The current password, and the new one twice."""
 

@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from wtforms import RadioField, SelectField, StringField, TextAreaField
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringField, TextAreaField
+from wtforms.validators import DataRequired, InputRequired, Length, NumberRange
 
 from domain.access.features import AccessLevel
 from domain.accounts.names import LONGEST_NAME, LONGEST_PATH
 from domain.alerts.environments import LONGEST_NAME as LONGEST_ENVIRONMENT
 from domain.projects.creation import LONGEST_DESCRIPTION
 from domain.projects.grants import VISIBILITIES
+from domain.projects.types import LONGEST_GRACE_HOURS
 from domain.projects.views import GroupView, ProjectView
 from forms.base import Form, without_edges
 
@@ -44,12 +45,21 @@ class NameAndDescription(Form):
 
 
 class GroupSettingsForm(NameAndDescription):
-    """Name and description of a group."""
+    """Name and description of a group, and whether its members need a second factor."""
+
+    require_two_factor_authentication = BooleanField("Require two-factor authentication")
+    two_factor_grace_period = IntegerField(
+        "Grace period in hours",
+        validators=[
+            InputRequired("Enter a number of hours; 0 for none."),
+            NumberRange(0, LONGEST_GRACE_HOURS, f"Enter a number from 0 to {LONGEST_GRACE_HOURS}."),
+        ],
+    )
 
     @classmethod
     def of(cls, group: GroupView) -> "GroupSettingsForm":
         """Return the form with the present values of a group, or those of the request."""
-        return cls(name=group.name, description=group.description)
+        return cls(obj=group)
 
 
 class PathForm(Form):

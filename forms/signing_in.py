@@ -2,11 +2,11 @@
 
 from typing import Self
 
-from wtforms import HiddenField, PasswordField
+from wtforms import EmailField, HiddenField, PasswordField
 from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.accounts.passwords import LONGEST_PASSWORD
-from forms.base import Form, Line
+from forms.base import Form, Line, at_most, without_edges
 
 
 class ForgottenPasswordForm(Form):
@@ -16,6 +16,19 @@ class ForgottenPasswordForm(Form):
         "User name or e-mail address",
         DataRequired("Enter your user name or e-mail address."),
         Length(max=320, message="A user name or e-mail address has at most 320 characters."),
+    )
+
+
+class SignUpForm(Form):
+    """The address of a new account."""
+
+    email = EmailField(
+        "E-mail address",
+        filters=[without_edges],
+        validators=[
+            DataRequired("Enter your e-mail address."),
+            at_most(255, "An e-mail address"),
+        ],
     )
 
 

@@ -31,7 +31,8 @@ class User(Base):
     #: Argon2id, in PHC string form.
     password_hash: Mapped[str] = mapped_column(String(255))
     is_admin: Mapped[bool] = mapped_column(default=False)
-    #: active, locked (by an administrator or by guessing) or blocked.
+    #: active, pending (an administrator has to approve it), deactivated (nobody used it, or an
+    #: administrator said so), locked or blocked.
     state: Mapped[str] = mapped_column(String(16), default="active")
     #: human, bot (of a project or group access token), service (of an application) or erased.
     kind: Mapped[str] = mapped_column(String(16), default="human")
@@ -44,6 +45,8 @@ class User(Base):
     #: When the e-mail address was shown to be theirs, by a link or by an administrator's word.
     email_confirmed_at: Mapped[datetime | None]
     password_changed_at: Mapped[datetime | None]
+    #: When it was noticed that nobody uses the account; NULL if somebody does.
+    idle_noticed_at: Mapped[datetime | None]
     #: The number of rows on a page of lists; NULL for that of the instance.
     page_size: Mapped[int | None] = mapped_column(SmallInteger)
     username_key: Mapped[str | None] = folded()

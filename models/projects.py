@@ -37,12 +37,22 @@ class Group(Base):
     path: Mapped[str] = mapped_column(String(1024))
     description: Mapped[str] = mapped_column(Text, default="", server_default="")
     created_at: Mapped[datetime]
+    #: Since when its members have to have a second factor; NULL: they need not.
+    two_factor_required_at: Mapped[datetime | None] = mapped_column()
+    #: How many hours they have from then on, or from the beginning of their membership.
+    two_factor_grace_period: Mapped[int] = mapped_column(default=48, server_default=text("48"))
     #: Since when it is gone for everybody; the worker removes its rows.
     deleted_at: Mapped[datetime | None] = mapped_column()
     path_key: Mapped[str | None] = folded()
     name_key: Mapped[str | None] = folded()
 
     __table_args__ = (
+        Index(
+            "ix_groups_two_factor_required_at",
+            two_factor_required_at,
+            postgresql_where=two_factor_required_at.is_not(None),
+            sqlite_where=two_factor_required_at.is_not(None),
+        ),
         Index("uq_groups_path_lower", func.lower(path), unique=True),
         Index("uq_groups_path_key", path_key, unique=True),
         Index(

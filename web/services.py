@@ -19,6 +19,7 @@ from werkzeug.routing import Map
 from domain.access.actor import Actor, Seal, Work
 from domain.accounts.email_addresses import Letterhead
 from domain.accounts.passwords import PasswordRules
+from domain.accounts.sign_up import SignUpPolicy
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.alerts.formats.base import Reading
 from domain.alerts.receiving.refusals import RefusalKind
@@ -192,6 +193,11 @@ def sign_in_limits() -> SignInLimits:
     return services().live_settings.derived(policies.sign_in_limits)
 
 
+def sign_up_policy() -> SignUpPolicy:
+    """Return who may make an account."""
+    return services().live_settings.derived(policies.sign_up_policy)
+
+
 def registry_policy() -> RegistryPolicy:
     """Return where the container registry is, and what its tokens have in common."""
     return services().live_settings.derived(policies.registry_policy)
@@ -276,5 +282,6 @@ _POLICIES: Mapping[type[Any], Callable[[], Any]] = {
     Seal: lambda: Seal(lambda value, purpose: str(sealer(purpose).dumps(value))),
     Sending: lambda: Sending(_send),
     SignInLimits: sign_in_limits,
+    SignUpPolicy: sign_up_policy,
     TokenLifetimes: token_lifetimes,
 }

@@ -13,11 +13,10 @@ from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.sealing.sealer import NOT_KEPT
 from web.services import now, services
 
 email_confirmations = PageBlueprint("email_confirmations", __name__)
-#: Neither the browser nor anything in between keeps the page.
-_NOT_KEPT = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 _WAITING = "/-/user_settings/profile/email"
 
 
@@ -33,7 +32,7 @@ def show(token: str) -> ResponseReturnValue:
         now=now(),
     )
     page = render_template("account/email_confirmation.html", waiting=waiting, token=token)
-    return page, 200, _NOT_KEPT
+    return page, 200, NOT_KEPT
 
 
 @email_confirmations.post("/-/email_confirmations/<token>")

@@ -22,7 +22,7 @@ from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
 from domain.personal_data.erasure import count_applications
 from domain.projects.listing import my_projects
 from domain.projects.views import Viewer
-from domain.users import actions
+from domain.users import actions, sign_up
 from forms.account import AccountChangeForm, AccountForm, ErasureForm
 from web.access.marks import administrator, get_current_user
 from web.admin.personal_data import export_file
@@ -161,6 +161,40 @@ def confirm_address(user_id: int) -> ResponseReturnValue:
     done = confirm_waiting(work(), user_id, request.form.get("email", ""))
     flash(f"{done.email} is confirmed.")
     return _back_to(user_id)
+
+
+@users.post("/<int:user_id>/approve")
+@administrator
+def approve(user_id: int) -> ResponseReturnValue:
+    """Approve an account that waits for that."""
+    sign_up.approve_user(work(), user_id)
+    flash("The account is approved.")
+    return _back_to(user_id)
+
+
+@users.post("/<int:user_id>/reject")
+@administrator
+def reject(user_id: int) -> ResponseReturnValue:
+    """Reject an account that waits for approval, which deletes it."""
+    sign_up.reject_user(work(), user_id)
+    flash("The account is rejected and deleted.")
+    return redirect(url_for("admin.users.index", group="pending"))
+
+
+@users.post("/<int:user_id>/deactivate")
+@administrator
+def deactivate(user_id: int) -> ResponseReturnValue:
+    """Deactivate an account until its owner signs in."""
+    user = actions.deactivate_user(work(), user_id)
+    return _done(user, f"{user.username} is deactivated and signed out everywhere.")
+
+
+@users.post("/<int:user_id>/activate")
+@administrator
+def activate(user_id: int) -> ResponseReturnValue:
+    """Activate an account that was deactivated."""
+    user = actions.activate_user(work(), user_id)
+    return _done(user, f"{user.username} is active again.")
 
 
 @users.post("/<int:user_id>/lock")

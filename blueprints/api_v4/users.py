@@ -1,6 +1,7 @@
 """/api/v4/user, the user of a token, and /api/v4/users."""
 
 from dataclasses import replace
+from http import HTTPStatus
 
 from flask import Response
 
@@ -20,7 +21,7 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.types import Project, ProjectQuery, find_projects
 from domain.releases.schedule import BY_ID
 from domain.types.base import Done, Found
-from domain.users import actions, own_account
+from domain.users import actions, own_account, sign_up
 from web.access.api_limits import Family
 from web.api.operations import Resources, operation, ready_operation
 from web.extensions import db
@@ -107,9 +108,27 @@ def unblock(user_id: int) -> Done:
     return _DONE
 
 
+@users.post("/users/<int:user_id>/deactivate")
+@operation("users.deactivate", returns=Done, status=201)
+def deactivate(user_id: int) -> Done:
+    """Deactivate an account until its owner signs in, and sign it out everywhere."""
+    actions.deactivate_user(work(), user_id)
+    return _DONE
+
+
+@users.post("/users/<int:user_id>/activate")
+@operation("users.activate", returns=Done, status=201)
+def activate(user_id: int) -> Done:
+    """Activate an account that was deactivated."""
+    actions.activate_user(work(), user_id)
+    return _DONE
+
+
 users.bind("GET", "/users/<int:user_id>", actions.show_user, limit=Family.USER)
 users.bind("POST", "/users", actions.create_user)
 users.bind("PUT", "/users/<int:user_id>", actions.change_user)
+users.bind("POST", "/users/<int:user_id>/approve", sign_up.approve_user)
+users.bind("POST", "/users/<int:user_id>/reject", sign_up.reject_user, status=HTTPStatus.OK)
 users.bind(
     "GET", "/users/<int:user_id>/export", actions.export_user, limit=Family.USER, writes=True
 )

@@ -21,21 +21,20 @@ from web.access.marks import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.work import work
+from web.sealing.sealer import NOT_KEPT
 from web.services import now, services
 
 acknowledgement: Blueprint = MachineBlueprint(
     "acknowledgement", __name__, url_prefix="/-/acknowledge", errors=ErrorFormat.PAGE
 )
 _ID = re.compile("[0-9]{1,19}")
-#: Neither the browser nor anything in between keeps the page.
-_NOT_KEPT = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 
 
 @acknowledgement.get("/<sealed>")
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
     """Show the alerts of a message, and ask."""
-    return _page(_opened(sealed)), 200, _NOT_KEPT
+    return _page(_opened(sealed)), 200, NOT_KEPT
 
 
 @acknowledgement.post("/<sealed>")
@@ -46,8 +45,8 @@ def confirm(sealed: str) -> ResponseReturnValue:
     try:
         done = acknowledge(work(), link, _chosen())
     except InvalidError as error:
-        return _page(link, problem=str(error)), 422, _NOT_KEPT
-    return _page(link, done=done), 200, _NOT_KEPT
+        return _page(link, problem=str(error)), 422, NOT_KEPT
+    return _page(link, done=done), 200, NOT_KEPT
 
 
 def _page(link: AcknowledgementLink, *, done: int = 0, problem: str = "") -> str:

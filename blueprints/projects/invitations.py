@@ -1,34 +1,97 @@
-"""The page on which an invited person accepts."""
+"""The page on which an invited person accepts, with an account or with a new one."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
+from flask_login import current_user
 
-from domain.errors import NotFoundError
+from domain.accounts.sign_up import find_owner
+from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from domain.accounts.types import OwnAccountBody
+from domain.accounts.users import UserView
+from domain.errors import NotFoundError, TooManyAttemptsError
 from domain.projects import invitation_actions as actions
-from domain.projects.member_types import INVITATION_LIFETIME
-from web.access.marks import signed_in
+from domain.projects.member_types import INVITATION_LIFETIME, Invitation
+from domain.users import sign_up
+from forms.account import OwnAccountForm
+from web.access.marks import open_to_anyone, to_sign_in
+from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.sealing.sealer import BrokenSealError, unseal
+from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
+from web.services import settings, sign_up_policy
+from web.signing_in.completion import sign_in_as
 
 invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations")
 
 
 @invitations.get("/<sealed>")
-@signed_in
+@open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
-    """Show what an invitation offers."""
+    """Show what an invitation offers, or the form for an account to accept it with."""
     invitation = actions.show_offer(work(), *_opened(sealed))
-    return render_template("members/invitation.html", invitation=invitation, sealed=sealed)
+    owner = find_owner(invitation.invite_email, session=db.session())
+    if owner is not None and not current_user.is_authenticated:
+        return to_sign_in()
+    policy, is_here = sign_up_policy(), current_user.is_authenticated
+    if not is_here and policy.admits_invited(invitation.invite_email):
+        return _account_page(OwnAccountForm(formdata=None), invitation, sealed)
+    return render_template(
+        "members/invitation.html",
+        invitation=invitation,
+        sealed=sealed,
+        is_for_you=is_here and owner is not None and owner.id == current_user.id,
+        may_sign_up=policy.admits(invitation.invite_email),
+    )
 
 
 @invitations.post("/<sealed>")
-@signed_in
+@open_to_anyone
 def accept(sealed: str) -> ResponseReturnValue:
-    """Accept an invitation."""
-    path = actions.accept(work(), *_opened(sealed)).path
-    flash(f"You are a member of {path}.")
-    return redirect(url_for("projects.show_namespace", full_path=path))
+    """Accept an invitation, after making the account of somebody who has none."""
+    if not current_user.is_authenticated:
+        return _join(sealed)
+    return _to_place(actions.accept(work(), *_opened(sealed)))
+
+
+def _join(sealed: str) -> ResponseReturnValue:
+    form, opened = OwnAccountForm(), _opened(sealed)
+    invitation = actions.show_offer(work(), *opened)
+    try:
+        made = form.carry_out(lambda: _make(opened, form))
+    except TooManyAttemptsError as error:
+        form.object_to("username", str(error))
+        page, _, headers = _account_page(form, invitation, sealed)
+        return page, 429, {**headers, "Retry-After": str(error.retry_after)}
+    except NotFoundError as error:
+        flash(str(error), "warning")
+        return redirect(url_for("sessions.sign_in"))
+    if made is None:
+        return _account_page(form, invitation, sealed)
+    sign_in_as(Authentication(user_id=made.id, methods=BY_PASSWORD))
+    return _to_place(invitation)
+
+
+def _make(opened: tuple[int, str], form: OwnAccountForm) -> UserView:
+    return sign_up.join(work(), *opened, form.read(OwnAccountBody))
+
+
+def _to_place(invitation: Invitation) -> ResponseReturnValue:
+    flash(f"You are a member of {invitation.path}.")
+    return redirect(url_for("projects.show_namespace", full_path=invitation.path))
+
+
+def _account_page(
+    form: OwnAccountForm, invitation: Invitation, sealed: str
+) -> tuple[str, int, dict[str, str]]:
+    page = render_template(
+        "sessions/new_account.html",
+        form=form,
+        email=invitation.invite_email,
+        invitation=invitation,
+        target=url_for("invitations.accept", sealed=sealed),
+        minimum=settings().password_min_length,
+    )
+    return page, 422 if form.errors else 200, NOT_KEPT
 
 
 def _opened(sealed: str) -> tuple[int, str]:
@@ -36,6 +99,9 @@ def _opened(sealed: str) -> tuple[int, str]:
     try:
         number, email = unseal(sealed, purpose=actions.SEALED_FOR, lifetime=INVITATION_LIFETIME)
     except BrokenSealError as error:
-        message = "This invitation has expired, or its link is incomplete."
+        message = (
+            "This invitation has expired, or its link is incomplete. Ask whoever invited you for "
+            "another one."
+        )
         raise NotFoundError(message) from error
     return int(number), str(email)

@@ -25,6 +25,10 @@ from web.http.work import work
 #: To choose from; any other group can be entered.
 _MOST_GROUPS = 200
 _MOST_FORMER = 100
+_SETTINGS = (
+    *("name", "description"),
+    *("require_two_factor_authentication", "two_factor_grace_period"),
+)
 #: Errors of what was entered, besides those of the URL.
 _REFUSALS = (InvalidError, NotFoundError, ConflictError, ForbiddenError)
 
@@ -206,7 +210,7 @@ group_settings = PageBlueprint(
 @group_settings.route("/settings", methods=["GET", "POST"])
 @permitted("groups.change")
 def general(group: GroupView) -> ResponseReturnValue:
-    """Change the name and the description."""
+    """Change the name, the description, and what is asked of members."""
     form = GroupSettingsForm.of(group)
     changed = None
     if request.method == "POST":
@@ -218,7 +222,7 @@ def general(group: GroupView) -> ResponseReturnValue:
             "groups/general.html", group=group, namespace=group.namespace, form=form
         )
         return page, 422 if form.errors else 200
-    is_same = (changed.name, changed.description) == (group.name, group.description)
+    is_same = all(getattr(changed, name) == getattr(group, name) for name in _SETTINGS)
     flash("Nothing was changed." if is_same else "Settings saved.")
     return redirect(url_for("group_settings.general", group_path=group.path))
 

@@ -16,14 +16,12 @@ from forms.signing_in import ForgottenPasswordForm
 from web.access.marks import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.sealing.sealer import BrokenSealError, unseal
+from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings
 from web.signing_in.completion import requested_page
 
 forgotten_password = PageBlueprint("forgotten_password", __name__, url_prefix="/users/password")
 
-#: Neither the browser nor anything in between keeps the page.
-_NOT_KEPT = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 _SENT = (
     "If there is such an account, a link is on its way to its e-mail address. It works for an hour."
 )
@@ -114,4 +112,4 @@ def _page(form: NewPasswordForm, sealed: str, account: UserView) -> ResponseRetu
         minimum=settings().password_min_length,
         **granted_access(work(), account.id),
     )
-    return page, 422 if form.errors else 200, _NOT_KEPT
+    return page, 422 if form.errors else 200, NOT_KEPT

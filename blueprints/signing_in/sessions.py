@@ -10,7 +10,7 @@ from domain.accounts.factors.passkeys import PasskeyRefusedError, request_option
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
-from domain.errors import TooManyAttemptsError
+from domain.errors import ForbiddenError, TooManyAttemptsError
 from domain.oauth.clients.applications import find_application
 from domain.oauth.consent.pushed_requests import read_parameters
 from forms.signing_in import PasskeyResponseForm, SignInForm
@@ -27,7 +27,7 @@ from web.sealing.sign_ins import (
     remember_challenge,
     take_response,
 )
-from web.services import settings
+from web.services import settings, sign_up_policy
 from web.signing_in.attempts import sign_in_attempt
 from web.signing_in.completion import next_url, requested_page, sign_in_as
 
@@ -59,8 +59,8 @@ def check_in() -> ResponseReturnValue:
     attempt = sign_in_attempt(form.login.data or "", form.password.data or "")
     try:
         user = signing_in.prove_password(work(), attempt)
-    except TooManyAttemptsError as error:
-        return _too_many(form, error)
+    except (ForbiddenError, TooManyAttemptsError) as error:
+        return _refused(form, error)
     if user is None:
         form.object_to("password", WRONG)
         return _page(form), 422
@@ -89,7 +89,7 @@ def check_in_by_passkey() -> ResponseReturnValue:
         form.object_to("", str(error))
         return _page(form), 422
     except TooManyAttemptsError as error:
-        return _too_many(form, error)
+        return _refused(form, error)
 
 
 @sessions.post("/sign_out")
@@ -114,8 +114,10 @@ def _login_hint() -> str:
     return asked.get("login_hint", "")[:255]
 
 
-def _too_many(form: SignInForm, error: TooManyAttemptsError) -> ResponseReturnValue:
+def _refused(form: SignInForm, error: ForbiddenError | TooManyAttemptsError) -> ResponseReturnValue:
     form.object_to("password", str(error))
+    if isinstance(error, ForbiddenError):
+        return _page(form), 403
     return _page(form), 429, {"Retry-After": str(error.retry_after)}
 
 
@@ -130,5 +132,6 @@ def _page(form: SignInForm) -> str:
         welcome_title=settings().appearance_title,
         welcome_text=rendered_markdown(settings().appearance_description),
         has_passkeys=find_relying_party() is not None,
+        offers_sign_up=sign_up_policy().is_offered,
         leads_to_device=requested_page().partition("?")[0] == url_for("device.enter"),
     )

@@ -1,7 +1,7 @@
 """Who acts, by what and from where, and in which transaction."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,7 @@ from domain.audit.events import (
     EventSource,
     store_event,
 )
+from domain.audit.events import Actor as Somebody
 from domain.audit.streamed_events import stream_event
 
 Policy = TypeVar("Policy")
@@ -116,6 +117,11 @@ class Work:
     now: datetime
     settings: WorkSettings
     policy: Policies
+
+    def acting_as(self, user_id: int, name: str) -> "Work":
+        """Return this unit of work with the user as actor who has just shown who they are."""
+        source = replace(self.actor.source, actor=Somebody(id=user_id, name=name))
+        return replace(self, actor=replace(self.actor, id=user_id, name=name, source=source))
 
     def record(
         self,

@@ -145,6 +145,10 @@ PERMISSIONS: Mapping[str, Permission] = {
     "users.projects": _instance(_READ),
     "users.create": _administrator(_WRITE, is_for_people=True),
     "users.change": _administrator(_WRITE, is_for_people=True),
+    "users.approve": _administrator(_WRITE),
+    "users.reject": _administrator(_WRITE),
+    "users.deactivate": _administrator(_WRITE),
+    "users.activate": _administrator(_WRITE),
     "users.block": _administrator(_WRITE),
     "users.unblock": _administrator(_WRITE),
     # Their own; administrators those of all.
@@ -413,6 +417,8 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     "own_account.change": _instance(_WRITE),
     "authorized_applications.revoke": _instance(_WRITE),
     "signing_in.prove": _open(_ANY),
+    "sign_up.ask": _open(_ANY),
+    "sign_up.finish": _open(_ANY),
     "signing_in.sign_in": _open(_ANY),
     "signing_in.sign_out": _open(_ANY),
     "keys.index": _administrator(_READ),
@@ -429,6 +435,7 @@ BESIDE_THE_API: Mapping[str, Permission] = {
     "applications.remove": _instance(_WRITE),
     # The invited person, by the link of the message.
     "invitations.accept": _instance(_WRITE),
+    "invitations.join": _open(_ANY),
     "paging_queue.try_now": _administrator(_WRITE),
     "paging_queue.send_again": _administrator(_WRITE),
     "registry_keys.rotate": _administrator(_WRITE, is_for_people=True),

@@ -13,8 +13,10 @@ from domain.accounts.types import AccountChangeBody
 from domain.accounts.users import (
     ACTIVE,
     BOT,
+    DEACTIVATED,
     ERASED,
     HUMAN,
+    PENDING,
     SERVICE,
     NewUser,
     UserView,
@@ -27,7 +29,7 @@ from domain.accounts.users import (
 from domain.audit.events import EventKind
 from domain.database.locks import release_locks
 from domain.database.paging import LARGEST_ID
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.keyring import Keyring
 from domain.randomness import random_password
 from domain.time_zones import check_zone
@@ -64,7 +66,8 @@ def generate_password(username: str) -> str:
 def add_account(work: Work, new: NewUser, rules: PasswordRules) -> UserView:
     """Store a new account and record it; raise InvalidError or ConflictError for a field."""
     user = create_user(new, session=work.session, now=work.now, rules=rules)
-    details = {"administrator": user.is_admin}
+    details: dict[str, object] = {"administrator": user.is_admin}
+    details |= {"state": user.state} if user.state != ACTIVE else {}
     work.record(EventKind.USER_CREATED, subject=user.username, details=details, user_id=user.id)
     return user
 
@@ -134,23 +137,80 @@ def _taken(user_id: int, username: str, *, session: Session) -> ConflictError:
 def lock(work: Work, user_id: int) -> bool:
     """Lock an account and sign it out everywhere; its password and its tokens stop working.
 
-    Returns whether it was active. Raises NotFoundError, and ConflictError for the acting account
-    itself and for the last administrator.
+    Returns whether it was not locked yet. Raises NotFoundError, and ConflictError for the acting
+    account itself and for the last administrator.
     """
     user = _get_row(user_id, session=work.session)
     _refuse_oneself(work, user_id, "You cannot lock your own account. Ask another administrator.")
     _keep_an_administrator(user_id, session=work.session)
-    was_active = user.state == ACTIVE
+    was_locked = user.state == LOCKED
     user.state = LOCKED
     close_all_sign_ins(user_id, session=work.session)
-    return was_active
+    return not was_locked
 
 
 def unlock(work: Work, user_id: int) -> None:
-    """Unlock an account and reset its count of failed sign-in attempts; raise NotFoundError."""
+    """Unlock an account and reset its count of failed sign-in attempts.
+
+    Raises NotFoundError, and ConflictError for an account that waits for approval or is
+    deactivated.
+    """
     user = _get_row(user_id, session=work.session)
+    if user.state == PENDING:
+        raise ConflictError("This account waits for approval: approve or reject it.")
+    if user.state == DEACTIVATED:
+        raise ConflictError("This account is deactivated: activate it.")
     user.state = ACTIVE
     forget_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
+
+
+def deactivate(work: Work, user_id: int) -> bool:
+    """Deactivate an account until its owner signs in; its tokens stop working.
+
+    Returns whether it was active. Raises NotFoundError, ForbiddenError for an account in another
+    state, and ConflictError for the acting account itself, bots and the last administrator.
+    """
+    user = _get_row(user_id, session=work.session)
+    _refuse_bot(user)
+    _refuse_oneself(work, user_id, "You cannot deactivate your own account.")
+    _refuse_other_states(user)
+    _keep_an_administrator(user_id, session=work.session)
+    return _deactivate(user, session=work.session)
+
+
+def deactivate_idle(user_id: int, *, session: Session) -> bool:
+    """Deactivate an account that nobody uses; return False for the last administrator."""
+    try:
+        _keep_an_administrator(user_id, session=session)
+    except ConflictError:
+        return False
+    return _deactivate(session.get_one(User, user_id), session=session)
+
+
+def _deactivate(user: User, *, session: Session) -> bool:
+    was_active = user.state == ACTIVE
+    user.state = DEACTIVATED
+    close_all_sign_ins(user.id, session=session)
+    return was_active
+
+
+def activate(work: Work, user_id: int) -> bool:
+    """Activate an account again; return whether it was deactivated.
+
+    Raises NotFoundError, and ForbiddenError for an account in another state.
+    """
+    user = _get_row(user_id, session=work.session)
+    _refuse_other_states(user)
+    was_deactivated = user.state == DEACTIVATED
+    # Its owner has the same time as before to use it.
+    user.state, user.idle_noticed_at = ACTIVE, None
+    return was_deactivated
+
+
+def _refuse_other_states(user: User) -> None:
+    if user.state not in {ACTIVE, DEACTIVATED}:
+        message = f"{user.username} is {user.state}, neither active nor deactivated."
+        raise ForbiddenError(message)
 
 
 def replace_password(work: Work, user_id: int) -> str:

@@ -14,7 +14,14 @@ from domain.accounts.email_addresses import IS_UNCONFIRMED, find_waiting
 from domain.accounts.profiles import avatar_url, profile_path
 from domain.accounts.types import Account, AccountPage, ListedAccount, UserQuery
 from domain.accounts.types import User as PublicUser
-from domain.accounts.users import ACTIVE, ERASED, HUMAN, MACHINES
+from domain.accounts.users import (
+    ACTIVE,
+    DEACTIVATED,
+    ERASED,
+    HUMAN,
+    MACHINES,
+    PENDING,
+)
 from domain.database.paging import LARGEST_ID, ListPart, Page, Slice, fetch_page, fetch_part
 from domain.types.base import Found
 from models import Member, Passkey, SignIn, TotpDevice, User
@@ -40,6 +47,9 @@ class AccountCounts:
 
     people: int
     administrators: int
+    #: Those that wait for approval.
+    pending: int
+    deactivated: int
     locked: int
     bots: int
     #: Active administrators without a second factor.
@@ -59,11 +69,16 @@ def _has_second_factor() -> ColumnElement[bool]:
 
 _IS_HUMAN = User.kind == HUMAN
 _IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
+#: By the state of an account, the word of GitLab; every other account is blocked.
+_WORDS = {ACTIVE: "active", PENDING: "blocked_pending_approval", DEACTIVATED: "deactivated"}
+_IS_BLOCKED = User.state.not_in(_WORDS)
 #: The condition of each group of accounts.
 GROUPS: Mapping[str, ColumnElement[bool]] = {
     "people": _IS_HUMAN,
     "administrators": _IS_ADMINISTRATOR,
-    "locked": and_(User.state != ACTIVE, User.kind != ERASED),
+    "pending": User.state == PENDING,
+    "deactivated": User.state == DEACTIVATED,
+    "locked": and_(_IS_BLOCKED, User.kind != ERASED),
     "bots": User.kind.in_(MACHINES),
 }
 _ACCOUNTS = select(User, _has_second_factor().label("has_second_factor"))
@@ -107,7 +122,7 @@ def _public_fields(user: User, base_url: str) -> dict[str, Any]:
         "id": user.id,
         "username": user.username,
         "name": user.name,
-        "state": "active" if user.state == ACTIVE else "blocked",
+        "state": _WORDS.get(user.state, "blocked"),
         "public_email": None,
         "avatar_url": avatar_url(user, base_url),
         "web_url": f"{base_url}{profile_path(user.username)}",
@@ -178,6 +193,7 @@ _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "username": lambda wanted: User.username_key == fold(wanted),
     "is_active": lambda wanted: _is(User.state == ACTIVE, wanted),
+    "is_blocked": lambda wanted: _is(_IS_BLOCKED, wanted),
     "is_human": lambda wanted: _is(_IS_HUMAN, wanted),
     "has_projects": lambda wanted: _is(exists().where(Member.user_id == User.id), wanted),
     "created_after": lambda wanted: User.created_at >= wanted,

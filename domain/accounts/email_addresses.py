@@ -53,12 +53,12 @@ class Letterhead:
         """Return a message about an account; `secret` tells it from others like it."""
         # The key says nothing of the secret.
         digest = self.keyring.digest(f"{subject}\n{recipient}\n{secret}").hex()
-        return NewMessage(
-            key=f"{_key_of(user_id)}{digest}",
-            recipient=recipient,
-            subject=subject,
-            text=f"Hello,\n\n{text}\n\n-- \n{self.instance_name}, {self.base_url}\n",
-        )
+        return self.letter(f"{_key_of(user_id)}{digest}", recipient, subject, text)
+
+    def letter(self, key: str, recipient: str, subject: str, text: str) -> NewMessage:
+        """Return a message to somebody who may have no account."""
+        text = f"Hello,\n\n{text}\n\n-- \n{self.instance_name}, {self.base_url}\n"
+        return NewMessage(key=key, recipient=recipient, subject=subject, text=text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ def request_change(work: Work, user_id: int, email: str) -> None:
     _claim_message(work, user_id)
     user = work.session.get_one(User, user_id)
     writer = _Writer(user, work.policy(Letterhead), _store(work, user, normal))
-    is_free = work.session.scalar(_others_with(normal, user.id)) is None
+    is_free = work.session.scalar(others_with(normal, user.id)) is None
     to_new = writer.link_for(normal) if is_free else writer.about_taken(normal)
     writer.queue(to_new, writer.about_request(normal), session=work.session, now=work.now)
 
@@ -299,7 +299,8 @@ def _is_of_link(
     )
 
 
-def _others_with(email: str, user_id: int) -> Select[int]:
+def others_with(email: str, user_id: int) -> Select[int]:
+    """Return the query for the account, other than one, that an address belongs to."""
     same = or_(User.email_key == fold(email), func.lower(User.email) == email.lower())
     return select(User.id).where(same, User.id != user_id).limit(1)
 

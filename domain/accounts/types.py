@@ -65,7 +65,12 @@ class UserQuery(PagedQuery, GitLabQuery):
     @property
     def is_active(self) -> bool | None:
         """Whether the accounts are to be active."""
-        return _chosen(self.active, self.blocked or self.exclude_active)
+        return _chosen(self.active, self.exclude_active)
+
+    @property
+    def is_blocked(self) -> bool | None:
+        """Whether the accounts are to be locked."""
+        return self.blocked or None
 
     @property
     def is_human(self) -> bool | None:
@@ -93,6 +98,9 @@ def _chosen(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two 
     return wanted if wanted or unwanted else None
 
 
+AccountState = Literal["active", "blocked", "blocked_pending_approval", "deactivated"]
+
+
 class User(Resource):
     """A user, as shown to other users."""
 
@@ -100,7 +108,7 @@ class User(Resource):
     username: str
     name: str
     #: `blocked` for an account that an administrator locked.
-    state: Literal["active", "blocked"]
+    state: AccountState
     public_email: None
     avatar_url: str
     web_url: str
@@ -178,6 +186,20 @@ class AccountBody(Body):
         default=False,
         description="Vouches for the e-mail address; otherwise a link to confirm it is sent there.",
     )
+
+
+class OwnAccountBody(Body):
+    """The account that somebody makes for an address that is theirs."""
+
+    username: RequiredText
+    name: Text = ""
+    new_password: RequiredText
+
+
+class ApprovalResult(Resource):
+    """The response to an approval or a rejection."""
+
+    message: Literal["Success"] = "Success"
 
 
 class AccountChangeBody(Body):

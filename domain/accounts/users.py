@@ -16,7 +16,7 @@ from domain.accounts.attempt_limits import (
     forget_attempts,
     refund_attempt,
 )
-from domain.accounts.factors.requirement import SecondFactorRule
+from domain.accounts.factors.requirement import SecondFactorRule, find_group_requirement
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.names import check_display_name, check_username
 from domain.accounts.passwords import (
@@ -38,6 +38,11 @@ from models import User
 from models.folding import fold
 
 ACTIVE = "active"
+#: Made by its owner; an administrator has not approved it yet.
+PENDING = "pending"
+#: Not used for a long time, or set by an administrator: active again once its owner signs in.
+DEACTIVATED = "deactivated"
+_MAY_SIGN_IN = frozenset({ACTIVE, DEACTIVATED})
 #: Kinds of accounts. A bot is the account of a project or group access token, a service account
 #: that of an application; of an erased account only the id is left.
 HUMAN, BOT, SERVICE, ERASED = "human", "bot", "service", "erased"
@@ -92,6 +97,8 @@ class NewUser:
     time_zone: str = "UTC"
     #: Whether an administrator vouches for the e-mail address.
     is_email_confirmed: bool = False
+    #: ACTIVE or PENDING.
+    state: str = ACTIVE
 
 
 def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> UserView:
@@ -116,7 +123,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         is_admin=new.is_admin,
         time_zone=time_zone,
         must_change_password=new.must_change_password,
-        state=ACTIVE,
+        state=new.state,
         created_at=now,
         password_changed_at=None,
         last_sign_in_at=None,
@@ -239,12 +246,15 @@ class AttemptCounters:
 def authenticate(
     attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
 ) -> UserView | None:
-    """Return the active user with this login and password, or None.
+    """Return the user with this login and password, or None.
+
+    Their account is active, deactivated or waits for approval.
 
     An unknown login, a wrong password and a locked account are indistinguishable in response and
-    time. The caller has to check whether a second factor is required. Raises TooManyAttemptsError.
+    time. The caller has to check the state, and whether a second factor is required. Raises
+    TooManyAttemptsError.
     """
-    return _let_in(attempt, _is_active_user, session=session, keyring=keyring, now=now)
+    return _let_in(attempt, _is_known_to_sign_in, session=session, keyring=keyring, now=now)
 
 
 def authenticate_by_password_alone(
@@ -265,6 +275,8 @@ def authenticate_by_password_alone(
     def is_enough(user: User | None) -> bool:
         # Queried for an unknown name as well, so that the response time is the same.
         wants_more = has_second_factor(user.id if user else 0, session=session)
+        of_group = find_group_requirement(user.id if user else 0, session=session, now=now)
+        wants_more = wants_more or (of_group is not None and of_group.begins <= now)
         if user is None or wants_more or user.must_change_password:
             return False
         return _is_active_user(user) and not rule.binds(now.date(), is_admin=user.is_admin)
@@ -327,8 +339,21 @@ def _is_active_user(user: User | None) -> bool:
     return user is not None and user.state == ACTIVE and user.kind == HUMAN
 
 
+def _is_known_to_sign_in(user: User | None) -> bool:
+    """Return whether the right password tells its owner more than a wrong one."""
+    return user is not None and user.state in {*_MAY_SIGN_IN, PENDING} and user.kind == HUMAN
+
+
+def find_user_to_sign_in(user_id: int, *, session: Session) -> UserView | None:
+    """Return the user with this id if they may sign in, which activates the account, or None."""
+    user = session.get(User, user_id)
+    if user is None or user.state not in _MAY_SIGN_IN or user.kind != HUMAN:
+        return None
+    return view_of(user)
+
+
 def find_active_user(user_id: int, *, session: Session) -> UserView | None:
-    """Return the user with this id if they may sign in, or None."""
+    """Return the user with this id if the account is active, or None."""
     user = session.get(User, user_id)
     return view_of(user) if user is not None and _is_active_user(user) else None
 
@@ -388,6 +413,7 @@ def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     user.password_hash, user.must_change_password = "", False
     user.kind, user.state, user.is_admin = ERASED, "blocked", False
     user.last_sign_in_at = user.password_changed_at = user.email_confirmed_at = None
+    user.idle_noticed_at = None
 
 
 def get_profile_to_act_as(named: str, *, connection: KeptConnection) -> Profile:

@@ -28,11 +28,18 @@ class EventKind(StrEnum):
     PASSWORD_RESET = "password.reset"  # noqa: S105 - a name
     #: To somebody who forgot it.
     PASSWORD_LINK_SENT = "password.link_sent"  # noqa: S105 - a name
+    #: To an address, to make an account.
+    SIGN_UP_LINK_SENT = "sign_up.link_sent"
     USER_CREATED = "user.created"
     USER_CHANGED = "user.changed"
     EMAIL_CHANGE_REQUESTED = "email.change_requested"
     #: By a link, or by an administrator's word.
     EMAIL_CONFIRMED = "email.confirmed"
+    USER_APPROVED = "user.approved"
+    USER_REJECTED = "user.rejected"
+    USER_DEACTIVATED = "user.deactivated"
+    #: By an administrator, or by signing in.
+    USER_ACTIVATED = "user.activated"
     USER_LOCKED = "user.locked"
     USER_UNLOCKED = "user.unlocked"
     USER_EXPORTED = "user.exported"

@@ -20,7 +20,7 @@ LONGEST_PAUSE = timedelta(hours=2)
 #: A message that could not be delivered for so long is given up.
 _GIVE_UP_AFTER = timedelta(days=1)
 #: A URL of ours that ends with a secret, such as `/-/invitations/…`, without that end.
-_SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/password)/)\S{20,}")
+_SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/(?:password|sign_up))/)\S{20,}")
 #: Whether a message waits to be sent.
 MAIL_IS_DUE = exists().where(Mail.next_try_at <= NOW)
 

@@ -235,6 +235,7 @@ PERSONAL_DATA = (
             "last_sign_in_at",
             "password_changed_at",
             "email_confirmed_at",
+            "idle_noticed_at",
         ),
         on_erasure=ErasureRule.PSEUDONYM,
     ),

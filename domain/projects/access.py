@@ -164,6 +164,8 @@ class Permissions:
             created_at=group.created_at,
             parent_id=group.parent_id,
             description=group.description,
+            two_factor_required_at=group.two_factor_required_at,
+            two_factor_grace_period=group.two_factor_grace_period,
             abilities=self.abilities_in_group(group.path),
         )
 

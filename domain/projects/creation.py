@@ -29,7 +29,7 @@ Changes = Mapping[str, tuple[str, str]]
 
 
 #: The new values of columns; None leaves one as it is.
-Values = Mapping[str, str | bool | None]
+Values = Mapping[str, str | bool | int | None]
 #: Until the transaction ends; the prefix keeps it apart from locks of other words.
 _CLAIM = text("SELECT pg_advisory_xact_lock(hashtext(:key))")
 
@@ -66,6 +66,18 @@ def checked_visibility(visibility: str) -> str:
 def edit_group(group_id: int, values: Values, *, session: Session) -> Changes:
     """Change a group and return what is different now; raises InvalidError."""
     return _apply(_locked(Group, group_id, session=session), values)
+
+
+def require_second_factor(
+    group_id: int, *, wanted: bool | None, session: Session, now: datetime
+) -> Changes:
+    """Require a second factor of the members of a group, or no more; None leaves it as it is."""
+    group = _locked(Group, group_id, session=session)
+    before = group.two_factor_required_at is not None
+    if wanted in {None, before}:
+        return {}
+    group.two_factor_required_at = now if wanted else None
+    return {"require_two_factor_authentication": (_word(before), _word(wanted))}
 
 
 def edit_project(project_id: int, values: Values, *, by: Viewer, session: Session) -> Changes:

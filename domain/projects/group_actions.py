@@ -15,6 +15,7 @@ from domain.projects.creation import (
     get_maintained_group,
     is_bot,
     make_maker_owner,
+    require_second_factor,
 )
 from domain.projects.moving import keep_owned
 from domain.projects.project_actions import record_created, record_deleted, record_edit
@@ -106,7 +107,7 @@ def create_group(work: Work, new: NewGroup) -> Group:
 
 @action("groups.change")
 def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
-    """Change the name or the description of a group, and the last part of its path.
+    """Change a group: what it is called, the last part of its path, what it asks of its members.
 
     Raises InvalidError or TakenError.
     """
@@ -116,9 +117,12 @@ def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
         moved = moving.rename_group(
             group.id, change.path, reserved=reserved, session=work.session, now=work.now
         )
-    words = {"name": change.name, "description": change.description}
-    edits = edit_group(group.id, words, session=work.session)
-    return _reread(work, record_edit(work, group.namespace, {**moved, **edits}))
+    fields = ("name", "description", "two_factor_grace_period")
+    values = {field: getattr(change, field) for field in fields}
+    edits = edit_group(group.id, values, session=work.session)
+    wanted = change.require_two_factor_authentication
+    rule = require_second_factor(group.id, wanted=wanted, session=work.session, now=work.now)
+    return _reread(work, record_edit(work, group.namespace, {**moved, **edits, **rule}))
 
 
 @action("groups.transfer")

@@ -107,16 +107,21 @@ def revoke_invitation(work: Work, holder: Holder, email: str) -> Invitation:
 
 @question("invitations.accept")
 def show_offer(work: Work, invitation_id: int, email: str) -> Invitation:
-    """Return the invitation of a link, or raise NotFoundError if it is not pending any more."""
-    return _get(work, (Row.id == invitation_id) & (Row.email_key == fold(email)))
+    """Return the invitation of a link, or raise NotFoundError if it is not pending any more.
+
+    Raises ForbiddenError for an archived project, or if its author could not send it any more.
+    """
+    found = _get(work, (Row.id == invitation_id) & (Row.email_key == fold(email)))
+    _check_author(work, found, work.now.date())
+    _check_not_archived(work, found.namespace)
+    return found
 
 
 @action("invitations.accept")
 def accept(work: Work, invitation_id: int, email: str) -> Invitation:
     """Make the user with the invited address a member; a member already keeps the role.
 
-    Raises NotFoundError, and ForbiddenError for another address or an archived project, or if its
-    author could not send the invitation any more.
+    Raises as `show_offer`, and ForbiddenError for another address.
     """
     found = show_offer(work, invitation_id, email)
     user = work.session.get_one(User, work.actor.id)
@@ -124,8 +129,6 @@ def accept(work: Work, invitation_id: int, email: str) -> Invitation:
         message = f"This invitation is for {found.invite_email}, which is not your e-mail address."
         raise ForbiddenError(message)
     today = work.now.date()
-    _check_author(work, found, today)
-    _check_not_archived(work, found.namespace)
     is_theirs = (Member.user_id == user.id) & is_here(found.namespace)
     is_live = Member.expires_at.is_(None) | (Member.expires_at > today)
     _delete(work, Row.id == found.id)
@@ -209,8 +212,8 @@ def _message(work: Work, invitation: Invitation) -> NewMessage:
         subject=f"{by} invites you to {path}",
         text=(
             f"Hello,\n\n{by} invites you to join {path} as {invitation.role.label}.\n\n"
-            "Sign in with this e-mail address and accept, within "
-            f"{INVITATION_LIFETIME.days} days:\n"
+            f"Accept within {INVITATION_LIFETIME.days} days, signed in with this e-mail address. "
+            "Without an account, you see there how to get one:\n"
             f"{head.base_url}/-/invitations/{sealed}\n\n"
             "If you do not want to join, you can ignore this message.\n\n"
             f"-- \n{head.instance_name}, {head.base_url}\n"
@@ -230,7 +233,10 @@ def _check_author(work: Work, invitation: Invitation, today: date) -> None:
         )
         if role is not None and role >= max(Role.MAINTAINER, invitation.role):
             return
-    message = "This invitation is no longer valid: its sender can no longer give that role."
+    message = (
+        "This invitation is no longer valid: its sender can no longer give that role. Ask somebody "
+        f"else who manages the members of {invitation.path} for another one."
+    )
     raise ForbiddenError(message)
 
 
@@ -270,14 +276,18 @@ def _pending(work: Work) -> Select[tuple[object, ...]]:
         .join(User, User.id == Row.invited_by)
         .outerjoin(Group, Group.id == Row.group_id)
         .outerjoin(Project, Project.id == Row.project_id)
-        .where(_is_pending(work))
+        .where(_is_pending(work), Group.deleted_at.is_(None), Project.deleted_at.is_(None))
     )
 
 
 def _get(work: Work, condition: ColumnElement[bool]) -> Invitation:
     row = work.session.execute(_pending(work).where(condition)).first()
     if row is None:
-        message = "This invitation is no longer valid."
+        message = (
+            "This invitation does not wait any more: it was accepted, revoked or replaced, or what "
+            "it was for was deleted. If you accepted it, you are a member. Otherwise ask whoever "
+            "invited you for another one."
+        )
         raise NotFoundError(message)
     return Invitation.model_validate(row)
 

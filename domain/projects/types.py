@@ -61,6 +61,10 @@ LeastLevel = Annotated[
 ]
 
 
+#: A year.
+LONGEST_GRACE_HOURS = 8_760
+
+
 class GroupQuery(PagedQuery, GitLabQuery):
     """Which of the groups that the caller sees a list has."""
 
@@ -141,6 +145,10 @@ class GroupChange(Body):
     #: The last part of the full path; URLs with the former one still lead here.
     path: Name | None = None
     description: Description | None = None
+    #: Whether its members, and those of what is above and below it, have to have a second factor.
+    require_two_factor_authentication: bool | None = None
+    #: In hours, from that requirement or from the beginning of a membership.
+    two_factor_grace_period: Annotated[int, Field(ge=0, le=LONGEST_GRACE_HOURS)] | None = None
 
 
 class GroupTransfer(Body):
@@ -179,6 +187,9 @@ class Group(Resource):
     parent_id: int | None
     web_url: str
     created_at: Time
+    require_two_factor_authentication: bool
+    #: In hours.
+    two_factor_grace_period: int
 
 
 class Accepted(Resource):
@@ -505,6 +516,8 @@ def _group(work: Work, found: GroupDetails) -> Group:
         parent_id=group.parent_id,
         web_url=f"{work.settings.base_url}/{group.path}",
         created_at=group.created_at,
+        require_two_factor_authentication=group.require_two_factor_authentication,
+        two_factor_grace_period=group.two_factor_grace_period,
     )
 
 

@@ -164,6 +164,10 @@ class GroupView:
     created_at: datetime
     parent_id: int | None = None
     description: str = ""
+    #: Since when its members have to have a second factor; None: they need not.
+    two_factor_required_at: datetime | None = None
+    #: In hours.
+    two_factor_grace_period: int = 48
     #: The first ones, where a page shows them.
     projects: tuple[ProjectView, ...] = ()
     has_more_projects: bool = False
@@ -171,6 +175,11 @@ class GroupView:
     has_more_subgroups: bool = False
     #: What custom roles add to the role.
     abilities: frozenset[Ability] = frozenset()
+
+    @property
+    def require_two_factor_authentication(self) -> bool:
+        """Return whether its members have to have a second factor."""
+        return self.two_factor_required_at is not None
 
     @property
     def is_group(self) -> bool:

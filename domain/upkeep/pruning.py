@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, delete, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.accounts.email_addresses import WAITS_FOR
+from domain.accounts.sign_up import LINK_LIFETIME, MESSAGE_KEY
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.idempotency import KEPT_FOR
 from domain.oauth.setting_up.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
@@ -140,7 +141,14 @@ def _expired(
         "application_secrets": (ApplicationSecret.id, ApplicationSecret.expires_at < now),
         # Bots without a live token.
         "bot_members": (Member.id, _is_idle_bot(now)),
-        "mail": (Mail.id, Mail.created_at < now - _MAIL_STAYS),
+        "mail": (
+            Mail.id,
+            or_(
+                Mail.created_at < now - _MAIL_STAYS,
+                # To people who may have no account, and did not ask for one.
+                Mail.key.startswith(MESSAGE_KEY) & (Mail.created_at < now - LINK_LIFETIME),
+            ),
+        ),
         "pages": (Page.id, Page.created_at < now - _MAIL_STAYS),
         "page_messages": (PageMessage.id, PageMessage.ended_at < now - _MAIL_STAYS),
         "page_batches": (PageBatch.id, PageBatch.created_at < now - _MAIL_STAYS),

@@ -146,6 +146,26 @@ def unlock_user(work: Work, user_id: int) -> Account:
     return user
 
 
+@action("users.deactivate")
+def deactivate_user(work: Work, user_id: int) -> Account:
+    """Deactivate an account until its owner signs in, and sign it out everywhere."""
+    was_active = administration.deactivate(work, user_id)
+    user = show_account(work, user_id)
+    if was_active:
+        _record(work, EventKind.USER_DEACTIVATED, user)
+    return user
+
+
+@action("users.activate")
+def activate_user(work: Work, user_id: int) -> Account:
+    """Activate an account that was deactivated."""
+    was_deactivated = administration.activate(work, user_id)
+    user = show_account(work, user_id)
+    if was_deactivated:
+        _record(work, EventKind.USER_ACTIVATED, user)
+    return user
+
+
 @action("users.change", command="reset-password")
 def reset_password(work: Work, user_id: int, reset: PasswordResetBody) -> ResetAccount:
     """Reset the password of a user to a random one, to be changed at the next sign-in.

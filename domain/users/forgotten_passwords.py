@@ -19,8 +19,8 @@ from domain.accounts.signing_in.sessions import close_all_sign_ins
 from domain.accounts.types import PasswordBody
 from domain.accounts.users import (
     UserView,
-    find_active_user,
     find_user,
+    find_user_to_sign_in,
     forget_failed_sign_ins,
     hash_new_password,
     lock_account,
@@ -57,7 +57,7 @@ def send_link(work: Work, login: str) -> None:
     from_address = limits.address_limit(work.actor.source.address)
     claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
     user = find_user(login, session=session)
-    if user is None or find_active_user(user.id, session=session) is None:
+    if user is None or find_user_to_sign_in(user.id, session=session) is None:
         return
     try:
         to_account = limits.email_limit(user.id)
@@ -71,7 +71,7 @@ def send_link(work: Work, login: str) -> None:
 @question("signing_in.prove")
 def show_account(work: Work, user_id: int, stamp: str) -> UserView:
     """Return the account that a link is for, or raise NotFoundError."""
-    user = find_active_user(user_id, session=work.session)
+    user = find_user_to_sign_in(user_id, session=work.session)
     if user is None or _stamp(work.session.get_one(User, user_id)) != stamp:
         raise NotFoundError(_INVALID_LINK)
     return user

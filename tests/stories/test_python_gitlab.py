@@ -6,9 +6,9 @@ from typing import Any
 
 import gitlab
 import pytest
-from gitlab.exceptions import GitlabAuthenticationError, GitlabGetError
+from gitlab.exceptions import GitlabAuthenticationError, GitlabGetError, GitlabUserApproveError
 
-from tests.support.accounts.people import Person, make_project, make_user, now
+from tests.support.accounts.people import Person, make_project, make_user, now, set_state
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
 
@@ -157,3 +157,41 @@ def test_external_ci_reports_with_it(gatebell: LiveGatebell, connect: Open) -> N
     assert [each.name for each in statuses] == ["build"]
     library.http_delete(f"/projects/{project.encoded_id}/deployments/{deployment.id}")
     assert project.deployments.list(get_all=True) == []
+
+
+@pytest.mark.spec("G4")
+def test_an_administrator_deactivates_and_approves(gatebell: LiveGatebell, connect: Open) -> None:
+    token = make_token(gatebell, make_user(gatebell, admin=True)).clear
+    library = connect(private_token=token)
+    person, waiting = make_user(gatebell), make_user(gatebell)
+    set_state(gatebell, waiting, "pending")
+    user, new = (library.users.list(username=each.username)[0] for each in (person, waiting))
+    assert new.state == "blocked_pending_approval"
+    assert user.deactivate()
+    assert library.users.get(user.id).state == "deactivated"
+    assert user.activate()
+    assert library.users.get(user.id).state == "active"
+    new.approve()
+    assert library.users.get(new.id).state == "active"
+    with pytest.raises(GitlabUserApproveError, match="does not wait"):
+        new.approve()
+    set_state(gatebell, waiting, "pending")
+    new.reject()
+    with pytest.raises(GitlabGetError):
+        library.users.get(new.id)
+
+
+@pytest.mark.spec("G4")
+def test_an_owner_requires_a_second_factor(
+    gatebell: LiveGatebell, connect: Open, alice: Person
+) -> None:
+    path = make_project(gatebell, alice).partition("/")[0]
+    library = connect(private_token=make_token(gatebell, alice).clear)
+    group = library.groups.get(path)
+    assert not group.require_two_factor_authentication
+    group.require_two_factor_authentication = True
+    group.two_factor_grace_period = 24
+    group.save()
+    group = library.groups.get(path)
+    assert group.require_two_factor_authentication
+    assert group.two_factor_grace_period == 24

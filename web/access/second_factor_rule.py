@@ -1,34 +1,44 @@
-"""Whether the signed-in user lacks a second factor that the instance requires."""
-
-from datetime import date
+"""Whether the signed-in user lacks a second factor that the instance or a group requires."""
 
 from flask import g
 from flask_login import current_user
 
+from domain.accounts.factors.requirement import Requirement, find_group_requirement
 from domain.accounts.factors.second_factors import has_second_factor
 from web.extensions import db
 from web.services import now, services
 from web.settings.policies import second_factor_rule
 
 
-def must_set_up_second_factor() -> bool:
-    """Return whether the signed-in user has to set one up before anything else."""
-    return _lacks_one() and services().live_settings.derived(second_factor_rule).holds(now().date())
+def must_set_up_second_factor() -> Requirement | None:
+    """Return what the signed-in user has to set one up for before anything else."""
+    found = _unmet()
+    return found if found is not None and found.begins <= now() else None
 
 
-def second_factor_wanted_from() -> date | None:
-    """Return the day from which the signed-in user needs a second factor, if it is to come."""
-    rule = services().live_settings.derived(second_factor_rule)
-    return rule.begins if _lacks_one() and not rule.holds(now().date()) else None
+def second_factor_to_come() -> Requirement | None:
+    """Return what the signed-in user needs a second factor for at a later time."""
+    found = _unmet()
+    return found if found is not None and found.begins > now() else None
 
 
-def _lacks_one() -> bool:
+def _unmet() -> Requirement | None:
+    """Return the earliest requirement of a second factor that the signed-in user does not have."""
     if not current_user.is_authenticated:
-        return False
-    rule = services().live_settings.derived(second_factor_rule)
-    if not rule.names(is_admin=current_user.is_admin):
-        return False
+        return None
     # Asked once for a request: it may be a page that sets one up.
-    if "has_second_factor" not in g:
-        g.has_second_factor = has_second_factor(current_user.id, session=db.session())
-    return not g.has_second_factor
+    if "unmet_requirement" not in g:
+        g.unmet_requirement = _look_up()
+    found: Requirement | None = g.unmet_requirement
+    return found
+
+
+def _look_up() -> Requirement | None:
+    session, user_id = db.session(), current_user.id
+    rule = services().live_settings.derived(second_factor_rule)
+    found = [find_group_requirement(user_id, session=session, now=now())]
+    if rule.names(is_admin=current_user.is_admin):
+        lacks_one = not has_second_factor(user_id, session=session)
+        found.append(rule.requirement if lacks_one else None)
+    unmet = [each for each in found if each is not None]
+    return min(unmet, key=lambda each: each.begins, default=None)

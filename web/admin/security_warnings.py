@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.engine import make_url
 
+from domain.accounts.sign_up import OPEN
 from web.admin.settings import title_of
-from web.settings.policies import token_lifetimes
+from web.settings.policies import sign_up_policy, token_lifetimes
 from web.settings.reader import Settings
 
 _YEAR_DAYS = 366
@@ -90,6 +91,21 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
         "password_min_length",
         lambda settings: settings.password_min_length < _SHORT_PASSWORD,
         f"is less than {_SHORT_PASSWORD}: short passwords can be guessed.",
+    ),
+    (
+        "sign_up",
+        lambda settings: settings.sign_up == OPEN and not settings.sign_up_email_domains,
+        "is open to all e-mail addresses: anybody who reaches the service can get an account.",
+    ),
+    (
+        "sign_up",
+        lambda settings: settings.sign_up != sign_up_policy(settings).mode,
+        "has no effect: it needs MAIL_URL, and domains needs SIGN_UP_EMAIL_DOMAINS as well.",
+    ),
+    (
+        "invitations_create_accounts",
+        lambda settings: settings.invitations_create_accounts,
+        "is on: every user can let in others, with any e-mail address.",
     ),
     (
         "api_rate_limit",

@@ -15,7 +15,7 @@ from domain.database.paging import Slice
 from domain.errors import InvalidError
 from domain.oauth.personal_tokens import actions as token_actions
 from domain.types.reading import read_body
-from domain.users import actions
+from domain.users import actions, sign_up
 from web.commands.generated import command_of
 from web.commands.transaction import one_transaction
 from web.extensions import db
@@ -29,7 +29,9 @@ _MOST = 1_000
 _NOT_LISTED = {"avatar_url", "public_email", "web_url"}
 
 for each in (
+    actions.activate_user,
     actions.change_user,
+    actions.deactivate_user,
     actions.delete_user,
     actions.export_user,
     actions.lock_user,
@@ -37,6 +39,8 @@ for each in (
     actions.reset_password,
     actions.show_user,
     actions.unlock_user,
+    sign_up.approve_user,
+    sign_up.reject_user,
 ):
     users.add_command(command_of(each))
 

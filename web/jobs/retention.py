@@ -11,6 +11,7 @@ from time import sleep
 
 from sqlalchemy.orm import Session
 
+from domain.accounts.email_addresses import Letterhead
 from domain.alerts.handling.batches import prune_batches
 from domain.alerts.handling.retention import remove_resolved, resolve_silent
 from domain.alerts.listing.charts import add_up
@@ -23,6 +24,7 @@ from domain.repositories.storage import remove_repository
 from domain.upkeep.deletion import remove_deleted
 from domain.upkeep.folded_names import fold_accounts, fold_environments
 from domain.upkeep.pruning import Retention, prune, remove_ended
+from domain.users.idle_accounts import IdleAccounts
 from domain.webhooks.endpoints import give_up_old, prune_log
 from web.database.engine import engine_of
 from web.jobs.current_settings import current_settings
@@ -102,6 +104,28 @@ def _prune_webhooks(current: Settings, session: Session) -> int:
         _webhook_log.error("webhook deliveries given up", extra={"count": given_up})
     before = now - timedelta(days=current.webhook_delivery_keep_days)
     return prune_log(before=before, session=session, between=between)
+
+
+def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
+    """Notice and deactivate the accounts that nobody uses, if that is set; return how many."""
+    with engine_of(settings) as engine, Session(engine) as session:
+        current = current_settings(settings, session=session)
+        if not current.deactivate_after_days:
+            return {}
+        head = Letterhead(
+            instance_name=current.instance_name,
+            base_url=current.base_url,
+            keyring=_keyring(current),
+            has_mail_server=bool(current.mail_url),
+        )
+        days = current.deactivate_after_days
+        idle = IdleAccounts(
+            days=days, head=head, session=session, now=clock(), between=session.commit
+        )
+        done = idle.settle()
+    if any(done.values()):
+        _log.info("idle accounts", extra=done)
+    return done
 
 
 def run_deletions(settings: Settings) -> None:

@@ -38,6 +38,7 @@ from web.jobs.pages import Paging
 from web.jobs.repositories import pack_repositories, remove_from_registry
 from web.jobs.retention import (
     add_up_days,
+    deactivate_idle_accounts,
     resolve_silent_alerts,
     run_deletions,
     run_prune,
@@ -94,6 +95,7 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         once("incidents", _MINUTE, open_waiting_incidents),
         once("delete", _MINUTE, run_deletions),
         once(PRUNE, _TEN_MINUTES, run_prune),
+        once("deactivate", _HOUR, deactivate_idle_accounts),
         once("queue_mail", _TEN_MINUTES, queue_due_mail),
         each("queue_assignments", _MINUTE, queue_assignments),
         each("remove_from_registry", _MINUTE, remove_from_registry),

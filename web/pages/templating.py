@@ -20,7 +20,7 @@ from domain.projects.access import COUNT_LIMIT
 from domain.repositories.access import may_read
 from domain.text_links import is_web_url, link_parts
 from domain.time_zones import offset_of, zone
-from web.access.second_factor_rule import second_factor_wanted_from
+from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
 from web.pages.links import size_choice
 from web.services import now, settings
@@ -96,7 +96,7 @@ def _context() -> dict[str, Any]:
         "footer_message": current.footer_message,
         "project": g.get("project"),
         "current_path": current_path,
-        "second_factor_wanted_from": second_factor_wanted_from,
+        "second_factor_to_come": second_factor_to_come,
     }
 
 

@@ -17,6 +17,8 @@ from web.services import sealer
 HEADER = "Gatebell-Doctor"
 _PROBE = "proxy probe"
 _PROBE_LIFETIME = timedelta(minutes=2)
+#: Headers of the page of a link: neither the browser nor anything in between keeps it.
+NOT_KEPT = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 
 
 class BrokenSealError(Exception):

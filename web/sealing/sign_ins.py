@@ -22,7 +22,7 @@ from domain.accounts.factors.passkeys import (
     relying_party,
 )
 from domain.accounts.factors.second_factors import has_second_factor
-from domain.accounts.users import UserView, find_active_user
+from domain.accounts.users import UserView, find_user_to_sign_in
 from domain.errors import NotFoundError
 from domain.randomness import random_hex
 from web.access.marks import get_current_user
@@ -103,7 +103,7 @@ def find_pending_sign_in() -> PendingSignIn | None:
         sealed = unseal(session.get(_PENDING, ""), purpose=_PENDING_PURPOSE, lifetime=_LIFETIME)
     except BrokenSealError:
         return None
-    user = find_active_user(sealed["user"], session=db.session())
+    user = find_user_to_sign_in(sealed["user"], session=db.session())
     if user is None or _password_of(user) != sealed["password"]:
         return None
     if not has_second_factor(user.id, session=db.session()):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from email.headerregistry import Address
+from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -70,6 +71,16 @@ def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
 
     of_what = f" of {unit}" if unit else ""
     return Kind(read, f"a whole number{of_what} from {least} to {most}", unit=unit)
+
+
+def zero_or_whole_number(least: int, most: int, unit: str) -> Kind[int]:
+    """Allow 0, and integers from `least` to `most`."""
+    known = whole_number(least, most, unit)
+    return replace(
+        known,
+        read=lambda text: 0 if text == "0" else known.read(text),
+        allowed=f"0, or {known.allowed}",
+    )
 
 
 def yes_or_no() -> Kind[bool]:
@@ -364,6 +375,24 @@ def mail_address() -> Kind[str]:
         return text
 
     return Kind(read, "an e-mail address such as gatebell@example.com")
+
+
+def email_domains() -> Kind[str]:
+    """Allow an empty list or domains of e-mail addresses."""
+
+    def read(text: str) -> str:
+        # Loads large tables, as in `checked_email`.
+        from email_validator import validate_email  # noqa: PLC0415
+
+        check = partial(validate_email, check_deliverability=False, test_environment=True)
+        named = (part.strip() for part in text.split(",") if part.strip())
+        return ", ".join(check(f"somebody@{domain}").domain for domain in named)
+
+    return Kind(
+        read,
+        "a comma-separated list of domains such as example.com, example.org",
+        may_be_empty=True,
+    )
 
 
 def day() -> Kind[str]:

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.passwords import HashCost, PasswordRules
+from domain.accounts.sign_up import DOMAINS, OFF, SignUpPolicy
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.alerts.formats.base import Reading
 from domain.oauth.context import (
@@ -48,6 +49,17 @@ def second_factor_rule(current: Settings) -> SecondFactorRule:
     begins = current.second_factor_required_from
     return SecondFactorRule(
         whom=current.second_factor_required, begins=date.fromisoformat(begins) if begins else None
+    )
+
+
+def sign_up_policy(current: Settings) -> SignUpPolicy:
+    """Return who may make an account: nobody without e-mail, or with domains that are none."""
+    domains = frozenset(current.sign_up_email_domains.split(", ")) - {""}
+    works = bool(current.mail_url) and (bool(domains) or current.sign_up != DOMAINS)
+    return SignUpPolicy(
+        mode=current.sign_up if works else OFF,
+        domains=domains,
+        takes_invited=current.invitations_create_accounts,
     )
 
 

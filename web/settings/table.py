@@ -230,6 +230,19 @@ class Settings:
     password_min_length: int = live(
         12, kinds.whole_number(8, 128, "characters"), "Minimum length of a new password."
     )
+    sign_up: str = live(
+        "off",
+        kinds.one_of("off", "domains", "approval", "open"),
+        "Who can make an account with an e-mail address of their own: nobody, addresses of "
+        "SIGN_UP_EMAIL_DOMAINS, whom an administrator approves, or everybody. Needs MAIL_URL.",
+    )
+    sign_up_email_domains: str = live(
+        "", kinds.email_domains(), "Domains of addresses to sign up with; if empty, all of them."
+    )
+    invitations_create_accounts: bool = switch(
+        "Let whoever is invited to a project or group make an account, whatever SIGN_UP is.",
+        on=False,
+    )
     second_factor_required: str = live(
         "nobody",
         kinds.one_of("nobody", "administrators", "everybody"),
@@ -241,6 +254,11 @@ class Settings:
         kinds.day(),
         "Day (UTC) from which SECOND_FACTOR_REQUIRED applies; until then, people are told on each "
         "page. Empty: at once.",
+    )
+    deactivate_after_days: int = live(
+        0,
+        kinds.zero_or_whole_number(30, 3_650, "days"),
+        "Days without a sign-in or a use of a token that deactivate an account; 0: never.",
     )
     password_hash_memory_kib: int = fixed(
         65_536,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, or_, select
+from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.types.base import columns_of
@@ -45,15 +45,20 @@ class SecondFactors:
         return self.has_app or bool(self.passkeys)
 
 
-def has_second_factor(user_id: int, *, session: Session) -> bool:
-    """Return whether this account requires a second factor."""
+def has_any_factor(user_id: int) -> ColumnElement[bool]:
+    """Return the condition that an account has a second factor."""
     has_app = (
         select(TotpDevice.id)
         .where(TotpDevice.user_id == user_id, TotpDevice.confirmed_at.is_not(None))
         .exists()
     )
     has_passkey = select(Passkey.id).where(Passkey.user_id == user_id).exists()
-    return bool(session.scalar(select(or_(has_app, has_passkey))))
+    return or_(has_app, has_passkey)
+
+
+def has_second_factor(user_id: int, *, session: Session) -> bool:
+    """Return whether this account requires a second factor."""
+    return bool(session.scalar(select(has_any_factor(user_id))))
 
 
 def factors_of(user_id: int, *, session: Session) -> SecondFactors:

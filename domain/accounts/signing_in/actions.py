@@ -5,7 +5,7 @@ What is refused is counted, and stays counted when the error is raised.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import update
@@ -32,14 +32,27 @@ from domain.accounts.factors.passkeys import (
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.passwords import HashCost
 from domain.accounts.signing_in.sessions import Authentication, by_passkey, close_sign_in
-from domain.accounts.users import SignInAttempt, UserView, authenticate, find_active_user, find_user
-from domain.audit.events import Actor, EventKind
+from domain.accounts.users import (
+    ACTIVE,
+    DEACTIVATED,
+    PENDING,
+    SignInAttempt,
+    UserView,
+    authenticate,
+    find_user,
+    find_user_to_sign_in,
+)
+from domain.audit.events import EventKind
 from domain.database.locks import release_locks
-from domain.errors import InvalidError, TooManyAttemptsError
+from domain.errors import ForbiddenError, InvalidError, TooManyAttemptsError
 from domain.ip_addresses import client_prefix
 from domain.keyring import CredentialType, Keyring
 from models import SignIn, User
 from models.folding import fold
+
+_WAITS = (
+    "An administrator has not approved this account yet. You get an e-mail as soon as that is done."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +138,11 @@ class NoCodeError(InvalidError):
 
 @action("signing_in.prove")
 def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
-    """Return the user with a login and password, or None; raise TooManyAttemptsError."""
+    """Return the user with a login and password, or None.
+
+    Raises TooManyAttemptsError, and ForbiddenError for the right password of an account that waits
+    for approval.
+    """
     session, keyring = work.session, work.policy(Keyring)
     try:
         user = authenticate(attempt, session=session, keyring=keyring, now=work.now)
@@ -138,6 +155,8 @@ def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
         user_id = known.id if known else None
         work.record(EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": "password"})
         release_locks(session)  # before the page is rendered
+    elif user.state == PENDING:
+        raise ForbiddenError(_WAITS)
     return user
 
 
@@ -177,7 +196,7 @@ def prove_passkey(
 def prove_passkey_alone(work: Work, reply: CeremonyResponse) -> Authentication:
     """Return whose passkey this is; raise PasskeyRefusedError or TooManyAttemptsError."""
     owner_id = find_owner(reply, session=work.session)
-    user = find_active_user(owner_id, session=work.session) if owner_id else None
+    user = find_user_to_sign_in(owner_id, session=work.session) if owner_id else None
     attempt = _Attempt(what="passkey", user_id=user.id if user else None)
     with _counted(work, attempt, EventKind.SIGN_IN_FAILED, owner_id):
         if user is None:
@@ -206,10 +225,22 @@ def sign_in(
     )
     seen = update(User).where(User.id == user_id).values(last_sign_in_at=work.now)
     work.session.execute(seen)
+    _activate(work, user_id)
     if former_id is not None:
         close_sign_in(former_id, session=work.session)
     _record_of(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
     return credential.clear
+
+
+def _activate(work: Work, user_id: int) -> None:
+    """Make an account active again that was deactivated."""
+    if work.session.get_one(User, user_id).state != DEACTIVATED:
+        return
+    # An administrator may have locked it meanwhile.
+    theirs = update(User).where(User.id == user_id, User.state == DEACTIVATED)
+    again = theirs.values(state=ACTIVE, idle_noticed_at=None).returning(User.id)
+    if work.session.scalar(again) is not None:
+        _record_of(work, user_id, EventKind.USER_ACTIVATED)
 
 
 @action("signing_in.sign_out")
@@ -284,6 +315,4 @@ def _use_passkey(
 def _record_of(work: Work, user_id: int, kind: EventKind, **details: object) -> None:
     """Record what a user does who is signed in only afterwards."""
     name = work.session.get_one(User, user_id).username
-    source = replace(work.actor.source, actor=Actor(id=user_id, name=name))
-    of_user = replace(work, actor=replace(work.actor, source=source))
-    of_user.record(kind, user_id=user_id, details=details)
+    work.acting_as(user_id, name).record(kind, user_id=user_id, details=details)

@@ -17,7 +17,7 @@ from tests.support.service.live import LiveGatebell
 pytestmark = pytest.mark.one_database("postgres")
 FIELDS = {
     *("id", "name", "path", "full_path", "full_name", "description", "visibility", "parent_id"),
-    *("web_url", "created_at"),
+    *("web_url", "created_at", "require_two_factor_authentication", "two_factor_grace_period"),
 }
 
 

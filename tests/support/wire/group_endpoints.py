@@ -34,6 +34,10 @@ LEVELS = tuple(
 )
 PROJECT = ("name", "path", "visibility", "description", *LEVELS)
 LOCATIONS = (*PAGES, "search")
+GROUP_CHANGE = (
+    *("name", "path", "description"),
+    *("require_two_factor_authentication", "two_factor_grace_period"),
+)
 GROUPS_AT = "/api/v4/groups"
 NAMESPACES_AT = "/api/v4/namespaces"
 NAMESPACES = (*LOCATIONS, "owned_only", "top_level_only", "full_path_search")
@@ -48,7 +52,7 @@ GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.groups.index", "GET", GROUPS_AT, GROUPS),
     ("api_v4.groups.create", "POST", GROUPS_AT, ("name", "path", "parent_id", "description")),
     ("api_v4.groups.show", "GET", f"{GROUPS_AT}/{{id}}", TOKEN),
-    ("api_v4.groups.change", "PUT", GROUP_AT, ("name", "path", "description")),
+    ("api_v4.groups.change", "PUT", GROUP_AT, GROUP_CHANGE),
     ("api_v4.groups.delete", "DELETE", f"{GROUPS_AT}/{{id}}", TOKEN),
     ("api_v4.groups.transfer", "POST", f"{GROUP_AT}/transfer", ("group_id",)),
     ("api_v4.groups.transfer_locations", "GET", f"{GROUP_AT}/transfer_locations", LOCATIONS),

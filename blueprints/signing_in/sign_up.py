@@ -1,0 +1,134 @@
+"""Sign-up: the request for a link, and the page on which an account is made by it.
+
+Programs that look at messages follow links, so only the form's POST changes anything.
+"""
+
+from flask import flash, redirect, render_template, session, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.accounts.sign_up import LINK_LIFETIME
+from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from domain.accounts.types import OwnAccountBody
+from domain.accounts.users import ACTIVE, UserView
+from domain.errors import NotFoundError, TooManyAttemptsError
+from domain.users import sign_up as domain
+from forms.account import OwnAccountForm
+from forms.signing_in import SignUpForm
+from web.access.marks import open_to_anyone
+from web.http.endpoints import PageBlueprint
+from web.http.work import work
+from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
+from web.services import settings
+from web.signing_in.completion import requested_page, sign_in_as
+
+sign_up = PageBlueprint(
+    "sign_up", __name__, url_prefix="/users/sign_up", leads_to_applications=True
+)
+
+#: What was asked for before, in the session: only the browser that asked for a link goes on there.
+_NEXT = "sign_up_next"
+#: Browsers drop a cookie of four kilobytes, and the session has more in it.
+_LONGEST_NEXT = 2_000
+_SENT = "Look into your mail: a message is on its way to {}. Its link works for a day."
+_WAITS = (
+    "Your account is made, and waits for an administrator. You get an e-mail when it is approved."
+)
+
+
+@sign_up.get("")
+@open_to_anyone
+def ask() -> ResponseReturnValue:
+    """Ask for the e-mail address."""
+    return _question(SignUpForm(formdata=None))
+
+
+@sign_up.post("")
+@open_to_anyone
+def send_link() -> ResponseReturnValue:
+    """Send a link, and say the same whether or not the address has an account."""
+    form, email = SignUpForm(), ""
+    try:
+        email = form.carry_out(lambda: _send_link(form)) or ""
+    except TooManyAttemptsError as error:
+        form.object_to("email", str(error))
+        return _question(form), 429, {"Retry-After": str(error.retry_after)}
+    if not email:
+        return _question(form), 422
+    wanted = requested_page()
+    session[_NEXT] = wanted if len(wanted) <= _LONGEST_NEXT else ""
+    flash(_SENT.format(email))
+    return redirect(url_for("sessions.sign_in", next=wanted or None))
+
+
+def _send_link(form: SignUpForm) -> str:
+    email = form.email.data or ""
+    domain.send_link(work(), email)
+    return email
+
+
+@sign_up.get("/<sealed>")
+@open_to_anyone
+def choose(sealed: str) -> ResponseReturnValue:
+    """Show the form for the account."""
+    try:
+        return _page(OwnAccountForm(formdata=None), sealed)
+    except NotFoundError as error:
+        return _to_sign_in(str(error), "warning")
+
+
+@sign_up.post("/<sealed>")
+@open_to_anyone
+def create(sealed: str) -> ResponseReturnValue:
+    """Make the account and sign in, unless it has to be approved first."""
+    form = OwnAccountForm()
+    try:
+        made = form.carry_out(lambda: _create(sealed, form))
+        if made is None:
+            return _page(form, sealed)
+    except NotFoundError as error:
+        return _to_sign_in(str(error), "warning")
+    except TooManyAttemptsError as error:
+        form.object_to("username", str(error))
+        page, _, headers = _page(form, sealed)
+        return page, 429, {**headers, "Retry-After": str(error.retry_after)}
+    if made.state != ACTIVE:
+        return _to_sign_in(_WAITS)
+    return sign_in_as(Authentication(user_id=made.id, methods=BY_PASSWORD))
+
+
+def _create(sealed: str, form: OwnAccountForm) -> UserView:
+    return domain.create_account(work(), *_opened(sealed), form.read(OwnAccountBody))
+
+
+def _opened(sealed: str) -> tuple[str, str]:
+    """Return the address in a link, and what tells the link from others; or raise NotFoundError."""
+    try:
+        email, number = unseal(sealed, purpose=domain.SEALED_FOR, lifetime=LINK_LIFETIME)
+    except BrokenSealError as error:
+        message = "This link has expired, or it is incomplete. Sign up again for a new one."
+        raise NotFoundError(message) from error
+    return str(email), str(number)
+
+
+def _to_sign_in(sentence: str, kind: str = "message") -> ResponseReturnValue:
+    flash(sentence, kind)
+    return redirect(url_for("sessions.sign_in"))
+
+
+def _question(form: SignUpForm) -> str:
+    policy = domain.show_policy(work())
+    return render_template("sessions/sign_up.html", form=form, policy=policy)
+
+
+def _page(form: OwnAccountForm, sealed: str) -> tuple[str, int, dict[str, str]]:
+    email, _ = _opened(sealed)
+    page = render_template(
+        "sessions/new_account.html",
+        form=form,
+        invitation=None,
+        email=email,
+        policy=domain.show_link(work(), email),
+        target=url_for("sign_up.create", sealed=sealed, next=session.get(_NEXT) or None),
+        minimum=settings().password_min_length,
+    )
+    return page, 422 if form.errors else 200, NOT_KEPT

@@ -1,0 +1,311 @@
+"""Invitations of people without an account: they make one by the link, and join with it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import update
+
+from domain.access.roles import Role
+from domain.audit.events import EventKind
+from domain.projects.invitation_actions import SEALED_FOR
+from domain.projects.member_types import INVITATION_LIFETIME
+from models import Invitation, Project, User
+from tests.http.api.test_invitations_api import invite
+from tests.http.api.test_projects_api import path_of, script_of
+from tests.races.test_devices import together
+from tests.support.accounts.administration import id_of
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    database_of,
+    make_project,
+    make_user,
+    now,
+    open_browser,
+    set_state,
+    sign_in,
+)
+from tests.support.accounts.sign_ups import (
+    finish,
+    invitation_link,
+    newcomer,
+    opened,
+    sealed,
+    sign_up_link,
+)
+from tests.support.accounts.team import give_role
+from tests.support.database.audit_log import events_about, events_with_subject
+from tests.support.mail.email_links import stored
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.live_settings import changed_settings
+from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
+from tests.support.wire.page_text import words
+
+SETTINGS = {"MAIL_URL": "smtp://127.0.0.1:9", "INVITATIONS_CREATE_ACCOUNTS": "yes"}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def service(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
+    """A web server where an invitation is enough to make an account; nobody takes its e-mail."""
+    with running(new_service(request.param, only="web", **SETTINGS)) as live:
+        yield live
+
+
+def invited(service: LiveGatebell, owner: Person, email: str) -> tuple[str, str]:
+    """Invite somebody to a project of the owner, and return its path and the link."""
+    project = make_project(service, owner)
+    assert invite(script_of(service, owner), project, email) == {"status": "success"}
+    return project, invitation_link(service, email)
+
+
+def role_of(service: LiveGatebell, project: str, owner: Person, person: Person) -> int | None:
+    script = script_of(service, owner)
+    found = script.send("GET", f"{path_of(project)}/members?query={person.username}").json()
+    return found[0]["access_level"] if found else None
+
+
+def is_known(service: LiveGatebell, person: Person) -> bool:
+    with database_of(service) as session:
+        return session.query(User).filter_by(email=person.email).count() > 0
+
+
+@pytest.mark.both_databases
+def test_the_link_makes_an_account_and_a_member_in_one_step(service: LiveGatebell) -> None:
+    person, owner, browser = newcomer(), make_user(service), service.http()
+    project, link = invited(service, owner, person.email)
+    page = service.http().get(link)
+    assert page.headers["Cache-Control"] == "no-store"
+    assert f"{owner.username} invites you to {project}, with the role Developer" in words(page)
+    assert service.http().head(link).status_code == 200
+    assert not is_known(service, person)
+    answer = finish(service, link, person, browser=browser)
+    assert answer.headers["Location"] == f"/{project}"
+    shown = words(browser.get(f"{service.url}/{project}"))
+    assert f"You are a member of {project}." in shown
+    assert stored(service, person) == (person.email, True)
+    assert role_of(service, project, owner, person) == 30
+    assert {each.kind for each in events_about(service, person)} >= {
+        EventKind.USER_CREATED,
+        EventKind.MEMBER_ADDED,
+        EventKind.SIGNED_IN,
+    }
+    accepted = events_with_subject(service, project)
+    assert person.username in {
+        each.actor_name for each in accepted if each.kind == "invitation.accepted"
+    }
+    sign_in(service, person)
+
+
+@pytest.mark.both_databases
+def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
+    owner, email = make_user(service), newcomer().email
+    _, link = invited(service, owner, email)
+    browsers = [service.http() for _ in range(4)]
+    pages = [browser.get(link) for browser in browsers]
+    answers = together(
+        [
+            partial(
+                submit,
+                browser,
+                page,
+                form_with(page, "new_password"),
+                username=newcomer().username,
+                new_password="four people at one door",
+                repeat_password="four people at one door",
+            )
+            for browser, page in zip(browsers, pages, strict=True)
+        ]
+    )
+    assert [each.status_code for each in answers] == [302] * 4
+    with database_of(service) as session:
+        assert session.query(User).filter_by(email=email).count() == 1
+
+
+def test_what_is_refused_costs_no_invitation(service: LiveGatebell) -> None:
+    person, owner = newcomer(), make_user(service)
+    project, link = invited(service, owner, person.email)
+    answer = finish(service, link, person, username=owner.username)
+    assert answer.status_code == 422
+    assert "This user name is taken." in words(answer)
+    assert "invites you to" in words(answer)
+    assert not is_known(service, person)
+    assert finish(service, link, person).status_code == 302
+    assert role_of(service, project, owner, person) == 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """An invitation on its way, of which a test changes something."""
+
+    service: LiveGatebell
+    owner: Person
+    email: str
+    project: str
+    link: str
+
+    def signed(self, *, email: str = "", **how: Any) -> str:
+        """Return the link as it would be with another address, age or key."""
+        place, _, text = self.link.rpartition("/")
+        number, known = opened(text, SEALED_FOR)
+        return f"{place}/{sealed([number, email or known], SEALED_FOR, **how)}"
+
+    def update(self, **values: Any) -> None:
+        """Change the row of the invitation."""
+        mine = update(Invitation).where(Invitation.email == self.email)
+        with database_of(self.service) as session:
+            session.execute(mine.values(**values))
+
+    def of_maintainer(self) -> Person:
+        """Let somebody else have sent it."""
+        person = make_user(self.service)
+        give_role(self.service, self.project, person, Role.MAINTAINER)
+        self.update(invited_by=id_of(self.service, person))
+        return person
+
+
+def revoke(sent: Sent) -> None:
+    url = f"{path_of(sent.project)}/invitations/{sent.email}"
+    assert script_of(sent.service, sent.owner).send("DELETE", url).status_code == 204
+
+
+def delete_project(sent: Sent) -> None:
+    with database_of(sent.service) as session:
+        session.query(Project).filter_by(path=sent.project).update({"deleted_at": now()})
+
+
+def archive(sent: Sent) -> None:
+    assert script_of(sent.service, sent.owner).send("POST", f"{path_of(sent.project)}/archive").ok
+
+
+A_MONTH = INVITATION_LIFETIME + timedelta(minutes=1)
+GONE = "does not wait any more"
+NO_ROLE = "its sender can no longer give that role. Ask somebody else who manages"
+ENDS: dict[str, tuple[Callable[[Sent], object], str]] = {
+    "its time is over": (lambda sent: sent.update(created_at=now() - A_MONTH), GONE),
+    "it was revoked": (revoke, GONE),
+    "it was used": (lambda sent: finish(sent.service, sent.link, newcomer()), GONE),
+    "the project is deleted": (delete_project, GONE),
+    "the project is archived": (archive, "is archived: members cannot be added"),
+    "its sender has a lower role": (
+        lambda sent: give_role(sent.service, sent.project, sent.of_maintainer(), Role.DEVELOPER),
+        NO_ROLE,
+    ),
+    "its sender is locked": (
+        lambda sent: set_state(sent.service, sent.of_maintainer(), "locked"),
+        NO_ROLE,
+    ),
+}
+
+
+@pytest.fixture
+def sent(service: LiveGatebell) -> Sent:
+    """An invitation of somebody without an account."""
+    owner, email = make_user(service), newcomer().email
+    project, link = invited(service, owner, email)
+    return Sent(service=service, owner=owner, email=email, project=project, link=link)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_invitation_that_ended_says_what_to_do_and_makes_no_account(
+    sent: Sent, end: str
+) -> None:
+    person, browser = newcomer(), sent.service.http()
+    page = browser.get(sent.link)
+    act, why = ENDS[end]
+    act(sent)
+    values = {"new_password": person.password, "repeat_password": person.password}
+    form = form_with(page, "new_password")
+    for answer in (
+        sent.service.http().get(sent.link),
+        submit(browser, page, form, username=person.username, **values),
+    ):
+        assert answer.status_code in {403, 404}
+        assert why in words(answer)
+    with database_of(sent.service) as session:
+        assert session.query(User).filter_by(username=person.username).count() == 0
+
+
+def test_a_link_that_is_old_or_forged_says_whom_to_ask(sent: Sent) -> None:
+    month = INVITATION_LIFETIME.total_seconds()
+    assert sent.service.http().get(sent.signed(age=month - 60)).status_code == 200
+    for link, why in (
+        (sent.signed(age=month + 60), "Ask whoever invited you for another one."),
+        (sent.signed(key="another key of forty characters, or more"), "its link is incomplete"),
+        (sent.signed(email=newcomer().email), GONE),
+        (sent.link[:-2], "its link is incomplete"),
+    ):
+        answer = sent.service.http().get(link)
+        assert answer.status_code == 404
+        assert why in words(answer)
+
+
+def test_somebody_else_who_is_signed_in_is_told_so(service: LiveGatebell) -> None:
+    person, owner = newcomer(), make_user(service)
+    project, link = invited(service, owner, person.email)
+    browser = open_browser(service, alice(service))
+    page = browser.get(link)
+    assert "whose e-mail address is another one" in words(page)
+    assert "Accept invitation" not in page.text
+    switch = next(each for each in forms_in(page.text) if "next=" in each.action)
+    left = submit(browser, page, switch)
+    assert left.headers["Location"].startswith("/users/sign_in?next=/-/invitations/")
+    back = browser.get(service.url + left.headers["Location"])
+    assert back.status_code == 200
+    assert finish(service, link, person, browser=browser).headers["Location"] == f"/{project}"
+
+
+def test_who_has_an_account_signs_in_first(service: LiveGatebell) -> None:
+    person, owner, browser = make_user(service), make_user(service), service.http()
+    project, link = invited(service, owner, person.email)
+    page = browser.get(link)
+    assert "/users/sign_in?next=" in page.url
+    form = form_with(page, "password")
+    answer = submit(browser, page, form, login=person.username, password=person.password)
+    page = browser.get(service.url + answer.headers["Location"])
+    answer = submit(browser, page, form_to(page, link.rpartition("/")[2]))
+    assert answer.headers["Location"] == f"/{project}"
+    assert role_of(service, project, owner, person) == 30
+
+
+@pytest.mark.one_database("sqlite")
+def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
+    person, owner = newcomer(), make_user(service)
+    project, link = invited(service, owner, person.email)
+    browser = service.http()
+    page = browser.get(link)
+    values = {"new_password": person.password, "repeat_password": person.password}
+    with changed_settings(service, invitations_create_accounts="off"):
+        assert "Ask an administrator of this installation for one" in words(browser.get(link))
+        form = form_with(page, "new_password")
+        answer = submit(browser, page, form, username=person.username, **values)
+        assert answer.status_code == 403
+        assert not is_known(service, person)
+    with changed_settings(service, invitations_create_accounts="off", sign_up="approval"):
+        assert "Sign up with it" in words(browser.get(link))
+    with changed_settings(service, invitations_create_accounts="off", sign_up="open"):
+        # Whoever signs up instead finds the invitation as before.
+        finish(service, sign_up_link(service, person.email), person, browser=browser)
+        page = browser.get(link)
+        answer = submit(browser, page, form_to(page, link.rpartition("/")[2]))
+        assert answer.headers["Location"] == f"/{project}"
+        other = newcomer()
+        _, link = invited(service, owner, other.email)
+        assert finish(service, link, other).status_code == 302
+
+
+@pytest.mark.one_database("sqlite")
+def test_many_tries_of_user_names_have_to_wait(new_service: NewService) -> None:
+    few = {"SIGN_IN_ATTEMPTS_PER_ADDRESS": "2"}
+    with running(new_service("sqlite", only="app", **SETTINGS, **few)) as service:
+        person, owner = newcomer(), make_user(service)
+        _, link = invited(service, owner, person.email)
+        tries = [finish(service, link, person, username=owner.username) for _ in range(3)]
+        assert [each.status_code for each in tries] == [422, 422, 429]
+        assert isinstance(tries[0], requests.Response)
+        assert int(tries[-1].headers["Retry-After"]) > 0
+        assert "invites you to" in words(tries[-1])

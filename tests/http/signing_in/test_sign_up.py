@@ -1,0 +1,348 @@
+"""Sign-up: a link to an address, the account that is made by it, and what it tells to nobody."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from domain.accounts.sign_up import LINK_LIFETIME
+from domain.audit.events import EventKind
+from domain.randomness import random_password
+from domain.users.sign_up import SEALED_FOR
+from models import AuditEvent, Mail, User
+from tests.races.test_devices import together
+from tests.support.accounts.people import (
+    Person,
+    alice,
+    database_of,
+    make_application,
+    make_user,
+    now,
+    open_browser,
+    sign_in,
+    unique,
+)
+from tests.support.accounts.sign_ups import (
+    ASK,
+    ask_to_sign_up,
+    finish,
+    newcomer,
+    opened,
+    sealed,
+    sign_up_link,
+    sign_up_links,
+)
+from tests.support.database.audit_log import event_about
+from tests.support.mail.email_links import messages_to, stored
+from tests.support.oauth.oauth_wire import ask, ask_at, decide, landing
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.live_settings import changed_settings
+from tests.support.wire.html_forms import form_with, submit
+from tests.support.wire.page_text import words
+
+SIGN_IN = "/users/sign_in"
+PROFILE = "/-/user_settings/profile"
+MAIL = {"MAIL_URL": "smtp://127.0.0.1:9"}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def service(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
+    """A web server where everybody can sign up; nobody takes its e-mail."""
+    with running(new_service(request.param, only="web", SIGN_UP="open", **MAIL)) as live:
+        yield live
+
+
+def is_known(service: LiveGatebell, username: str) -> bool:
+    with database_of(service) as session:
+        return session.query(User).filter_by(username=username).count() == 1
+
+
+def refusal(service: LiveGatebell, link: str) -> str:
+    """Return what the sign-in page says about a link that is refused."""
+    browser = service.http()
+    answer = browser.get(link, allow_redirects=False)
+    assert answer.headers.get("Location") == SIGN_IN, answer.status_code
+    return words(browser.get(service.url + SIGN_IN)).partition("Sign in")[0]
+
+
+@pytest.mark.both_databases
+def test_a_link_leads_to_an_account_that_is_signed_in(service: LiveGatebell) -> None:
+    person, browser = newcomer(), service.http()
+    assert 'href="/users/sign_up">Sign up' in browser.get(service.url + SIGN_IN).text
+    answer = ask_to_sign_up(service, f" {person.email} ", browser=browser)
+    assert answer.headers["Location"] == SIGN_IN
+    said = words(browser.get(service.url + SIGN_IN))
+    assert f"Look into your mail: a message is on its way to {person.email}." in said
+    assert not is_known(service, person.username)
+
+    (link,) = sign_up_links(service, person.email)
+    page = service.http().get(link)
+    assert page.headers["Cache-Control"] == "no-store"
+    assert person.email in words(page)
+    assert service.http().head(link).status_code == 200
+    assert not is_known(service, person.username), "only the form makes an account"
+    answer = finish(service, link, person, browser=browser, name="Dora Day")
+    assert answer.headers["Location"] == "/"
+    assert "Dora Day" in browser.get(service.url + PROFILE).text
+    assert stored(service, person) == (person.email, True), "whoever has the link reads the mail"
+    assert event_about(service, person, EventKind.USER_CREATED).actor_name == ""
+    sign_in(service, person)
+    assert "There is an account for" in refusal(service, link)
+
+
+def test_it_comes_back_to_the_consent_in_the_same_browser(service: LiveGatebell) -> None:
+    client = make_application(service, alice(service))
+    person, browser = newcomer(), service.http()
+    page = ask(browser, service, client)
+    way = page.text.partition('No account yet? <a href="')[2].partition('"')[0]
+    way = way.replace("&amp;", "&")
+    assert ask_to_sign_up(service, person.email, browser=browser, path=way).status_code == 302
+    link = sign_up_links(service, person.email)[0]
+    assert "/oauth/authorize" not in service.http().get(link).text, "another browser goes home"
+    answer = finish(service, link, person, browser=browser)
+    asked = ask_at(browser, service.url + answer.headers["Location"])
+    assert "code" in landing(decide(browser, asked))
+
+
+@pytest.mark.parametrize("way", ["https://evil.example/", "//evil.example", "/x/../..//evil"])
+def test_it_leads_to_no_other_place(service: LiveGatebell, way: str) -> None:
+    person, browser = newcomer(), service.http()
+    path = f"{ASK}?next={quote(way, safe='')}"
+    assert ask_to_sign_up(service, person.email, browser=browser, path=path).status_code == 302
+    link = sign_up_links(service, person.email)[0]
+    answer = finish(service, f"{link}?next={way}", person, browser=browser)
+    assert answer.headers["Location"] == "/"
+
+
+@pytest.mark.parametrize("spelling", ["as it is", "other case", "look-alike letters"])
+def test_nobody_learns_whether_an_address_has_an_account(
+    service: LiveGatebell, spelling: str
+) -> None:
+    person = make_user(service)
+    typed = person.email
+    if spelling == "other case":
+        typed = person.email.upper()
+    elif spelling == "look-alike letters":
+        typed = person.email.replace("a", "\uff41", 1)
+    browsers = [service.http() for _ in range(2)]
+    nobody = newcomer().email
+    answers = [
+        ask_to_sign_up(service, email, browser=browser)
+        for email, browser in zip((typed, nobody), browsers, strict=True)
+    ]
+    assert {(each.status_code, each.headers["Location"]) for each in answers} == {(302, SIGN_IN)}
+    said = [words(each.get(service.url + SIGN_IN)) for each in browsers]
+    assert said[0].replace(typed, "") == said[1].replace(nobody, "")
+    (message,) = messages_to(service, person.email)
+    assert f"It has one already: @{person.username}." in message
+    assert "/users/password/new" in message
+    assert typed == person.email or messages_to(service, typed) == [], "only the owner is told"
+    assert sign_up_links(service, person.email) == []
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "nobody", "a@b", "a@b\x00.example", f"{'a' * 300}@b.example"]
+)
+def test_what_is_no_address_is_refused_and_kept(service: LiveGatebell, wrong: str) -> None:
+    answer = ask_to_sign_up(service, wrong)
+    assert answer.status_code == 422
+    assert form_with(answer, "email").value("email") == wrong
+
+
+def test_a_link_works_for_a_day_and_for_nothing_else(service: LiveGatebell) -> None:
+    person = newcomer()
+    link = sign_up_link(service, person.email)
+    text, day = link.rpartition("/")[2], LINK_LIFETIME.total_seconds()
+    value = opened(text, SEALED_FOR)
+
+    def made(*args: object, **how: object) -> str:
+        return f"{service.url}{ASK}/{sealed(*args, **how)}"  # type: ignore[arg-type]
+
+    assert service.http().get(made(value, SEALED_FOR, age=day - 30)).status_code == 200
+    for wrong in (
+        made(value, SEALED_FOR, age=day + 30),
+        made(value, "forgotten password"),
+        made(value, SEALED_FOR, key="another key of forty characters, or more"),
+        *(f"{service.url}{ASK}/{each}" for each in (text[:-3], f"{text}x", "x", f"{text}%00")),
+    ):
+        assert "This link has expired, or it is incomplete." in refusal(service, wrong), wrong
+
+
+def test_a_link_makes_one_account_even_if_that_is_gone(service: LiveGatebell) -> None:
+    person, again = newcomer(), newcomer()
+    link = sign_up_link(service, person.email)
+    assert finish(service, link, person).status_code == 302
+    service.cli("users", "delete", person.username, "--delete-applications")
+    answer = finish(service, link, again)
+    assert answer.headers["Location"] == SIGN_IN
+    assert not is_known(service, again.username)
+
+
+@pytest.mark.both_databases
+def test_of_four_forms_at_once_one_makes_the_account(service: LiveGatebell) -> None:
+    email = newcomer().email
+    links = [sign_up_link(service, email) for _ in range(2)] * 2
+    people = [
+        Person(username=unique("dora"), email=email, password=f"{random_password()} and more")
+        for _ in links
+    ]
+    browsers = [service.http() for _ in links]
+    pages = [browser.get(link) for browser, link in zip(browsers, links, strict=True)]
+    answers = together(
+        [
+            partial(
+                submit,
+                browser,
+                page,
+                form_with(page, "new_password"),
+                username=person.username,
+                new_password=person.password,
+                repeat_password=person.password,
+            )
+            for browser, page, person in zip(browsers, pages, people, strict=True)
+        ]
+    )
+    assert [each.status_code for each in answers] == [302] * 4
+    assert sorted(each.headers["Location"] for each in answers) == ["/", *[SIGN_IN] * 3]
+    assert sum(is_known(service, each.username) for each in people) == 1
+
+
+def test_a_taken_user_name_is_said_and_nothing_is_lost(service: LiveGatebell) -> None:
+    person, taken = newcomer(), make_user(service)
+    link = sign_up_link(service, person.email)
+    answer = finish(service, link, person, username=taken.username.upper(), name="Dora Day")
+    assert answer.status_code == 422
+    assert "This user name is taken. Choose another one." in words(answer)
+    assert form_with(answer, "name").value("name") == "Dora Day"
+    assert finish(service, link, person).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"new_password": "short", "repeat_password": "short"}, "at least"),
+        ({"repeat_password": "another one"}, "do not match"),
+        ({"username": "no spaces please"}, "letters a to z"),
+        ({"username": "a\x00b"}, "NUL"),
+        ({"name": "x" * 101}, "at most 100"),
+    ],
+)
+def test_what_is_refused_costs_no_link(
+    service: LiveGatebell, values: dict[str, Any], why: str
+) -> None:
+    person = newcomer()
+    link = sign_up_link(service, person.email)
+    answer = finish(service, link, person, **values)
+    assert answer.status_code == 422
+    assert why in words(answer)
+    assert finish(service, link, person).status_code == 302
+
+
+def test_an_open_sign_in_gives_way_to_the_new_account(service: LiveGatebell) -> None:
+    person, browser = newcomer(), open_browser(service, alice(service))
+    assert finish(service, sign_up_link(service, person.email), person, browser=browser).is_redirect
+    assert person.username in browser.get(service.url + PROFILE).text
+
+
+def test_nobodys_mail_is_flooded(service: LiveGatebell) -> None:
+    email = newcomer().email
+    other = email.replace("dora", "DORA")
+    for spelling in (email, other) * 8:
+        assert ask_to_sign_up(service, spelling).status_code == 302
+    assert [len(messages_to(service, each)) for each in (email, other)] == [5, 5]
+
+
+@pytest.mark.one_database("sqlite")
+def test_who_asks_for_many_or_tries_many_names_is_told_to_wait(new_service: NewService) -> None:
+    few = {"SIGN_IN_ATTEMPTS_PER_ADDRESS": "4", "SIGN_UP": "open"}
+    with running(new_service("sqlite", only="app", **MAIL, **few)) as service:
+        person, taken = newcomer(), make_user(service)
+        link = sign_up_link(service, person.email)
+        tries = [
+            finish(service, link, person, username=taken.username, name="Dora") for _ in range(4)
+        ]
+        assert [each.status_code for each in tries] == [422, 422, 422, 429]
+        assert form_with(tries[-1], "name").value("name") == "Dora"
+        answer = ask_to_sign_up(service, newcomer().email)
+        assert answer.status_code == 429
+        assert int(answer.headers["Retry-After"]) > 0
+        assert "Too many attempts" in words(answer)
+
+
+@pytest.mark.one_database("sqlite")
+def test_only_addresses_of_the_domains_are_taken(service: LiveGatebell) -> None:
+    domains = {"sign_up": "domains", "sign_up_email_domains": "people.example, b\u00fccher.example"}
+    former = sign_up_link(service, newcomer(domain="else.example").email)
+    with changed_settings(service, **domains):
+        page = service.http().get(service.url + ASK)
+        assert "ends with @bücher.example or @people.example" in words(page)
+        for wrong in ("else.example", "sub.people.example", "people.example.evil.example"):
+            answer = ask_to_sign_up(service, newcomer(domain=wrong).email)
+            assert answer.status_code == 422, wrong
+            assert "Only addresses of certain domains" in words(answer)
+        person = newcomer(domain="PEOPLE.example")
+        assert ask_to_sign_up(service, person.email).status_code == 302
+        (link,) = sign_up_links(service, person.email.replace("PEOPLE", "people"))
+        assert finish(service, link, person).headers["Location"] == "/"
+        odd = newcomer(domain="xn--bcher-kva.example")
+        assert ask_to_sign_up(service, odd.email).status_code == 302
+        assert "can no longer be signed up with" in refusal(service, former)
+    with changed_settings(service, sign_up="off"):
+        assert "can no longer be signed up with" in refusal(service, former)
+
+
+@pytest.mark.one_database("sqlite")
+def test_a_new_account_sets_up_the_second_factor_that_is_required(service: LiveGatebell) -> None:
+    person, browser = newcomer(), service.http()
+    with changed_settings(service, second_factor_required="everybody"):
+        finish(service, sign_up_link(service, person.email), person, browser=browser)
+        assert browser.get(service.url + PROFILE).url == f"{service.url}/-/user_settings/security"
+
+
+@pytest.mark.one_database("sqlite")
+def test_where_nobody_can_sign_up_there_is_no_page(new_service: NewService) -> None:
+    for settings in (MAIL, {"SIGN_UP": "open"}, {"SIGN_UP": "domains", **MAIL}):
+        with running(new_service("sqlite", only="app", **settings)) as service:
+            assert service.http().get(service.url + ASK).status_code == 404
+            assert "/users/sign_up" not in service.http().get(service.url + SIGN_IN).text
+            token = form_with(service.http().get(service.url + SIGN_IN), "login")
+            assert token is not None
+            warned = service.run_cli("doctor").stdout
+            assert ("SIGN_UP has no effect" in warned) == ("SIGN_UP" in settings)
+
+
+@pytest.mark.one_database("sqlite")
+def test_no_secret_and_no_strangers_address_is_in_the_audit_log(service: LiveGatebell) -> None:
+    email = newcomer().email
+    link = sign_up_link(service, email)
+    with database_of(service) as session:
+        kind = EventKind.SIGN_UP_LINK_SENT.value
+        events = session.query(AuditEvent).filter_by(kind=kind).all()
+        assert events
+        assert all(email not in f"{each.subject} {each.details}" for each in events)
+        assert all(link not in f"{each.subject} {each.details}" for each in events)
+
+
+def test_of_an_address_that_goes_no_further_nothing_is_left(service: LiveGatebell) -> None:
+    person, later = newcomer(), newcomer()
+    sign_up_link(service, person.email)
+    sign_up_link(service, later.email)
+    past = now() - LINK_LIFETIME - timedelta(minutes=1)
+    with database_of(service) as session:
+        session.query(Mail).filter_by(recipient=person.email).update({"created_at": past})
+    service.cli("prune")
+    assert messages_to(service, person.email) == []
+    assert len(messages_to(service, later.email)) == 1
+
+
+@pytest.mark.one_database("sqlite")
+def test_an_export_has_the_message_without_its_link(service: LiveGatebell) -> None:
+    person = newcomer()
+    link = sign_up_link(service, person.email)
+    finish(service, link, person)
+    exported = str(service.cli("users", "export", person.username))
+    assert "wants to make an account" in exported
+    assert link.rpartition("/")[2] not in exported

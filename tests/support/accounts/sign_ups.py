@@ -1,0 +1,92 @@
+"""Somebody signs up: the request for a link, the link in the outbox, and the form behind it."""
+
+import re
+from time import time
+from typing import Any
+
+import requests
+from itsdangerous import TimestampSigner, URLSafeTimedSerializer
+
+from domain.randomness import random_password
+from tests.support.accounts.people import Person, unique
+from tests.support.mail.email_links import messages_to
+from tests.support.service.live import SECRET_KEY, LiveGatebell
+from tests.support.wire.html_forms import form_with, submit
+
+ASK = "/users/sign_up"
+
+
+def newcomer(name: str = "dora", domain: str = "people.example") -> Person:
+    """Somebody who has no account yet."""
+    username = unique(name)
+    return Person(
+        username=username, email=f"{username}@{domain}", password=f"{random_password()} and more"
+    )
+
+
+def ask_to_sign_up(
+    service: LiveGatebell,
+    email: str,
+    *,
+    browser: requests.Session | None = None,
+    path: str = ASK,
+) -> requests.Response:
+    """Ask for a link, in a new browser unless one is given."""
+    door = browser or service.http()
+    page = door.get(service.url + path)
+    return submit(door, page, form_with(page, "email"), email=email)
+
+
+def sign_up_links(service: LiveGatebell, email: str) -> list[str]:
+    """Return the links that an address got, the newest first."""
+    found = (re.search(r"http\S+/users/sign_up/\S+", each) for each in messages_to(service, email))
+    return [each[0] for each in found if each]
+
+
+def sign_up_link(service: LiveGatebell, email: str) -> str:
+    answer = ask_to_sign_up(service, email)
+    assert answer.status_code == 302, answer.text
+    return sign_up_links(service, email)[0]
+
+
+def finish(
+    service: LiveGatebell,
+    link: str,
+    person: Person,
+    *,
+    browser: requests.Session | None = None,
+    **more: Any,
+) -> requests.Response:
+    """Follow a link and make the account of a person."""
+    door = browser or service.http()
+    page = door.get(link)
+    assert page.status_code == 200, page.text
+    values = {
+        "username": person.username,
+        "name": "",
+        "new_password": person.password,
+        "repeat_password": person.password,
+    }
+    return submit(door, page, form_with(page, "new_password"), **(values | more))
+
+
+def invitation_link(service: LiveGatebell, email: str) -> str:
+    """Return the newest link of an invitation that an address got."""
+    found = re.search(r"http\S+/-/invitations/\S+", messages_to(service, email)[0])
+    assert found is not None
+    return found[0]
+
+
+def sealed(value: Any, purpose: str, *, age: float = 0, key: str = SECRET_KEY) -> str:
+    """Return a value as the service signed it so many seconds ago."""
+
+    class Former(TimestampSigner):
+        def get_timestamp(self) -> int:
+            return int(time() - age)
+
+    return str(URLSafeTimedSerializer(key, salt=purpose, signer=Former).dumps(value))
+
+
+def opened(text: str, purpose: str) -> Any:
+    """Return the value in a sealed text."""
+    return URLSafeTimedSerializer(SECRET_KEY, salt=purpose).loads(text)
