@@ -461,6 +461,8 @@ class Environment(Base):
     created_at: Mapped[datetime]
     #: Where it runs.
     external_url: Mapped[str | None] = mapped_column(Text)
+    #: When it was stopped; NULL again after the next deployment.
+    stopped_at: Mapped[datetime | None]
     name_key: Mapped[str | None] = folded()
 
     __table_args__ = (UniqueConstraint("project_id", "name"),)

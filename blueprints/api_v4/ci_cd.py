@@ -12,6 +12,9 @@ environments.bind("GET", "", environment_actions.list_environments)
 environments.bind("GET", "/<int:environment_id>", environment_actions.show_environment)
 environments.bind("POST", "", environment_actions.create_environment)
 environments.bind("PUT", "/<int:environment_id>", environment_actions.change_environment)
+environments.bind(
+    "POST", "/<int:environment_id>/stop", environment_actions.stop_environment, status=HTTPStatus.OK
+)
 environments.bind("DELETE", "/<int:environment_id>", environment_actions.delete_environment)
 
 deployments = Resources("deployments", __name__, url_prefix=f"{_AT}/deployments")

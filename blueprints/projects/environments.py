@@ -108,6 +108,15 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
     )
 
 
+@environments.post("/<int:environment_id>/stop")
+@permitted("environments.stop")
+def stop(project: ProjectView, environment_id: int) -> ResponseReturnValue:
+    """Stop an environment until its next deployment."""
+    stopped = actions.stop_environment(work(), project, environment_id)
+    flash(f"{stopped.name} is stopped.")
+    return redirect(_environment_url(project, stopped.reference))
+
+
 @environments.post("/<int:environment_id>/delete")
 @permitted("environments.delete")
 def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:

@@ -349,6 +349,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "environments.show": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
     "environments.create": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
     "environments.edit": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
+    "environments.stop": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
     "environments.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
     "deployments.index": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),
     "deployments.show": _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS),

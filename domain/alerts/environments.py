@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, literal, select
 from sqlalchemy.exc import IntegrityError
@@ -46,8 +46,12 @@ class EnvironmentView:
     external_url: str | None = None
     #: Exact up to COUNT_LIMIT; a larger value means that there are at least that many.
     open_alerts: int = 0
-    #: In which all are.
-    state: ClassVar = "available"
+    stopped_at: datetime | None = None
+
+    @property
+    def state(self) -> str:
+        """The state, in the words of the API."""
+        return "available" if self.stopped_at is None else "stopped"
 
     @property
     def reference(self) -> str:
@@ -69,6 +73,8 @@ class EnvironmentFilter:
     name: str | None = None
     #: A part of the name, ignoring case.
     search: str | None = None
+    #: available or stopped; None for both.
+    state: str | None = None
 
 
 def check_search(search: str) -> None:
@@ -115,6 +121,7 @@ def view_of(environment: Environment, open_alerts: int = 0) -> EnvironmentView:
         name=environment.name,
         created_at=environment.created_at,
         external_url=environment.external_url,
+        stopped_at=environment.stopped_at,
         open_alerts=open_alerts,
     )
 
@@ -123,6 +130,9 @@ def _conditions(wanted: EnvironmentFilter) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = [Environment.project_id == wanted.project_id]
     if wanted.name:
         found.append(Environment.name == storable(wanted.name))
+    if wanted.state is not None:
+        is_available = Environment.stopped_at.is_(None)
+        found.append(is_available if wanted.state == "available" else ~is_available)
     if wanted.search:
         name = searchable(Environment.name, Environment.name_key)
         found.append(name.contains(fold(storable(wanted.search)), autoescape=True))

@@ -1,6 +1,7 @@
 """What can be done with deployments: which commit went to which environment, and how that ended."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy import ColumnElement, case, func, select, update
 from sqlalchemy.orm import Session
@@ -206,10 +207,15 @@ def _next_iid(project_id: int, *, session: Session) -> int:
 
 
 def _environment(work: Work, project: ProjectView, name: str) -> EnvironmentView:
+    """Return the environment of a deployment, available again if it was stopped, or a new one."""
     try:
-        return get_environment(project.id, name, session=work.session)
+        found = get_environment(project.id, name, session=work.session)
     except NotFoundError:
         return create_environment(project.id, name, session=work.session, now=work.now)
+    if found.stopped_at is None:
+        return found
+    work.session.get_one(EnvironmentRow, found.id).stopped_at = None
+    return replace(found, stopped_at=None)
 
 
 def _shown(

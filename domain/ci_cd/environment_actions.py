@@ -39,7 +39,9 @@ def list_environments(
     if query.name and query.search:
         message = "name, search are mutually exclusive"
         raise InvalidError(message)
-    wanted = EnvironmentFilter(project_id=project.id, name=query.name, search=query.search)
+    wanted = EnvironmentFilter(
+        project_id=project.id, name=query.name, search=query.search, state=query.states
+    )
     found, total = environments.numbered_environments(
         wanted, offset=query.offset, limit=query.size, session=work.session
     )
@@ -69,6 +71,16 @@ def change_environment(
 ) -> Environment:
     """Change the external URL of an environment."""
     return _with_url(work, project, environment_id, change.external_url)
+
+
+@action("environments.stop")
+def stop_environment(work: Work, project: ProjectView, environment_id: int) -> Environment:
+    """Stop an environment until its next deployment; its alerts are not concerned."""
+    found = get_numbered_environment(project.id, environment_id, session=work.session)
+    if found.stopped_at is None:
+        work.session.get_one(EnvironmentRow, found.id).stopped_at = work.now
+        work.session.flush()
+    return show_environment(work, project, environment_id)
 
 
 @action("environments.delete")

@@ -40,15 +40,15 @@ class EnvironmentQuery(OffsetQuery, GitLabQuery):
 
     name: Text = ""
     search: Search = ""
-    #: Every environment is available: the other states leave none.
-    states: Literal["available", "stopping", "stopped"] = "available"
+    #: None is ever stopping.
+    states: Literal["available", "stopping", "stopped"] | None = None
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 
     @property
     def finds_nothing(self) -> bool:
         """Whether it asks for a state that no environment is in."""
-        return self.states != "available"
+        return self.states == "stopping"
 
 
 class NewEnvironment(Body):
@@ -71,7 +71,7 @@ class Environment(Resource):
     name: str
     slug: str
     external_url: str | None
-    state: Literal["available"]
+    state: Literal["available", "stopped"]
     created_at: Time
 
     @property

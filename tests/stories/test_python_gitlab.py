@@ -149,6 +149,8 @@ def test_external_ci_reports_with_it(gatebell: LiveGatebell, connect: Open) -> N
     environment = project.environments.get(found[0].environment["id"])
     environment.external_url = "https://shop.example"
     environment.save()
+    environment.stop()
+    assert project.environments.list(states="stopped")[0].id == environment.id
     release = project.releases.create({"tag_name": "v1.0", "description": "First"})
     release.links.create({"name": "shop.tar.gz", "url": "https://files.example/shop.tar.gz"})
     (link,) = project.releases.get("v1.0").assets["links"]

@@ -284,6 +284,52 @@ def test_the_api_lists_shows_makes_and_deletes_environments(gatebell: LiveGatebe
     assert api(gatebell, endpoint, f"/{second['id']}").status_code == 404
 
 
+@pytest.mark.both_databases
+def test_an_environment_is_stopped_until_its_next_deployment(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(platform_environment_name="staging")
+    (made,) = api(gatebell, endpoint, "").json()
+    stopped = api(gatebell, endpoint, f"/{made['id']}/stop", method="POST")
+    assert (stopped.status_code, stopped.json()["state"]) == (200, "stopped")
+    again = api(gatebell, endpoint, f"/{made['id']}/stop", method="POST")
+    assert (again.status_code, again.json()) == (200, stopped.json())
+    endpoint.accepted(title="an alert starts nothing", platform_environment_name="staging")
+    assert api(gatebell, endpoint, "?states=stopped").json() == [stopped.json()]
+    for others in ("?states=available", "?states=stopping"):
+        assert api(gatebell, endpoint, others).json() == []
+    browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
+    page = browser.get(f"{gatebell.url}/{endpoint.project}/-/environments/staging")
+    assert ">Stopped</span>" in page.text
+    deployment = {
+        "environment": "staging",
+        "sha": "a" * 40,
+        "ref": "main",
+        "tag": False,
+        "status": "success",
+    }
+    reported = requests.post(
+        f"{gatebell.url}/api/v4/projects/{quote(endpoint.project, safe='')}/deployments",
+        headers={"PRIVATE-TOKEN": make_token(gatebell, alice(gatebell)).clear},
+        json=deployment,
+        timeout=20,
+    )
+    assert (reported.status_code, reported.json()["environment"]["state"]) == (201, "available")
+    assert api(gatebell, endpoint, "?states=available").json() == [made]
+
+
+def test_the_page_stops_an_environment(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(platform_environment_name="staging")
+    browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
+    address = f"{gatebell.url}/{endpoint.project}/-/environments/staging"
+    page = browser.get(address)
+    submit(browser, page, form_to(page, "/stop"))
+    stopped = browser.get(address)
+    assert ">Stopped</span>" in stopped.text
+    assert "Stop environment" not in stopped.text
+    assert ">Stopped</span>" in list_of(browser, endpoint).text
+
+
 @pytest.mark.spec("L4")
 def test_the_api_refuses_what_cannot_be_searched_for(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)

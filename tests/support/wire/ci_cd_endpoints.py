@@ -22,6 +22,7 @@ CI_CD_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.environments.show", "GET", f"{ENVIRONMENTS_AT}/{{id}}", TOKEN),
     ("api_v4.environments.create", "POST", ENVIRONMENTS_AT, ("name", "external_url")),
     ("api_v4.environments.edit", "PUT", f"{ENVIRONMENTS_AT}/{{id}}", ("external_url",)),
+    ("api_v4.environments.stop", "POST", f"{ENVIRONMENTS_AT}/{{id}}/stop", TOKEN),
     ("api_v4.environments.delete", "DELETE", f"{ENVIRONMENTS_AT}/{{id}}", TOKEN),
     ("api_v4.deployments.index", "GET", DEPLOYMENTS_AT, DEPLOYMENTS),
     ("api_v4.deployments.show", "GET", f"{DEPLOYMENTS_AT}/{{id}}", TOKEN),

@@ -1,0 +1,20 @@
+"""Let environments be stopped."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0074"
+down_revision = "0073"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Go forward."""
+    stopped = sa.Column("stopped_at", sa.DateTime(timezone=True), nullable=True)
+    op.add_column("environments", stopped)
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_column("environments", "stopped_at")
