@@ -6,6 +6,7 @@ from flask import g
 from flask_login import current_user
 
 from domain.accounts.factors.second_factors import has_second_factor
+from domain.accounts.signing_in.sessions import BY_PROVIDER_WITH_FACTOR
 from web.extensions import db
 from web.services import now, services
 from web.settings.policies import second_factor_rule
@@ -28,6 +29,8 @@ def _lacks_one() -> bool:
     rule = services().live_settings.derived(second_factor_rule)
     if not rule.names(is_admin=current_user.is_admin):
         return False
+    if current_user.methods == BY_PROVIDER_WITH_FACTOR:
+        return False  # the provider has asked for one, and is trusted in that
     # Asked once for a request: it may be a page that sets one up.
     if "has_second_factor" not in g:
         g.has_second_factor = has_second_factor(current_user.id, session=db.session())

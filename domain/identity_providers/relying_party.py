@@ -1,0 +1,444 @@
+"""The relying party's side of OpenID Connect Core, Discovery, PKCE and RFC 9207.
+
+Authlib prepares requests and checks claims, joserfc checks signatures; requests go out as all do to
+URLs that people enter.
+"""
+
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Any, Protocol
+from urllib.parse import quote, urlencode
+
+import orjson
+from authlib.oauth2.auth import ClientAuth
+from authlib.oauth2.base import OAuth2Error
+from authlib.oauth2.client import OAuth2Client
+from authlib.oidc.core import CodeIDToken
+from authlib.oidc.discovery import get_well_known_url
+from joserfc import jwt
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import GuestProtocol, KeySet
+
+from domain.errors import InvalidError
+from domain.identity_providers.errors import (
+    GoneThereError,
+    ProviderAnswerError,
+    ProviderAwayError,
+    ProviderError,
+    RefusedThereError,
+)
+from domain.identity_providers.presets import PRESETS
+from domain.keyring import Keyring
+from domain.outgoing.errors import OutgoingError, TooLargeError
+from domain.outgoing_urls import OutgoingUrl, parse_outgoing_url
+
+#: Only signatures that a client cannot make itself: not `none`, and no HMAC.
+_ALGORITHMS = tuple(f"{kind}{size}" for kind in ("RS", "PS", "ES") for size in (256, 384, 512))
+_KEPT_FOR = timedelta(hours=1)
+#: How far the clocks of two hosts may be apart.
+LEEWAY = timedelta(minutes=2)
+#: Of the names that become an account's.
+_CLAIMS = ("email", "preferred_username", "name")
+_MISREAD = (ValueError, TypeError, KeyError, AttributeError)
+
+Document = Mapping[str, Any]
+
+
+class Fetch(Protocol):
+    """Sends a request once: a POST if there is a body."""
+
+    def __call__(
+        self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], /
+    ) -> tuple[int, bytes]:
+        """Return the status and the whole body of the response; raise OutgoingError."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """How a deployment asks providers, and what it remembers of their answers."""
+
+    fetch: Fetch
+    #: What is the same for everybody, by its URL: metadata and keys.
+    documents: MutableMapping[str, tuple[datetime, Document]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """What this service is to a provider."""
+
+    title: str
+    preset: str
+    issuer: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scopes: str
+    redirect_uri: str
+    #: The claim of the groups, if they matter.
+    groups_claim: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Secrets:
+    """What binds a response to the browser that asked for it; none of it is kept anywhere."""
+
+    state: str = field(repr=False)
+    nonce: str = field(repr=False)
+    #: Of PKCE (RFC 7636).
+    verifier: str = field(repr=False)
+
+    @classmethod
+    def of(cls, number: str, keyring: Keyring) -> "Secrets":
+        """Derive them from the number that the browser keeps."""
+        return cls(
+            **{
+                name: keyring.digest(f"{name} of sign-in {number} at a provider").hex()
+                for name in ("state", "nonce", "verifier")
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """What a token endpoint gave."""
+
+    access_token: str = field(repr=False)
+    id_token: str | None = field(repr=False)
+    refresh_token: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrived:
+    """Whom a provider vouches for."""
+
+    subject: str
+    name: str
+    username: str
+    email: str
+    is_email_verified: bool
+    #: None if the provider did not say.
+    groups: frozenset[str] | None
+    #: How they signed in there (`amr`).
+    methods: frozenset[str] = frozenset()
+    #: When they signed in there; None if the provider does not say.
+    authenticated_at: datetime | None = None
+
+
+class RelyingParty:
+    """Asks one provider about people, at one moment."""
+
+    def __init__(self, client: Client, upstream: Upstream, *, now: datetime) -> None:
+        """Take what this service is there."""
+        self._client = client
+        self._upstream = upstream
+        self._now = now
+
+    def metadata(self, *, afresh: bool = False) -> Document:
+        """Return what the provider says of itself (Discovery section 4)."""
+        address = get_well_known_url(self._client.issuer, external=True)
+        found = self._document(address, afresh=afresh)
+        if found.get("issuer") != self._client.issuer:
+            raise self._wrong("its metadata has another issuer than the one that was entered")
+        for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+            self._url(found.get(name), name)
+        return found
+
+    def keys(self, *, afresh: bool = False) -> KeySet:
+        """Return the keys with which it signs."""
+        found = self._document(str(self.metadata()["jwks_uri"]), afresh=afresh)
+        try:
+            return KeySet.import_key_set({"keys": [dict(each) for each in found["keys"]]})
+        except (JoseError, *_MISREAD) as error:
+            raise self._wrong("its keys cannot be read") from error
+
+    def authorization_url(self, secrets: Secrets, *, is_again: bool) -> str:
+        """Return where to send the browser (Core section 3.1.2.1)."""
+        more = dict(PRESETS[self._client.preset].parameters)
+        if is_again:
+            more |= {"prompt": "login", "max_age": "0"}
+        client = OAuth2Client(
+            None,
+            client_id=self._client.client_id,
+            redirect_uri=self._client.redirect_uri,
+            scope=self._client.scopes,
+            code_challenge_method="S256",
+        )
+        url, _ = client.create_authorization_url(
+            self.metadata()["authorization_endpoint"],
+            state=secrets.state,
+            code_verifier=secrets.verifier,
+            nonce=secrets.nonce,
+            **more,
+        )
+        return str(url)
+
+    def code_in(self, response: Mapping[str, str]) -> str:
+        """Return the code in an authorization response whose state was checked.
+
+        Raises ProviderAnswerError if another provider sent it (RFC 9207 section 2.4), and
+        RefusedThereError for an error.
+        """
+        names_itself = self.metadata().get("authorization_response_iss_parameter_supported") is True
+        issuer = response.get("iss", None if names_itself else self._client.issuer)
+        if issuer != self._client.issuer:
+            raise self._wrong("the response is from another provider, or does not say from which")
+        if "error" in response or not response.get("code"):
+            error = response.get("error", "no code")
+            raise RefusedThereError(self._client.title, f"it answered {_printable(error)[:60]}")
+        return response["code"]
+
+    def redeem(self, code: str, secrets: Secrets) -> Tokens:
+        """Exchange a code for tokens (Core section 3.1.3)."""
+        return self._tokens(
+            lambda client, endpoint: client.fetch_token(
+                endpoint,
+                grant_type="authorization_code",
+                code=code,
+                code_verifier=secrets.verifier,
+            )
+        )
+
+    def refresh(self, refresh_token: str) -> Tokens:
+        """Use a refresh token (Core section 12); raise GoneThereError if it is not valid."""
+        return self._tokens(
+            lambda client, endpoint: client.refresh_token(endpoint, refresh_token=refresh_token),
+            invalid_grant=GoneThereError,
+        )
+
+    def arrival(self, tokens: Tokens, nonce: str) -> Arrived:
+        """Return whom the tokens of a sign-in are about."""
+        if tokens.id_token is None:
+            raise self._wrong("there is no ID token")
+        claims = self._verified(tokens.id_token, tokens.access_token, {"nonce": nonce})
+        return self._described(claims, tokens.access_token)
+
+    def checked(self, tokens: Tokens, subject: str) -> Arrived | None:
+        """Return what refreshed tokens say of somebody; None if they say nothing."""
+        if tokens.id_token is not None:
+            # It need not have a nonce (Core section 12.2).
+            claims: Document = self._verified(tokens.id_token, tokens.access_token, {})
+        elif self.metadata().get("userinfo_endpoint"):
+            claims = {"sub": subject}
+        else:
+            return None
+        if claims["sub"] != subject:
+            raise self._wrong("the refreshed tokens are about somebody else")
+        return self._described(claims, tokens.access_token)
+
+    def _tokens(
+        self,
+        ask: Callable[[OAuth2Client, str], Mapping[str, Any]],
+        *,
+        invalid_grant: type[ProviderError] = ProviderAnswerError,
+    ) -> Tokens:
+        metadata = self.metadata()
+        methods = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        is_basic = "client_secret_basic" in methods
+        # RFC 6749 section 2.3.1 has both encoded before they are put together.
+        encoded = (lambda text: quote(text, safe="")) if is_basic else str
+        client = OAuth2Client(
+            _Session(self),
+            client_id=encoded(self._client.client_id),
+            client_secret=encoded(self._client.client_secret),
+            token_endpoint_auth_method="client_secret_basic" if is_basic else "client_secret_post",
+            redirect_uri=self._client.redirect_uri,
+        )
+        try:
+            given = ask(client, metadata["token_endpoint"])
+            return Tokens(
+                access_token=_text(given["access_token"]),
+                id_token=given.get("id_token"),
+                refresh_token=given.get("refresh_token"),
+            )
+        except OAuth2Error as error:
+            code = _printable(str(error.error))[:60]
+            kind = invalid_grant if code == "invalid_grant" else ProviderAnswerError
+            raise kind(self._client.title, f"its token endpoint answered {code}") from error
+        except _MISREAD as error:
+            raise self._wrong("its token endpoint did not answer with tokens") from error
+
+    def _verified(self, id_token: str, access_token: str, more: Document) -> CodeIDToken:
+        """Return the claims of an ID token (Core section 3.1.3.7)."""
+        client = self._client
+        try:
+            token = self._decoded(id_token)
+            claims = CodeIDToken(
+                token.claims,
+                token.header,
+                options={
+                    "iss": {"essential": True, "value": client.issuer},
+                    "aud": {"essential": True, "value": client.client_id},
+                },
+                params={"client_id": client.client_id, "access_token": access_token, **more},
+            )
+            claims.validate(now=int(self._now.timestamp()), leeway=int(LEEWAY.total_seconds()))
+        except JoseError as error:
+            reason = f"its ID token is not valid: {_printable(str(error))[:120]}"
+            raise self._wrong(reason) from error
+        except _MISREAD as error:
+            raise self._wrong("its ID token cannot be read") from error
+        subject = claims["sub"]
+        if not subject or _clean(subject) != subject:
+            raise self._wrong("its ID token has no usable sub")
+        return claims
+
+    def _decoded(self, id_token: str) -> jwt.Token:
+        """Check the signature; keys are asked for once more if the one that it names is new."""
+        try:
+            return self._decoded_with(self.keys(), id_token)
+        except InvalidKeyIdError:
+            return self._decoded_with(self.keys(afresh=True), id_token)
+
+    @staticmethod
+    def _decoded_with(keys: KeySet, id_token: str) -> jwt.Token:
+        def named(token: GuestProtocol) -> Any:
+            return keys.get_by_kid(token.headers().get("kid"))
+
+        return jwt.decode(id_token, named, algorithms=_ALGORITHMS)
+
+    def _described(self, claims: Document, access_token: str) -> Arrived:
+        """Return a person, with what the ID token leaves out from userinfo (Core section 5.3)."""
+        groups_claim = self._client.groups_claim
+        wanted = (*_CLAIMS, *([groups_claim] if groups_claim else ()))
+        endpoint = self.metadata().get("userinfo_endpoint")
+        if endpoint and any(name not in claims for name in wanted):
+            headers = {"Authorization": f"Bearer {access_token}"}
+            said = self._json(self._url(endpoint, "userinfo_endpoint"), headers)
+            if said.get("sub") != claims["sub"]:
+                raise self._wrong("its userinfo is about somebody else")
+            claims = {**said, **claims}
+        auth_time = claims.get("auth_time")
+        return Arrived(
+            subject=claims["sub"],
+            name=_clean(claims.get("name")),
+            username=_clean(claims.get("preferred_username")),
+            email=_clean(claims.get("email")),
+            is_email_verified=claims.get("email_verified") in (True, "true"),
+            groups=_groups_in(claims, groups_claim),
+            methods=frozenset(map(str, claims.get("amr") or ())),
+            authenticated_at=_moment(auth_time),
+        )
+
+    def _document(self, address: str, *, afresh: bool) -> Document:
+        known = self._upstream.documents.get(address)
+        if known is not None and not afresh and self._now - known[0] < _KEPT_FOR:
+            return known[1]
+        found = self._json(self._url(address, "its address"), {})
+        self._upstream.documents[address] = (self._now, found)
+        return found
+
+    def _json(self, url: OutgoingUrl, headers: Mapping[str, str]) -> Document:
+        status, body = self.ask(url, None, {"Accept": "application/json", **headers})
+        if status != HTTPStatus.OK:
+            raise self._away_or_wrong(status, url)
+        try:
+            found = orjson.loads(body)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise self._wrong(f"{url.shown} did not answer with a JSON object")
+        return found
+
+    def ask(
+        self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        """Send a request; raise ProviderAwayError or ProviderAnswerError without an answer."""
+        try:
+            status, answer = self._upstream.fetch(url, body, headers)
+        except TooLargeError as error:
+            raise self._wrong(f"{url.shown}: {error}") from error
+        except OutgoingError as error:
+            raise ProviderAwayError(self._client.title, f"{url.shown}: {error}") from error
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise self._away_or_wrong(status, url)
+        return status, answer
+
+    def _away_or_wrong(self, status: int, url: OutgoingUrl) -> ProviderAwayError:
+        return ProviderAwayError(self._client.title, f"{url.shown} answered {status}")
+
+    def _url(self, address: object, name: str) -> OutgoingUrl:
+        """Return a URL that the provider named: as well protected as that of its issuer."""
+        try:
+            url = parse_outgoing_url(_text(address))
+        except (InvalidError, TypeError) as error:
+            raise self._wrong(f"{name} is no URL") from error
+        if self._client.issuer.startswith("https:") and not url.is_encrypted:
+            raise self._wrong(f"{name} is not encrypted")
+        return url
+
+    def _wrong(self, reason: str) -> ProviderAnswerError:
+        return ProviderAnswerError(self._client.title, reason)
+
+    def url_of(self, address: str) -> OutgoingUrl:
+        """Return the URL of a token endpoint."""
+        return self._url(address, "token_endpoint")
+
+
+class _Session:
+    """Sends the requests of Authlib's client, which expects a session of `requests`."""
+
+    def __init__(self, party: RelyingParty) -> None:
+        self._party = party
+
+    def post(
+        self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: ClientAuth
+    ) -> "_Response":
+        url, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
+        return _Response(*self._party.ask(self._party.url_of(url), body.encode(), sent))
+
+
+class _Response:
+    """What Authlib's client asks of an answer."""
+
+    def __init__(self, status_code: int, body: bytes) -> None:
+        self.status_code = status_code
+        self._body = body
+
+    def json(self) -> Any:
+        return orjson.loads(self._body)
+
+    def raise_for_status(self) -> None:
+        if self.status_code >= HTTPStatus.BAD_REQUEST:
+            message = f"status {self.status_code}"
+            raise ValueError(message)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    return value
+
+
+def _printable(text: object) -> str:
+    return "".join(each if each.isprintable() else "\ufffd" for each in str(text))
+
+
+def _clean(value: object) -> str:
+    """Return a text without what a database or a page cannot hold; empty for anything else."""
+    text = value.encode(errors="ignore").decode() if isinstance(value, str) else ""
+    return "".join(each for each in text if each.isprintable()).strip()[:255]
+
+
+def _groups_in(claims: Document, name: str | None) -> frozenset[str] | None:
+    """Return the groups; a provider that leaves the claim out says that there are none.
+
+    Unless it only says where they are (Core section 5.6.2), as Entra does of too many.
+    """
+    if name is None:
+        return frozenset()
+    if name not in claims:
+        is_elsewhere = name in (claims.get("_claim_names") or ())
+        return None if is_elsewhere else frozenset()
+    given = claims[name]
+    return frozenset(map(str, given)) if isinstance(given, list) else frozenset([str(given)])
+
+
+def _moment(seconds: object) -> datetime | None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
