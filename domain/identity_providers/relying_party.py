@@ -428,10 +428,10 @@ def _groups_in(claims: Document, name: str | None) -> frozenset[str] | None:
     """
     if name is None:
         return frozenset()
-    if name not in claims:
+    given = claims.get(name)
+    if given is None:
         is_elsewhere = name in (claims.get("_claim_names") or ())
         return None if is_elsewhere else frozenset()
-    given = claims[name]
     return frozenset(map(str, given)) if isinstance(given, list) else frozenset([str(given)])
 
 

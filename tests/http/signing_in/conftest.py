@@ -7,11 +7,6 @@ import pytest
 import requests
 
 from tests.support.service.live import LiveGatebell, NewService, running
-from tests.support.signing_in.openid_provider import (
-    FakeProvider,
-    add_provider,
-    running_provider,
-)
 
 _numbers = count(1)
 
@@ -58,23 +53,3 @@ def all_over(few_guesses: LiveGatebell, monkeypatch: pytest.MonkeyPatch) -> Live
 def one_house(few_guesses: LiveGatebell, monkeypatch: pytest.MonkeyPatch) -> LiveGatebell:
     """The service with few guesses, to browsers that stand at one address."""
     return _place(few_guesses, repeat(_new_address()), monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def running_openid_provider() -> Iterator[FakeProvider]:
-    """A provider that all tests share."""
-    with running_provider() as made:
-        yield made
-
-
-@pytest.fixture
-def provider(running_openid_provider: FakeProvider) -> FakeProvider:
-    """A provider that behaves well, and where somebody signs in whom nobody here knows."""
-    running_openid_provider.begin_anew()
-    return running_openid_provider
-
-
-@pytest.fixture
-def slug(gatebell: LiveGatebell, provider: FakeProvider) -> str:
-    """The provider, as a service knows it that makes accounts for who is new."""
-    return add_provider(gatebell, provider.url, "--creates-accounts")

@@ -151,7 +151,7 @@ def test_who_is_unknown_and_may_get_no_account_is_told_what_to_do(
 
 @pytest.mark.parametrize("is_verified", [True, False])
 def test_an_account_is_not_taken_over_by_its_address(
-    gatebell: LiveGatebell, provider: FakeProvider, slug: str, is_verified: bool
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, *, is_verified: bool
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
     provider.person |= {"email": charlie.email.upper(), "email_verified": is_verified}

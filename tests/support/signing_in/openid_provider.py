@@ -43,6 +43,8 @@ class FakeProvider:
     sign: Callable[[dict[str, Any]], str] | None = None
     #: None if it gives no refresh token.
     refresh_token: str | None = None
+    #: In answers to refresh requests.
+    gives_id_tokens: bool = True
     #: What userinfo says beside the ID token.
     userinfo: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -89,7 +91,8 @@ class FakeProvider:
         if sent["grant_type"] == "refresh_token":
             if sent["refresh_token"] != self.refresh_token:
                 return 400, {"error": "invalid_grant"}
-            return 200, self._pair({})
+            pair = self._pair({})
+            return 200, pair if self.gives_id_tokens else pair | {"id_token": None}
         asked = self.codes.pop(sent["code"], None)
         if asked is None:
             return 400, {"error": "invalid_grant"}
@@ -160,6 +163,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if self.path in self.server.provider.answers:
+            self._answer(self.path, 200, {})
+            return
         sent = {name: values[0] for name, values in parse_qs(body).items()}
         given = self.server.provider.tokens_for(sent, self.headers.get("Authorization", ""))
         self._answer(self.path, *given)
@@ -231,11 +237,13 @@ def sign_in_through(
     provider: FakeProvider,
     slug: str,
     browser: requests.Session | None = None,
+    *,
+    at: str = "/users/sign_in",
     **changes: str | None,
 ) -> requests.Response:
     """Sign in through a provider, and return what the service answers in the end."""
     browser = browser or gatebell.http()
-    begun = ask_to_sign_in(gatebell, browser, slug)
+    begun = ask_to_sign_in(gatebell, browser, slug, at=at)
     assert begun.status_code == 302, begun.text
     assert begun.headers["Location"].startswith(f"{provider.url}/authorize?"), begun.headers
     return come_back(browser, provider.response_to(begun.headers["Location"], **changes))
