@@ -50,6 +50,7 @@ def new() -> ResponseReturnValue:
         "admin/identity_providers/new.html",
         form=form,
         preset=preset,
+        provider=None,
         redirect_uri=actions.redirect_uri_of(work(), form.slug.data or "NAME"),
     )
     return page, 422 if form.errors else 200

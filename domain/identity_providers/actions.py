@@ -81,7 +81,7 @@ def change_provider(
         message = "Accounts are connected through this issuer. Create another identity provider."
         raise ConflictError(message, field="issuer")
     changed = [name for name, value in after.items() if before[name] != value]
-    changed += ["client_secret"] if "client_secret" in change.given else []
+    changed += ["client_secret"] if change.given.get("client_secret") else []
     if changed:
         _record(work, EventKind.IDENTITY_PROVIDER_CHANGED, row, changed=", ".join(changed))
     return _shown(work, row)
@@ -178,10 +178,10 @@ def _set(work: Work, row: Row, given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if name in _OF_PRESET and value in (None, ""):
             setattr(row, name, getattr(preset, name))
-        elif name == "client_secret":
-            row.client_secret_ciphertext = work.policy(Keyring).encrypt(value)
-        else:
+        elif name != "client_secret":
             setattr(row, name, list(value) if isinstance(value, tuple) else value)
+        elif value:
+            row.client_secret_ciphertext = work.policy(Keyring).encrypt(value)
     _check(work, row)
 
 

@@ -67,7 +67,6 @@ class _Details(Body):
     )
     issuer: Text = Field(default="", description="The URL that it calls itself by.")
     client_id: RequiredText
-    client_secret: RequiredText = Field(description="Is stored encrypted and never shown.")
     scopes: Line = Field(default="", description="Separated by spaces.")
     active: bool = Field(default=True, description="Whether people can sign in through it.")
     creates_accounts: bool = Field(
@@ -98,6 +97,7 @@ class IdentityProviderBody(_Details):
         pattern=r"^[a-z0-9][a-z0-9-]{0,62}$",
         description="Its name in URLs: small letters, digits and dashes.",
     )
+    client_secret: RequiredText = Field(description="Is stored encrypted and never shown.")
     preset: Literal[*PRESETS] = Field(  # type: ignore[valid-type]
         default="other", description="The kind of provider."
     )
@@ -106,6 +106,8 @@ class IdentityProviderBody(_Details):
 @partial
 class IdentityProviderChangeBody(_Details):
     """Changes to an identity provider; its name in URLs stays, since the provider knows it."""
+
+    client_secret: Text = Field(default="", description="Empty keeps the present one.")
 
 
 class IdentityProviderQuery(OffsetQuery):

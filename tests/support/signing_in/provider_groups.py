@@ -1,6 +1,6 @@
 """Roles that follow from groups at a provider."""
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ScalarSelect, delete, select, update
 
 from domain.access.roles import Role
 from models import Group, Identity, Member, User
@@ -22,11 +22,21 @@ def person_of(provider: FakeProvider) -> Person:
 
 def role_of(gatebell: LiveGatebell, provider: FakeProvider, group: str) -> Role | None:
     """Return the role that whom the provider signs in has in a group."""
+    mine = select(Identity.user_id).where(Identity.subject == provider.person["sub"])
+    return _role(gatebell, mine.scalar_subquery(), group)
+
+
+def role_in(gatebell: LiveGatebell, username: str, group: str) -> Role | None:
+    """Return the role that somebody has in a group."""
+    mine = select(User.id).where(User.username == username)
+    return _role(gatebell, mine.scalar_subquery(), group)
+
+
+def _role(gatebell: LiveGatebell, user_id: ScalarSelect[int], group: str) -> Role | None:
     statement = (
         select(Member.role)
         .join(Group, Group.id == Member.group_id)
-        .join(Identity, Identity.user_id == Member.user_id)
-        .where(Group.path == group, Identity.subject == provider.person["sub"])
+        .where(Group.path == group, Member.user_id == user_id)
     )
     with database_of(gatebell) as session:
         role = session.scalar(statement)
