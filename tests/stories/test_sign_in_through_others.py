@@ -26,17 +26,9 @@ from tests.support.accounts.people import (
     sign_in,
     unique,
 )
-from tests.support.accounts.personal_tokens import make_token
-from tests.support.documents.guides import guide_for_project
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 from tests.support.service.secrets_seen import SECRETS
-from tests.support.signing_in.openid_provider import (
-    CLIENT_ID,
-    CLIENT_SECRET,
-    ask_to_sign_in,
-    running_provider,
-    sign_in_through,
-)
+from tests.support.signing_in.openid_provider import ask_to_sign_in
 from tests.support.signing_in.provider_groups import role_in
 from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
 from tests.support.wire.html_forms import forms_in, submit
@@ -164,21 +156,3 @@ def revoke_there(gatebell: LiveGatebell, person: Person) -> None:
     page = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     (form,) = (each for each in forms_in(page.text) if "revoke" in each.action)
     assert submit(browser, page, form).status_code == 302
-
-
-def test_the_guide_sets_a_provider_up(gatebell: LiveGatebell) -> None:
-    root = make_user(gatebell, name="root", admin=True)
-    token = make_token(gatebell, root, scopes="api").clear
-    slug = unique("idp")
-    with running_provider() as provider:
-        said = guide_for_project("identity-providers", gatebell, "").run_shell(
-            "create.sh",
-            TOKEN=token,
-            NAME=slug,
-            ISSUER=provider.url,
-            PROVIDER_CLIENT_ID=CLIENT_ID,
-            PROVIDER_CLIENT_SECRET=CLIENT_SECRET,
-        )
-        made = json.loads(said)
-        assert made["redirect_uri"] == f"{gatebell.url}/users/auth/{slug}/callback"
-        assert_signed_in(sign_in_through(gatebell, provider, slug))
