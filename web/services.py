@@ -124,7 +124,7 @@ class Services:
     calls: CallCounter
     write_probe: WriteProbe
     #: What identity providers said of themselves.
-    provider_documents: dict[str, tuple[datetime, Document]] = field(default_factory=dict)
+    provider_documents: dict[str, tuple[datetime, Document | None]] = field(default_factory=dict)
     #: When periodic jobs last had their turn, as far as this process knows.
     last_turns: dict[str, datetime] = field(default_factory=dict)
 

@@ -37,6 +37,8 @@ from domain.outgoing_urls import OutgoingUrl, parse_outgoing_url
 #: Only signatures that a client cannot make itself: not `none`, and no HMAC.
 _ALGORITHMS = tuple(f"{kind}{size}" for kind in ("RS", "PS", "ES") for size in (256, 384, 512))
 _KEPT_FOR = timedelta(hours=1)
+#: After it could not be reached.
+_LEFT_ALONE_FOR = timedelta(seconds=10)
 #: How far the clocks of two hosts may be apart.
 LEEWAY = timedelta(minutes=2)
 #: Of the names that become an account's.
@@ -61,8 +63,8 @@ class Upstream:
     """How a deployment asks providers, and what it remembers of their answers."""
 
     fetch: Fetch
-    #: What is the same for everybody, by its URL: metadata and keys.
-    documents: MutableMapping[str, tuple[datetime, Document]] = field(default_factory=dict)
+    #: What is the same for everybody, by its URL: metadata and keys. None if there was no answer.
+    documents: MutableMapping[str, tuple[datetime, Document | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,11 +324,20 @@ class RelyingParty:
         )
 
     def _document(self, address: str, *, afresh: bool) -> Document:
-        known = self._upstream.documents.get(address)
-        if known is not None and not afresh and self._now - known[0] < _KEPT_FOR:
-            return known[1]
-        found = self._json(self._url(address, "its address"), {})
-        self._upstream.documents[address] = (self._now, found)
+        documents, url = self._upstream.documents, self._url(address, "its address")
+        asked_at, known = documents.get(address, (self._now - _KEPT_FOR, None))
+        if known is not None and not afresh and self._now - asked_at < _KEPT_FOR:
+            return known
+        if known is None and not afresh and self._now - asked_at < _LEFT_ALONE_FOR:
+            # Else strangers could let many requests wait for it.
+            reason = f"{url.shown} did not answer a moment ago"
+            raise ProviderAwayError(self._client.title, reason)
+        try:
+            found = self._json(url, {})
+        except ProviderAwayError:
+            documents[address] = (self._now, None)
+            raise
+        documents[address] = (self._now, found)
         return found
 
     def _json(self, url: OutgoingUrl, headers: Mapping[str, str]) -> Document:

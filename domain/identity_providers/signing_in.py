@@ -6,7 +6,7 @@ What is refused is recorded, and stays recorded when the error is raised.
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from itertools import chain, count
@@ -52,7 +52,7 @@ class Asked:
     """What a browser asked a provider for; its session keeps it, and nothing else knows it."""
 
     #: A random number, from which what is sent to the provider is derived.
-    number: str
+    number: str = field(repr=False)
     slug: str
     asked_at: datetime
     #: Whether the user is to sign in there once more.

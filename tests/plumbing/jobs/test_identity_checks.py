@@ -26,6 +26,7 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.database.audit_log import event_about, events_about
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.signing_in.openid_provider import (
+    Answer,
     FakeProvider,
     add_provider,
     number_of,
@@ -232,3 +233,23 @@ def test_one_provider_that_is_away_holds_up_no_other(
         session.execute(update(Identity).values(checked_at=now() - HOUR))
     check_identities(read_settings(service.environment))
     assert provider.asked.count("/token") == 1
+
+
+def test_a_sign_in_meanwhile_counts_more_than_a_check(
+    service: LiveGatebell, provider: FakeProvider
+) -> None:
+    browser = arrive(service, provider)
+    (slug,) = {
+        each.subject
+        for each in events_about(service, person_of(provider), EventKind.IDENTITY_CONNECTED)
+    }
+
+    def sign_in_meanwhile() -> Answer:
+        provider.answers = {}
+        assert_signed_in(sign_in_through(service, provider, slug, service.http()))
+        return 400, {}, b'{"error": "invalid_grant"}'
+
+    provider.answers = {"/token": sign_in_meanwhile}
+    check_after(service, provider, HOUR)
+    assert is_signed_in(service, browser)
+    assert identity_of(service, provider).refresh_token_ciphertext is not None
