@@ -80,8 +80,7 @@ def finish(work: Work, asked: Asked, response: Mapping[str, str]) -> Authenticat
         provider = get_active(work, asked.slug)
         identity = find_identity(provider.id, seen.subject, session=work.session)
         if identity is None:
-            user_id = _new_account(work, provider, seen)
-            identity = add_identity(work, provider, user_id, seen.subject)
+            identity = _newcomer(work, provider, seen)
         lock_account(identity.user_id, session=work.session)
         if find_active_user(identity.user_id, session=work.session) is None:
             raise CannotSignInError(provider.title, "the account is locked")
@@ -171,6 +170,16 @@ def _authentication(
         authenticated_at=min(earlier, work.now) if earlier else None,
         is_proof=seen.authenticated_at is not None,
     )
+
+
+def _newcomer(work: Work, provider: IdentityProvider, seen: Arrived) -> Identity:
+    """Return the identity of who has just got an account; raise NotConnectedError without one."""
+    # Of two browsers of the same person at once, the second one finds the account of the first.
+    work.session.refresh(provider, with_for_update={"key_share": True})
+    found = find_identity(provider.id, seen.subject, session=work.session)
+    if found is not None:
+        return found
+    return add_identity(work, provider, _new_account(work, provider, seen), seen.subject)
 
 
 def _new_account(work: Work, provider: IdentityProvider, seen: Arrived) -> int:

@@ -6,11 +6,13 @@ import pytest
 import requests
 
 from tests.support.accounts.administration import root
+from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice, unique
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.openid_provider import FakeProvider
+from tests.support.signing_in.openid_provider import FakeProvider, sign_in_through
 from tests.support.signing_in.provider_groups import new_group
+from tests.support.signing_in.second_factors import assert_signed_in
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -146,3 +148,21 @@ def test_commands_do_the_same(gatebell: LiveGatebell) -> None:
     assert changed == {**made, "active": True, "title": "Other"}
     assert gatebell.cli("identity-providers", "show", number) == changed
     assert gatebell.cli("identity-providers", "delete", number)["deleted"] is True
+
+
+def test_administrators_find_users_by_who_they_are_at_a_provider(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    assert_signed_in(sign_in_through(gatebell, provider, slug))
+    subject, name = provider.person["sub"], provider.person["preferred_username"]
+    by = api_caller(gatebell, root(gatebell), "/users")
+    for query, expected in (
+        ({"extern_uid": subject, "provider": slug}, [name]),
+        ({"extern_uid": subject}, [name]),
+        ({"extern_uid": subject, "provider": "another"}, []),
+        ({"extern_uid": "unknown", "provider": slug}, []),
+    ):
+        assert [each["username"] for each in by.done("GET", params=query)] == expected
+    # To others, nobody is known there.
+    others = api_caller(gatebell, alice(gatebell), "/users")
+    assert others.done("GET", params={"extern_uid": subject, "provider": slug}) == []
