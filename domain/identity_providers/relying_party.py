@@ -4,22 +4,23 @@ Authlib prepares requests and checks claims, joserfc checks signatures; requests
 URLs that people enter.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 import orjson
 from authlib.oauth2.auth import ClientAuth
-from authlib.oauth2.base import OAuth2Error
-from authlib.oauth2.client import OAuth2Client
+from authlib.oauth2.client import DEFAULT_HEADERS, OAuth2Client
 from authlib.oidc.core import CodeIDToken
 from authlib.oidc.discovery import get_well_known_url
 from joserfc import jwt
 from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import GuestProtocol, KeySet
+from pydantic import BaseModel, ConfigDict, Field
 
 from domain.errors import InvalidError
 from domain.identity_providers.errors import (
@@ -102,13 +103,14 @@ class Secrets:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tokens:
+class Tokens(BaseModel):
     """What a token endpoint gave."""
 
-    access_token: str = field(repr=False)
-    id_token: str | None = field(repr=False)
-    refresh_token: str | None = field(repr=False)
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    access_token: str = Field(repr=False)
+    id_token: str | None = Field(default=None, repr=False)
+    refresh_token: str | None = Field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,20 +196,16 @@ class RelyingParty:
     def redeem(self, code: str, secrets: Secrets) -> Tokens:
         """Exchange a code for tokens (Core section 3.1.3)."""
         return self._tokens(
-            lambda client, endpoint: client.fetch_token(
-                endpoint,
-                grant_type="authorization_code",
-                code=code,
-                code_verifier=secrets.verifier,
-            )
+            ProviderAnswerError,
+            "authorization_code",
+            code=code,
+            redirect_uri=self._client.redirect_uri,
+            code_verifier=secrets.verifier,
         )
 
     def refresh(self, refresh_token: str) -> Tokens:
         """Use a refresh token (Core section 12); raise GoneThereError if it is not valid."""
-        return self._tokens(
-            lambda client, endpoint: client.refresh_token(endpoint, refresh_token=refresh_token),
-            invalid_grant=GoneThereError,
-        )
+        return self._tokens(GoneThereError, "refresh_token", refresh_token=refresh_token)
 
     def arrival(self, tokens: Tokens, nonce: str) -> Arrived:
         """Return whom the tokens of a sign-in are about."""
@@ -229,36 +227,31 @@ class RelyingParty:
             raise self._wrong("the refreshed tokens are about somebody else")
         return self._described(claims, tokens.access_token)
 
-    def _tokens(
-        self,
-        ask: Callable[[OAuth2Client, str], Mapping[str, Any]],
-        *,
-        invalid_grant: type[ProviderError] = ProviderAnswerError,
-    ) -> Tokens:
-        metadata = self.metadata()
-        methods = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+    def _tokens(self, invalid_grant: type[ProviderError], grant_type: str, **sent: str) -> Tokens:
+        """Ask the token endpoint, and read its answer (RFC 6749 section 5)."""
+        metadata, client = self.metadata(), self._client
+        methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         is_basic = "client_secret_basic" in methods
         # RFC 6749 section 2.3.1 has both encoded before they are put together.
-        encoded = (lambda text: quote(text, safe="")) if is_basic else str
-        client = OAuth2Client(
-            _Session(self),
-            client_id=encoded(self._client.client_id),
-            client_secret=encoded(self._client.client_secret),
-            token_endpoint_auth_method="client_secret_basic" if is_basic else "client_secret_post",
-            redirect_uri=self._client.redirect_uri,
+        encoded = partial(quote, safe="") if is_basic else str
+        auth = ClientAuth(
+            encoded(client.client_id),
+            encoded(client.client_secret),
+            "client_secret_basic" if is_basic else "client_secret_post",
         )
-        try:
-            given = ask(client, metadata["token_endpoint"])
-            return Tokens(
-                access_token=_text(given["access_token"]),
-                id_token=given.get("id_token"),
-                refresh_token=given.get("refresh_token"),
-            )
-        except OAuth2Error as error:
-            code = _printable(str(error.error))[:60]
+        address = metadata["token_endpoint"]
+        body = urlencode({"grant_type": grant_type, **sent})
+        _, headers, body = auth.prepare("POST", address, dict(DEFAULT_HEADERS), body)
+        url = self._url(address, "token_endpoint")
+        _, answer = self._ask(url, body.encode(), headers)
+        given = self._object_in(answer, url)
+        if "error" in given:
+            code = _printable(given["error"])[:60]
             kind = invalid_grant if code == "invalid_grant" else ProviderAnswerError
-            raise kind(self._client.title, f"its token endpoint answered {code}") from error
-        except _MISREAD as error:
+            raise kind(client.title, f"its token endpoint answered {code}")
+        try:
+            return Tokens.model_validate(given)
+        except ValueError as error:
             raise self._wrong("its token endpoint did not answer with tokens") from error
 
     def _verified(self, id_token: str, access_token: str, more: Document) -> CodeIDToken:
@@ -341,9 +334,12 @@ class RelyingParty:
         return found
 
     def _json(self, url: OutgoingUrl, headers: Mapping[str, str]) -> Document:
-        status, body = self.ask(url, None, {"Accept": "application/json", **headers})
+        status, body = self._ask(url, None, {"Accept": "application/json", **headers})
         if status != HTTPStatus.OK:
-            raise self._away_or_wrong(status, url)
+            raise self._away(status, url)
+        return self._object_in(body, url)
+
+    def _object_in(self, body: bytes, url: OutgoingUrl) -> Document:
         try:
             found = orjson.loads(body)
         except ValueError:
@@ -352,7 +348,7 @@ class RelyingParty:
             raise self._wrong(f"{url.shown} did not answer with a JSON object")
         return found
 
-    def ask(
+    def _ask(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
         """Send a request; raise ProviderAwayError or ProviderAnswerError without an answer."""
@@ -363,10 +359,10 @@ class RelyingParty:
         except OutgoingError as error:
             raise ProviderAwayError(self._client.title, f"{url.shown}: {error}") from error
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
-            raise self._away_or_wrong(status, url)
+            raise self._away(status, url)
         return status, answer
 
-    def _away_or_wrong(self, status: int, url: OutgoingUrl) -> ProviderAwayError:
+    def _away(self, status: int, url: OutgoingUrl) -> ProviderAwayError:
         return ProviderAwayError(self._client.title, f"{url.shown} answered {status}")
 
     def _url(self, address: object, name: str) -> OutgoingUrl:
@@ -381,39 +377,6 @@ class RelyingParty:
 
     def _wrong(self, reason: str) -> ProviderAnswerError:
         return ProviderAnswerError(self._client.title, reason)
-
-    def url_of(self, address: str) -> OutgoingUrl:
-        """Return the URL of a token endpoint."""
-        return self._url(address, "token_endpoint")
-
-
-class _Session:
-    """Sends the requests of Authlib's client, which expects a session of `requests`."""
-
-    def __init__(self, party: RelyingParty) -> None:
-        self._party = party
-
-    def post(
-        self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: ClientAuth
-    ) -> "_Response":
-        url, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
-        return _Response(*self._party.ask(self._party.url_of(url), body.encode(), sent))
-
-
-class _Response:
-    """What Authlib's client asks of an answer."""
-
-    def __init__(self, status_code: int, body: bytes) -> None:
-        self.status_code = status_code
-        self._body = body
-
-    def json(self) -> Any:
-        return orjson.loads(self._body)
-
-    def raise_for_status(self) -> None:
-        if self.status_code >= HTTPStatus.BAD_REQUEST:
-            message = f"status {self.status_code}"
-            raise ValueError(message)
 
 
 def _text(value: object) -> str:
