@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from domain.audit.events import EventKind
 from models import Identity, SignIn, User
@@ -120,6 +120,10 @@ def test_a_response_connects_only_the_account_that_asked(
     # Meanwhile somebody else signs in, in this browser and in another one.
     for other in (open_browser(gatebell, dora), gatebell.http()):
         assert come_back(other, response).status_code == 400
+    # Meanwhile it is signed out from elsewhere.
+    with database_of(gatebell) as session:
+        session.execute(delete(SignIn).where(SignIn.user_id == id_of(gatebell, charlie)))
+    assert come_back(browser, response).status_code == 400
     with database_of(gatebell) as session:
         mine = select(Identity).where(Identity.subject == provider.person["sub"])
         assert session.scalars(mine).all() == []

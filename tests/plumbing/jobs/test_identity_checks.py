@@ -231,6 +231,9 @@ def test_one_provider_that_is_away_holds_up_no_other(
             .where(Identity.subject.not_in([provider.person["sub"], away.person["sub"]]))
         )
         session.execute(update(Identity).values(checked_at=now() - HOUR))
+        # Its turn is first.
+        first = update(Identity).where(Identity.subject == away.person["sub"])
+        session.execute(first.values(checked_at=now() - 2 * HOUR))
     check_identities(read_settings(service.environment))
     assert provider.asked.count("/token") == 1
 
