@@ -4,6 +4,7 @@ import base64
 import hmac
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from hashlib import sha256
 from time import time
@@ -14,8 +15,22 @@ import pytest
 import requests
 from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
+from sqlalchemy.orm import Session
 
-from tests.support.accounts.people import cookie_domain, make_user, open_browser, unique
+from domain.access.actor import Actor, Means
+from domain.identity_providers.errors import ExpiredError, ProviderAnswerError
+from domain.identity_providers.relying_party import Secrets, Upstream
+from domain.identity_providers.signing_in import Asked, finish
+from domain.keyring import Keyring
+from tests.support.accounts.people import (
+    cookie_domain,
+    make_user,
+    now,
+    open_browser,
+    settings_of,
+    unique,
+)
+from tests.support.database.work import work_in
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.openid_provider import (
     CLIENT_SECRET,
@@ -30,6 +45,8 @@ from tests.support.signing_in.openid_provider import (
 )
 from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
 from tests.support.wire.html_forms import forms_in
+from web.outgoing.addresses import AddressPolicy
+from web.outgoing.client import OutgoingClient
 
 _LONG = 60_000
 
@@ -391,3 +408,25 @@ def test_a_very_long_way_back_is_left_out(
         gatebell, browser, slug, at=f"/users/sign_in?next=/help?search={unique('x' * 6_000)}"
     )
     assert_signed_in(come_back(browser, provider.response_to(begun.headers["Location"])))
+
+
+@pytest.mark.parametrize(("minutes", "is_expired"), [(9, False), (11, True)])
+def test_a_response_comes_within_ten_minutes(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, minutes: int, *, is_expired: bool
+) -> None:
+    keyring, number = Keyring(settings_of(gatebell).secret_key), unique("number")
+    asked = Asked(
+        number=number,
+        slug=slug,
+        asked_at=now() - timedelta(minutes=minutes),
+        is_again=False,
+        sign_in_id=None,
+    )
+    client = OutgoingClient(AddressPolicy.of("127.0.0.0/8"))
+    response = {"state": Secrets.of(number, keyring).state, "iss": provider.url, "code": "x"}
+    with Session(gatebell.engine()) as session:
+        stranger = Actor(means=Means.PAGE)
+        upstream = Upstream(fetch=client.fetch)
+        work = work_in(session, actor=stranger, policies=(upstream,), service=gatebell)
+        with pytest.raises(ExpiredError if is_expired else ProviderAnswerError):
+            finish(work, asked, response)
