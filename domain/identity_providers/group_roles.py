@@ -18,7 +18,7 @@ from domain.accounts.administration import change_account, get_account
 from domain.accounts.types import AccountChangeBody
 from domain.accounts.users import UserView
 from domain.audit.events import EventKind
-from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.errors import InvalidError, NotFoundError
 from domain.identity_providers.types import GroupRole
 from domain.projects import members
 from domain.projects.access import follow_to_group, namespace_of
@@ -164,7 +164,7 @@ def _follow_administrators(
         return
     try:
         changed = change_account(work, user.id, AccountChangeBody(admin=is_meant))
-    except ConflictError:
+    except InvalidError:
         return  # the last administrator
     identity.gave_administrator = is_meant
     if changed:

@@ -275,7 +275,7 @@ class RelyingParty:
         except _MISREAD as error:
             raise self._wrong("its ID token cannot be read") from error
         subject = claims["sub"]
-        if not subject or _clean(subject) != subject:
+        if not _exact(subject):
             raise self._wrong("its ID token has no usable sub")
         return claims
 
@@ -309,7 +309,7 @@ class RelyingParty:
             subject=claims["sub"],
             name=_clean(claims.get("name")),
             username=_clean(claims.get("preferred_username")),
-            email=_clean(claims.get("email")),
+            email=_exact(claims.get("email")),
             is_email_verified=claims.get("email_verified") in (True, "true"),
             groups=_groups_in(claims, groups_claim),
             methods=frozenset(map(str, claims.get("amr") or ())),
@@ -393,6 +393,11 @@ def _clean(value: object) -> str:
     """Return a text without what a database or a page cannot hold; empty for anything else."""
     text = value.encode(errors="ignore").decode() if isinstance(value, str) else ""
     return "".join(each for each in text if each.isprintable()).strip()[:255]
+
+
+def _exact(value: object) -> str:
+    """Return a text that needs no cleaning, which would make another one of it; else nothing."""
+    return value if isinstance(value, str) and _clean(value) == value else ""
 
 
 def _groups_in(claims: Document, name: str | None) -> frozenset[str] | None:

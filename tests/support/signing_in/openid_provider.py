@@ -158,6 +158,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
+        if path == "/authorize":
+            self.send_response(302)
+            self.send_header("Location", self.server.provider.response_to(self.path))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         found = self.server.provider.document(path)
         self._answer(path, 404 if found is None else 200, found or {})
 
