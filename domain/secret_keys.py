@@ -17,6 +17,7 @@ from domain.programs.hosts import SILENCE
 from models import (
     AuditKey,
     AuditStream,
+    IdentityProvider,
     Integration,
     RegistryKey,
     SecretKeyUse,
@@ -107,6 +108,7 @@ def _encrypted(session: Session) -> Iterable[str]:
         select(TotpDevice.seed_ciphertext).order_by(TotpDevice.id.desc()),
         select(AuditKey.ciphertext),
         select(AuditStream.secret_ciphertext).order_by(AuditStream.id.desc()),
+        select(IdentityProvider.client_secret_ciphertext).order_by(IdentityProvider.id.desc()),
         select(RegistryKey.private_ciphertext).order_by(RegistryKey.id.desc()),
     )
     for sample in samples:

@@ -33,6 +33,7 @@ from models.base import Base
 from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
 from models.escalations import AlertRoute, Escalation, EscalationPage, EscalationPolicy
 from models.heartbeats import Heartbeat, HeartbeatPing
+from models.identity_providers import Identity, IdentityProvider, IdentityRole
 from models.incidents import (
     Incident,
     IncidentAlert,
@@ -145,6 +146,9 @@ __all__ = [
     "HeartbeatPing",
     "Host",
     "IdempotentRequest",
+    "Identity",
+    "IdentityProvider",
+    "IdentityRole",
     "Incident",
     "IncidentAlert",
     "IncidentAssignee",

@@ -12,6 +12,7 @@ from sqlalchemy import (
     String,
     Text,
     func,
+    true,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -116,6 +117,11 @@ class SignIn(Base):
     user_agent: Mapped[str | None] = mapped_column(String(255))
     #: Authentication methods (RFC 8176, separated by spaces): OpenID Connect's amr.
     methods: Mapped[str] = mapped_column(String(64), default="pwd")
+    #: Of the account at a provider that it was made through. No foreign key, so that deleting one
+    #: scans no table: what removes an identity ends its sign-ins by their user.
+    identity_id: Mapped[int | None] = mapped_column(BigInteger)
+    #: Whether the user is known to have authenticated at `created_at`: a provider may not say when.
+    is_proof: Mapped[bool] = mapped_column(default=True, server_default=true())
 
 
 class TotpDevice(Base):

@@ -27,6 +27,7 @@ from domain.api_usage.storing import CallCounter
 from domain.clock import Clock
 from domain.contacts.actions import ContactMeans
 from domain.destination_actions import Sending
+from domain.identity_providers.relying_party import Document, Upstream
 from domain.keyring import Keyring
 from domain.notifications.outbox import OUTCOME_OF_MESSAGE
 from domain.oauth.context import OAuthPolicy
@@ -123,6 +124,8 @@ class Services:
     token_refusals: RefusalSampler[tuple[int, str]]
     calls: CallCounter
     write_probe: WriteProbe
+    #: What identity providers said of themselves.
+    provider_documents: dict[str, tuple[datetime, Document | None]] = field(default_factory=dict)
     #: When periodic jobs last had their turn, as far as this process knows.
     last_turns: dict[str, datetime] = field(default_factory=dict)
 
@@ -223,6 +226,11 @@ def _send(url: str, message: Message, secrets: Sequence[str]) -> Attempt:
         client.close()
 
 
+def _upstream() -> Upstream:
+    fetch = OutgoingClient.of(settings()).fetch
+    return Upstream(fetch=fetch, documents=services().provider_documents)
+
+
 #: Reserved besides the first segments of routes, because they look like parts of the service.
 _ALSO_RESERVED = frozenset(
     {
@@ -284,4 +292,5 @@ _POLICIES: Mapping[type[Any], Callable[[], Any]] = {
     SignInLimits: sign_in_limits,
     SignUpPolicy: sign_up_policy,
     TokenLifetimes: token_lifetimes,
+    Upstream: _upstream,
 }

@@ -4,9 +4,11 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.account.password_confirmation import (
-    WRONG_PASSWORD,
     is_confirmed,
     is_current_password,
+    password_in,
+    refusal,
+    without_missing_password,
 )
 from domain.accounts.factors import passkeys as domain
 from domain.accounts.factors.passkeys import PasskeyRefusedError
@@ -46,11 +48,11 @@ def new() -> ResponseReturnValue:
 @signed_in.but(open_before_second_factor=True)
 def begin() -> ResponseReturnValue:
     """Check the password and return the options to create a passkey."""
-    form = NewPasskeyForm()
+    form = without_missing_password(NewPasskeyForm())
     if not form.validate_on_submit():
         return _said(form), 422
-    if not is_current_password(form.current_password.data or ""):
-        return {"message": WRONG_PASSWORD}, 422
+    if not is_current_password(password_in(form)):
+        return {"message": refusal()}, 422
     ceremony = domain.creation_options_for(
         get_current_user().id,
         get_relying_party(),

@@ -3,7 +3,12 @@
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.account.password_confirmation import WRONG_PASSWORD, is_current_password
+from blueprints.account.password_confirmation import (
+    is_current_password,
+    password_in,
+    refusal,
+    without_missing_password,
+)
 from domain.accounts.email_addresses import find_waiting
 from domain.accounts.factors.recovery_codes import HOW_MANY
 from domain.accounts.factors.second_factors import factors_of
@@ -11,6 +16,7 @@ from domain.accounts.types import PasswordBody, ProfileBody
 from domain.accounts.users import checked_email, choose_page_size
 from domain.database.paging import parse_id
 from domain.errors import InvalidError, TooManyAttemptsError
+from domain.identity_providers.identities import connections_of
 from domain.users import own_account
 from domain.users.own_account import granted_access
 from forms.account import PasswordForm, ProfileForm
@@ -32,7 +38,9 @@ account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 def profile() -> ResponseReturnValue:
     """Show and change the display name, the e-mail address and the time zone."""
     user = get_current_user().user
-    form = ProfileForm(name=user.name, email=user.email, time_zone=user.time_zone)
+    form = without_missing_password(
+        ProfileForm(name=user.name, email=user.email, time_zone=user.time_zone)
+    )
     if form.is_submitted():
         has_new_address = form.carry_out(lambda: _change_profile(form))
         if has_new_address is not None:
@@ -43,10 +51,11 @@ def profile() -> ResponseReturnValue:
 
 
 def _change_profile(form: ProfileForm) -> bool:
-    change = form.read(ProfileBody)
-    has_new_address = checked_email(change.email) != get_current_user().email
-    if has_new_address and not is_current_password(form.current_password.data or ""):
-        message = "Enter your current password to change the e-mail address."
+    change, user = form.read(ProfileBody), get_current_user().user
+    has_new_address = checked_email(change.email) != user.email
+    if has_new_address and not is_current_password(password_in(form)):
+        entered = "Enter your current password to change the e-mail address."
+        message = entered if user.has_password else refusal()
         raise InvalidError(message, field="current_password")
     return own_account.change_own_profile(work(), change)
 
@@ -62,7 +71,7 @@ def export() -> ResponseReturnValue:
 @signed_in.but(open_before_password_change=True)
 def security() -> ResponseReturnValue:
     """Show the credentials and change the password; all other browsers are signed out."""
-    form = PasswordForm()
+    form = without_missing_password(PasswordForm())
     if not form.is_submitted():
         return _security_page(form)
     try:
@@ -81,8 +90,8 @@ def security() -> ResponseReturnValue:
 
 
 def _change_password(form: PasswordForm) -> bool:
-    if not is_current_password(form.current_password.data or ""):
-        raise InvalidError(WRONG_PASSWORD, field="current_password")
+    if not is_current_password(password_in(form)):
+        raise InvalidError(refusal(), field="current_password")
     new = form.read(PasswordBody)
     own_account.change_own_password(work(), get_current_user().sign_in_id, new)
     return True
@@ -97,6 +106,7 @@ def _security_page(form: PasswordForm) -> tuple[str, int]:
         must_change=get_current_user().user.must_change_password,
         recovery_codes=HOW_MANY,
         has_passkeys=find_relying_party() is not None,
+        connections=connections_of(get_current_user().id, db.session()),
         base_url=settings().base_url,
         minimum=settings().password_min_length,
         **granted_access(work(), get_current_user().id),

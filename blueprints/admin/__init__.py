@@ -3,6 +3,7 @@
 from blueprints.admin.api_usage import api_usage
 from blueprints.admin.applications import applications
 from blueprints.admin.audit_streams import audit_streams
+from blueprints.admin.identity_providers import identity_providers
 from blueprints.admin.keys import keys
 from blueprints.admin.member_roles import member_roles
 from blueprints.admin.notifications import notifications
@@ -15,6 +16,6 @@ from web.http.endpoints import PageBlueprint
 admin = PageBlueprint("admin", __name__, url_prefix="/admin")
 for part in (
     *(overview, users, personal_data, member_roles, applications, instance_settings),
-    *(keys, registry, api_usage, audit_streams, notifications),
+    *(identity_providers, keys, registry, api_usage, audit_streams, notifications),
 ):
     admin.register_blueprint(part)

@@ -13,6 +13,7 @@ from blueprints.api_v4 import (
     contacts,
     escalations,
     heartbeats,
+    identity_providers,
     incidents,
     instance,
     maintenance_windows,
@@ -57,7 +58,15 @@ api_v4 = MachineBlueprint(
 for _module in (
     *(instance, release_schedule, users, contacts, access_tokens, applications, projects, members),
     *(audit_events, audit_streams, registry_repositories, heartbeats, alerts, on_call, incidents),
-    *(ci_cd, alert_integrations, webhooks, escalations, silences, maintenance_windows),
+    *(
+        identity_providers,
+        ci_cd,
+        alert_integrations,
+        webhooks,
+        escalations,
+        silences,
+        maintenance_windows,
+    ),
 ):
     for _each in vars(_module).values():
         if isinstance(_each, Blueprint):

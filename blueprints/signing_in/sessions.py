@@ -7,10 +7,10 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
 from domain.accounts.factors.passkeys import PasskeyRefusedError, request_options_for_anyone
-from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.errors import ForbiddenError, TooManyAttemptsError
+from domain.identity_providers.identities import offered
 from domain.oauth.clients.applications import find_application
 from domain.oauth.consent.pushed_requests import read_parameters
 from forms.signing_in import PasskeyResponseForm, SignInForm
@@ -21,7 +21,6 @@ from web.http.work import work
 from web.oauth.binding import oauth_context, request_from
 from web.pages.markdown import rendered_markdown
 from web.sealing.sign_ins import (
-    begin_pending_sign_in,
     find_relying_party,
     get_relying_party,
     remember_challenge,
@@ -29,7 +28,7 @@ from web.sealing.sign_ins import (
 )
 from web.services import settings, sign_up_policy
 from web.signing_in.attempts import sign_in_attempt
-from web.signing_in.completion import next_url, requested_page, sign_in_as
+from web.signing_in.completion import complete, next_url, requested_page, sign_in_as
 
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
@@ -39,7 +38,7 @@ _PURPOSE = "sign in"
 
 
 @sessions.get("/sign_in")
-@open_to_anyone
+@open_to_anyone.but(open_before_second_factor=True)
 def sign_in() -> ResponseReturnValue:
     """Show the sign-in form; signed-in users only see it to sign in again."""
     if current_user.is_authenticated and "again" not in request.args:
@@ -64,10 +63,7 @@ def check_in() -> ResponseReturnValue:
     if user is None:
         form.object_to("password", WRONG)
         return _page(form), 422
-    if has_second_factor(user.id, session=db.session()):
-        begin_pending_sign_in(user)
-        return redirect(url_for("two_factor.enter", next=requested_page() or None))
-    return sign_in_as(Authentication(user_id=user.id, methods=BY_PASSWORD))
+    return complete(Authentication(user_id=user.id, methods=BY_PASSWORD))
 
 
 @sessions.post("/sign_in/passkey.json")
@@ -133,5 +129,6 @@ def _page(form: SignInForm) -> str:
         welcome_text=rendered_markdown(settings().appearance_description),
         has_passkeys=find_relying_party() is not None,
         offers_sign_up=sign_up_policy().is_offered,
+        providers=offered(db.session()),
         leads_to_device=requested_page().partition("?")[0] == url_for("device.enter"),
     )

@@ -8,11 +8,7 @@ from domain.accounts.factors.passkeys import PasskeyRefusedError, request_option
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.actions import WrongCodeError
-from domain.accounts.signing_in.sessions import (
-    BY_PASSWORD_AND_CODE,
-    Authentication,
-    by_password_and_passkey,
-)
+from domain.accounts.signing_in.sessions import key_of
 from domain.accounts.users import lock_account
 from domain.errors import InvalidError, TooManyAttemptsError
 from forms.signing_in import CodeForm, PasskeyResponseForm
@@ -59,7 +55,7 @@ def check_code() -> ResponseReturnValue:
         signing_in.prove_code(work(), user_id, typed, device_id=_device_id(pending))
     except (InvalidError, TooManyAttemptsError) as error:
         return _refused(form, pending, error)
-    return _go_on(pending, BY_PASSWORD_AND_CODE)
+    return _go_on(pending, "otp")
 
 
 @two_factor.post("/passkey.json")
@@ -89,7 +85,7 @@ def check_passkey() -> ResponseReturnValue:
         )
     except (PasskeyRefusedError, TooManyAttemptsError) as error:
         return _refused(form, pending, error)
-    return _go_on(pending, by_password_and_passkey(assertion))
+    return _go_on(pending, key_of(assertion))
 
 
 def _purpose(pending: PendingSignIn) -> str:
@@ -100,12 +96,12 @@ def _device_id(pending: PendingSignIn) -> str | None:
     return known_accounts().get(pending.user.id)
 
 
-def _go_on(pending: PendingSignIn, methods: tuple[str, ...]) -> ResponseReturnValue:
+def _go_on(pending: PendingSignIn, method: str) -> ResponseReturnValue:
     """Sign in, unless the pending sign-in was already used or has ended meanwhile."""
     lock_account(pending.user.id, session=db.session())
     if find_pending_sign_in() is None or not consume(pending):
         return _begin_again()
-    return sign_in_as(Authentication(user_id=pending.user.id, methods=methods))
+    return sign_in_as(pending.first.and_then(method))
 
 
 def _begin_again() -> ResponseReturnValue:

@@ -32,6 +32,8 @@ class Means(StrEnum):
     TOKEN = "token"  # noqa: S105 - a name
     #: The command line of the operator.
     COMMAND = "command"
+    #: The background worker, by itself.
+    JOB = "job"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,19 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, case, exists, func, not_, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    case,
+    exists,
+    false,
+    func,
+    not_,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import get_account
@@ -24,7 +36,7 @@ from domain.accounts.users import (
 )
 from domain.database.paging import LARGEST_ID, ListPart, Page, Slice, fetch_page, fetch_part
 from domain.types.base import Found
-from models import Member, Passkey, SignIn, TotpDevice, User
+from models import Identity, IdentityProvider, Member, Passkey, SignIn, TotpDevice, User
 from models.folding import fold, searchable
 
 #: Further words of a search are ignored.
@@ -167,6 +179,8 @@ def list_public_users(
     statement = select(User).where(
         _IS_PUBLIC, *_conditions(query), *_words(query.search, _PUBLIC_NAMES)
     )
+    if query.identity:
+        statement = statement.where(false())
     found = fetch_part(statement, _ORDERS, part, session=session)
     return Found.of(found, lambda row: PublicUser(**_public_fields(row[0], base_url)))
 
@@ -199,6 +213,7 @@ _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "created_after": lambda wanted: User.created_at >= wanted,
     "created_before": lambda wanted: User.created_at <= wanted,
     "is_admin": lambda wanted: _is(_IS_ADMINISTRATOR, wanted),
+    "identity": lambda wanted: User.id.in_(_users_known_as(*wanted)),
     "has_second_factor": lambda wanted: _is(_has_second_factor(), wanted),
 }
 
@@ -209,6 +224,13 @@ def _conditions(query: UserQuery) -> list[ColumnElement[bool]]:
         for name, condition in _CONDITIONS.items()
         if (value := getattr(query, name)) not in {None, ""}
     ]
+
+
+def _users_known_as(subject: str, slug: str) -> Select[int]:
+    found = select(Identity.user_id).where(Identity.subject == subject)
+    if slug:
+        found = found.join(IdentityProvider).where(IdentityProvider.slug == slug)
+    return found
 
 
 def _is(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value

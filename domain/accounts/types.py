@@ -47,8 +47,9 @@ class UserQuery(PagedQuery, GitLabQuery):
     order_by: Literal["id", "name", "username", "created_at", "updated_at"] = "id"
     auditors: AbsentFlag = False
     external: AbsentFlag = False
-    extern_uid: AbsentWord = ""
-    provider: WithoutEffect = ""
+    #: For administrators; others find nothing by it.
+    extern_uid: Text = Field(default="", description="The `sub` at an identity provider.")
+    provider: Text = Field(default="", description="With `extern_uid`: the provider's slug.")
     public_email: AbsentWord = ""
     saml_provider_id: AbsentWord = ""
     #: Nobody here is internal or external, or comes from LDAP: nobody is left out.
@@ -81,6 +82,11 @@ class UserQuery(PagedQuery, GitLabQuery):
     def is_admin(self) -> bool | None:
         """Whether the accounts are to be those of administrators."""
         return self.admins or None
+
+    @property
+    def identity(self) -> tuple[str, str] | None:
+        """The subject and the slug of an account at an identity provider."""
+        return (self.extern_uid, self.provider) if self.extern_uid else None
 
     @property
     def has_projects(self) -> bool | None:

@@ -70,6 +70,8 @@ class UserView:
     password_changed_at: datetime | None
     #: False for an address that another account shares from before addresses had to be unique.
     is_found_by_email: bool
+    #: False for an account that signs in through a provider or with a passkey alone.
+    has_password: bool = True
     #: When it was shown that the e-mail address is theirs; None if it never was.
     email_confirmed_at: datetime | None = None
     #: By its name in the IANA database.
@@ -81,7 +83,11 @@ class UserView:
 def view_of(user: User) -> UserView:
     """Return the view of a row."""
     columns = columns_of(user, UserView)
-    return UserView(**columns, is_found_by_email=user.email_key is not None)
+    return UserView(
+        **columns,
+        is_found_by_email=user.email_key is not None,
+        has_password=bool(user.password_hash),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,11 +97,12 @@ class NewUser:
     username: str
     email: str
     name: str
-    password: str
+    #: None for an account that signs in otherwise.
+    password: str | None
     is_admin: bool = False
     must_change_password: bool = False
     time_zone: str = "UTC"
-    #: Whether an administrator vouches for the e-mail address.
+    #: Whether an administrator, or a provider, vouches for the e-mail address.
     is_email_confirmed: bool = False
     #: ACTIVE or PENDING.
     state: str = ACTIVE
@@ -111,10 +118,12 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
     except ValueError as error:
         raise InvalidError(str(error), field="username") from error
     check_name(new.name)
-    check_new_password(new.password, new.username, new.email, rules, field="password")
+    password_hash = ""
+    if new.password is not None:
+        check_new_password(new.password, new.username, new.email, rules, field="password")
+        password_hash = hash_password(new.password, rules.cost)
     email = checked_email(new.email)
     time_zone = check_zone(new.time_zone)
-    password_hash = hash_password(new.password, rules.cost)
     user = User(
         username=new.username,
         email=email,

@@ -124,6 +124,13 @@ class EventKind(StrEnum):
     AUDIT_STREAM_REMOVED = "audit_stream.removed"
     AUDIT_STREAM_SECRET_ROTATED = "audit_stream.secret_rotated"  # noqa: S105 - a name
     AUDIT_STREAM_TESTED = "audit_stream.tested"
+    IDENTITY_PROVIDER_CREATED = "identity_provider.created"
+    IDENTITY_PROVIDER_CHANGED = "identity_provider.changed"
+    IDENTITY_PROVIDER_REMOVED = "identity_provider.removed"
+    IDENTITY_CONNECTED = "identity.connected"
+    IDENTITY_DISCONNECTED = "identity.disconnected"
+    #: The provider does not know it any more.
+    IDENTITY_ENDED = "identity.ended"
     CONTACT_CREATED = "contact.created"
     CONTACT_CONFIRMED = "contact.confirmed"
     CONTACT_REMOVED = "contact.removed"

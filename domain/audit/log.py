@@ -19,7 +19,13 @@ from models import AuditEvent, User
 from models.folding import fold
 
 #: Of sign-ins, by their `amr` value (RFC 8176); what only says that there were several is left out.
-_METHODS = {"pwd": "password", "otp": "code", "hwk": "passkey", "swk": "passkey"}
+_METHODS = {
+    "pwd": "password",
+    "otp": "code",
+    "hwk": "passkey",
+    "swk": "passkey",
+    "fed": "identity provider",
+}
 #: Titles that differ from the stored names, which never change.
 _TITLES = {
     EventKind.RECOVERY_CODES_MADE.value: "Recovery codes created",

@@ -51,6 +51,14 @@ class DeadlineError(OutgoingError):
         super().__init__(f"there was no complete response within {seconds:g} seconds")
 
 
+class TooLargeError(OutgoingError):
+    """The response is larger than what is read of one."""
+
+    def __init__(self, most: int) -> None:
+        """Take the bytes that are read."""
+        super().__init__(f"the response has more than {most:,} bytes")
+
+
 def problem_with_status(status: int) -> str | None:
     """Return what is wrong with the status of a response; None for 200 to 299."""
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:

@@ -30,6 +30,7 @@ from models import (
     EmailConfirmation,
     EscalationPage,
     IdempotentRequest,
+    Identity,
     Incident,
     IncidentAssignee,
     IncidentNote,
@@ -263,6 +264,12 @@ PERSONAL_DATA = (
         about="Names of passkeys, and when they were used",
         model=Passkey,
         exported=("name", "created_at", "last_used_at"),
+    ),
+    PersonalDataTable(
+        name="identities",
+        about="Accounts at identity providers: subject, name and e-mail address there, last use",
+        model=Identity,
+        exported=("subject", "name", "email", "created_at", "last_used_at", "checked_at"),
     ),
     PersonalDataTable(
         name="recovery_codes",

@@ -13,7 +13,13 @@ ROOMS = (
     *("blueprints", "forms", "models", "static", "templates"),
     *("domain/access", "domain/accounts", "domain/api_usage", "domain/audit"),
     *("domain/audit_streams", "domain/ci_cd", "domain/contacts", "domain/encryption"),
-    *("domain/escalations", "domain/heartbeats", "domain/importing", "domain/incidents"),
+    *(
+        "domain/escalations",
+        "domain/heartbeats",
+        "domain/identity_providers",
+        "domain/importing",
+        "domain/incidents",
+    ),
     *("domain/mail", "domain/maintenance_windows", "domain/notifications", "domain/on_call"),
     *("domain/outgoing", "domain/personal_data", "domain/projects", "domain/registry"),
     *("domain/releases", "domain/releases/checker", "domain/repositories", "domain/silences"),
@@ -34,6 +40,7 @@ ROOMS = (
         "web/jobs",
     ),
     *("web/outgoing", "web/releases", "web/sealing", "web/server", "web/settings"),
+    "web/signing_in",
 )
 LEAST_BREAKS = 60
 

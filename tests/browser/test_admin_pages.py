@@ -9,6 +9,7 @@ from domain.accounts.users import get_user
 from models import User
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at
+from tests.browser.page_lists.identity_pages import add_provider, remove_providers
 from tests.support.accounts.administration import forget_settings, store, stored_settings
 from tests.support.accounts.people import (
     CALLBACK,
@@ -18,6 +19,7 @@ from tests.support.accounts.people import (
     make_user,
     set_state,
     sign_in,
+    unique,
 )
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
@@ -45,6 +47,7 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
         *("--redirect-uri", CALLBACK, "--trusted", "--instance-wide"),
     )
     live_sqlite.cli("keys", "rotate")
+    provider_id = add_provider(live_sqlite, NASTY, unique("idp"))
     store(live_sqlite, "page_size", "5")
     store(live_sqlite, "oauth2_device_grant_flow", "false")
     yield [
@@ -52,6 +55,9 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
         *(f"/admin/users?group={group}" for group in ("people", "locked")),
         *("/admin/users?search=nobody-at-all", "/admin/users/new", f"/admin/users/{user_id}"),
         *("/admin/member_roles", "/admin/member_roles/new"),
+        *("/admin/identity_providers", "/admin/identity_providers/new"),
+        "/admin/identity_providers/new?preset=entra",
+        f"/admin/identity_providers/{provider_id}",
         *(f"/admin/users/{user_id}/delete", f"/admin/users/{user_id}/edit"),
         *("/admin/applications", "/admin/applications?of=users", "/admin/applications/new"),
         *(f"/admin/applications/{made.id}{end}" for end in ("", "/edit", "/delete")),
@@ -61,6 +67,7 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
         *("/admin/registry", "/admin/api_usage", "/admin/api_usage?search=nobody-at-all"),
     ]
     forget_settings(live_sqlite)
+    remove_providers(live_sqlite)
 
 
 @pytest.fixture

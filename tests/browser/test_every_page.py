@@ -1,5 +1,6 @@
 """Every page, light and wide, dark and narrow: axe finds nothing, nothing sticks out."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from http import HTTPStatus
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.browser.page_lists.alert_pages import alert_pages
 from tests.browser.page_lists.contact_pages import contact_pages
 from tests.browser.page_lists.escalation_pages import escalation_pages
 from tests.browser.page_lists.heartbeat_pages import heartbeat_pages
+from tests.browser.page_lists.identity_pages import SLUG, identity_pages, remove_providers
 from tests.browser.page_lists.incident_pages import incident_pages
 from tests.browser.page_lists.silence_pages import silence_pages
 from tests.browser.page_lists.token_pages import token_pages
@@ -40,13 +42,14 @@ from tests.support.service.live import LiveGatebell
 REFUSALS = {
     "/nothing/here": HTTPStatus.NOT_FOUND,
     "/oauth/authorize?client_id=unknown": HTTPStatus.BAD_REQUEST,
+    f"/users/auth/{SLUG}/callback": HTTPStatus.BAD_REQUEST,
 }
 #: Every sixth page is looked at in `make test`, and all in `make test-long`.
 PARTS = 6
 
 
 @pytest.fixture(scope="module")
-def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
+def addresses(live_sqlite: LiveGatebell) -> Iterator[tuple[Person, list[str]]]:
     """Somebody with one of everything, and where it is shown."""
     alice = make_user(live_sqlite)
     path = make_project(live_sqlite, alice)
@@ -81,50 +84,59 @@ def addresses(live_sqlite: LiveGatebell) -> tuple[Person, list[str]]:
     }
     settings = f"/{path}/-/settings"
     integration = f"{settings}/integrations/{made['id']}"
-    return alice, [
-        f"/-/users/{alice.username}",
-        *("/", "/groups", "/groups/new", "/projects/new", "/nothing/here", "/help/errors"),
-        *("/help", "/help?search=token", "/help/guides/curl", "/help/docs/settings"),
-        *("/help/releases/check", "/help/releases", "/help/releases?release=16.7&interface=ci"),
-        *(f"/help/releases/{each}" for each in ("external-status-length", "ci-job-jwt")),
-        *(f"/{path}", f"/{path.partition('/')[0]}", f"/groups/{path.partition('/')[0]}/-/members"),
-        *(f"/{path}/-/alerts", f"/{path}/-/alerts?status=resolved", f"/{path}/-/alerts/1"),
-        *("/-/alerts", f"/-/alerts?status=all&severity=critical&project={path}"),
-        f"/{path}/-/alerts?status=all&severity=critical&sort=events&search=very",
-        f"/{path}/-/alerts/2",
-        *(f"/{path}/-/environments", f"/{path}/-/environments/production"),
-        f"/{path}/-/container_registry",
-        f"/{path}/-/container_registry/{of_registry.json()[0]['id']}",
-        *(f"{settings}/general", f"{settings}/members"),
-        *place_pages(path, other=make_project(live_sqlite, alice)),
-        *(f"{settings}/integrations", f"{settings}/integrations/new"),
-        *(f"{integration}/{tab}" for tab in ("credentials", "test", "deliveries")),
-        f"{integration}/delete",
-        *(f"{integration}/configure?sample={delivery}", f"{integration}/deliveries/{delivery}"),
-        f"{integration}/deliveries?show=refused",
-        *alert_pages(live_sqlite, alice, path, NASTY),
-        *webhook_pages(live_sqlite, alice, path),
-        *contact_pages(live_sqlite, alice, path),
-        *silence_pages(live_sqlite, alice, path, NASTY),
-        *heartbeat_pages(live_sqlite, path, NASTY),
-        *escalation_pages(live_sqlite, alice, path),
-        *incident_pages(live_sqlite, alice, path, NASTY),
-        waiting_link(live_sqlite, alice, new_address()),
-        *("/-/user_settings/profile", "/-/user_settings/applications"),
-        *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
-        "/-/user_settings/api_changes",
-        *("/-/user_settings/access_tokens", "/-/user_settings/access_tokens?state=inactive"),
-        "/-/user_settings/access_tokens/new",
-        "/-/user_settings/applications/new",
-        *of_tokens,
-        *(
-            f"/-/user_settings/applications/{application.id}{tab}"
-            for tab in ("", "/people", "/edit", "/delete")
-        ),
-        f"/oauth/authorize?{urlencode(asked)}",
-        "/oauth/authorize?client_id=unknown",
-        "/oauth/logout",
-    ]
+    yield (
+        alice,
+        [
+            f"/-/users/{alice.username}",
+            *("/", "/groups", "/groups/new", "/projects/new", "/nothing/here", "/help/errors"),
+            *("/help", "/help?search=token", "/help/guides/curl", "/help/docs/settings"),
+            *("/help/releases/check", "/help/releases", "/help/releases?release=16.7&interface=ci"),
+            *(f"/help/releases/{each}" for each in ("external-status-length", "ci-job-jwt")),
+            *(
+                f"/{path}",
+                f"/{path.partition('/')[0]}",
+                f"/groups/{path.partition('/')[0]}/-/members",
+            ),
+            *(f"/{path}/-/alerts", f"/{path}/-/alerts?status=resolved", f"/{path}/-/alerts/1"),
+            *("/-/alerts", f"/-/alerts?status=all&severity=critical&project={path}"),
+            f"/{path}/-/alerts?status=all&severity=critical&sort=events&search=very",
+            f"/{path}/-/alerts/2",
+            *(f"/{path}/-/environments", f"/{path}/-/environments/production"),
+            f"/{path}/-/container_registry",
+            f"/{path}/-/container_registry/{of_registry.json()[0]['id']}",
+            *(f"{settings}/general", f"{settings}/members"),
+            *place_pages(path, other=make_project(live_sqlite, alice)),
+            *(f"{settings}/integrations", f"{settings}/integrations/new"),
+            *(f"{integration}/{tab}" for tab in ("credentials", "test", "deliveries")),
+            f"{integration}/delete",
+            *(f"{integration}/configure?sample={delivery}", f"{integration}/deliveries/{delivery}"),
+            f"{integration}/deliveries?show=refused",
+            *alert_pages(live_sqlite, alice, path, NASTY),
+            *webhook_pages(live_sqlite, alice, path),
+            *contact_pages(live_sqlite, alice, path),
+            *silence_pages(live_sqlite, alice, path, NASTY),
+            *heartbeat_pages(live_sqlite, path, NASTY),
+            *escalation_pages(live_sqlite, alice, path),
+            *incident_pages(live_sqlite, alice, path, NASTY),
+            *identity_pages(live_sqlite, alice, NASTY),
+            waiting_link(live_sqlite, alice, new_address()),
+            *("/-/user_settings/profile", "/-/user_settings/applications"),
+            *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
+            "/-/user_settings/api_changes",
+            *("/-/user_settings/access_tokens", "/-/user_settings/access_tokens?state=inactive"),
+            "/-/user_settings/access_tokens/new",
+            "/-/user_settings/applications/new",
+            *of_tokens,
+            *(
+                f"/-/user_settings/applications/{application.id}{tab}"
+                for tab in ("", "/people", "/edit", "/delete")
+            ),
+            f"/oauth/authorize?{urlencode(asked)}",
+            "/oauth/authorize?client_id=unknown",
+            "/oauth/logout",
+        ],
+    )
+    remove_providers(live_sqlite)
 
 
 def place_pages(path: str, *, other: str) -> list[str]:

@@ -1,10 +1,13 @@
-"""People and namespaces of a test's own."""
+"""People and namespaces of a test's own, and a provider through which people sign in."""
+
+from collections.abc import Iterator
 
 import pytest
 
 from tests.support.accounts.people import Person, make_project, make_user
 from tests.support.accounts.resource_tokens import Namespace, namespace_of
 from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.openid_provider import FakeProvider, add_provider, running_provider
 
 
 @pytest.fixture
@@ -23,3 +26,23 @@ def charlie(gatebell: LiveGatebell) -> Person:
 def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Namespace:
     """Alice's project, and its group."""
     return namespace_of(gatebell, request.param, make_project(gatebell, alice))
+
+
+@pytest.fixture(scope="session")
+def running_openid_provider() -> Iterator[FakeProvider]:
+    """A provider that all tests share."""
+    with running_provider() as made:
+        yield made
+
+
+@pytest.fixture
+def provider(running_openid_provider: FakeProvider) -> FakeProvider:
+    """A provider that behaves well, and where somebody signs in whom nobody here knows."""
+    running_openid_provider.begin_anew()
+    return running_openid_provider
+
+
+@pytest.fixture
+def slug(gatebell: LiveGatebell, provider: FakeProvider) -> str:
+    """The provider, as a service knows it that makes accounts for who is new."""
+    return add_provider(gatebell, provider.url, "--creates-accounts")

@@ -12,8 +12,7 @@ from domain.access.checks import check_feature, check_role, check_state, check_t
 from domain.access.features import feature_of
 from domain.access.permissions import permission_of
 from domain.access.roles import Ability, Role
-from domain.accounts.signing_in.sessions import find_sign_in
-from domain.accounts.users import UserView
+from domain.accounts.signing_in.sessions import LiveSignIn, find_sign_in
 from domain.errors import NotFoundError
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
@@ -42,12 +41,14 @@ from web.services import now, services, settings
 class CurrentUser(UserMixin):  # type: ignore[misc]
     """The signed-in user of this browser, as Flask-Login's user object."""
 
-    def __init__(self, token: str, sign_in_id: int, auth_time: datetime, user: UserView) -> None:
+    def __init__(self, token: str, sign_in: LiveSignIn) -> None:
         """Store the account and its sign-in."""
         self.token = token
-        self.sign_in_id = sign_in_id
-        self.auth_time = auth_time
-        self.user = user
+        self.sign_in_id = sign_in.id
+        self.auth_time = sign_in.created_at
+        self.has_proven = sign_in.is_proof
+        self.methods = sign_in.methods
+        self.user = sign_in.user
 
     def get_id(self) -> str:
         """Return the sign-in's token, which Flask-Login stores in place of the user's id."""
@@ -92,7 +93,7 @@ def load_current_user(token: str) -> CurrentUser | None:
     found = find_sign_in(token, session=db.session(), keyring=services().keyring, now=now())
     if found is None:
         return None
-    return CurrentUser(token, found.id, found.created_at, found.user)
+    return CurrentUser(token, found)
 
 
 def get_current_user() -> CurrentUser:
@@ -139,8 +140,8 @@ signed_in = Mark(access="a signed-in user", guard=_for_users)
 
 def is_signed_in_afresh() -> bool:
     """Return whether the user of this browser signed in recently enough for an administrator."""
-    lifetime = timedelta(seconds=settings().administrator_proof_seconds)
-    return now() - get_current_user().auth_time <= lifetime
+    lifetime, user = timedelta(seconds=settings().administrator_proof_seconds), get_current_user()
+    return user.has_proven and now() - user.auth_time <= lifetime
 
 
 def _administrating(*proven: str) -> Guard:
@@ -187,6 +188,17 @@ def _for_users_with_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
 signed_in_afresh = Mark(
     access="a signed-in user, an administrator freshly", guard=_for_users_with_tokens
 )
+
+
+def _for_recent_users(view: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        return view(*args, **kwargs) if is_signed_in_afresh() else _to_sign_in_again()
+
+    return _for_users(guarded)
+
+
+#: As `signed_in`, with a recent sign-in, whoever it is: the view changes what opens the account.
+recently_signed_in = Mark(access="a signed-in user, freshly", guard=_for_recent_users)
 
 
 def _to_sign_in_again() -> ResponseReturnValue:

@@ -5,6 +5,7 @@ from flask_login import current_user
 
 from domain.accounts.factors.requirement import Requirement, find_group_requirement
 from domain.accounts.factors.second_factors import has_second_factor
+from domain.accounts.signing_in.sessions import BY_PROVIDER_WITH_FACTOR
 from web.extensions import db
 from web.services import now, services
 from web.settings.policies import second_factor_rule
@@ -26,6 +27,8 @@ def _unmet() -> Requirement | None:
     """Return the earliest requirement of a second factor that the signed-in user does not have."""
     if not current_user.is_authenticated:
         return None
+    if current_user.methods == BY_PROVIDER_WITH_FACTOR:
+        return None  # the provider has asked for one, and is trusted in that
     # Asked once for a request: it may be a page that sets one up.
     if "unmet_requirement" not in g:
         g.unmet_requirement = _look_up()

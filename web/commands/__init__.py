@@ -42,6 +42,10 @@ _COMMANDS = {
         "domain.heartbeats.actions",
         "Heartbeats: alerts when a job does not report.",
     ),
+    "identity-providers": (
+        "domain.identity_providers.actions",
+        "OpenID Connect providers through which people sign in.",
+    ),
     "import": ("imports:imports", "Import users, schedules, policies and integrations."),
     "incident-rules": ("domain.incidents.rule_actions", "Which alerts open incidents."),
     "incidents": ("domain.incidents.actions", "Incidents of projects."),

@@ -32,6 +32,7 @@ from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.destinations import AuditStreaming, WebhookDeliveries
 from web.jobs.escalations import Escalations
 from web.jobs.heartbeats import Heartbeats
+from web.jobs.identities import check_identities
 from web.jobs.job_pulse import start_pulse
 from web.jobs.mail import SendingMail, queue_assignments, queue_due_mail
 from web.jobs.pages import Paging
@@ -94,6 +95,7 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         once("silent", _MINUTE, resolve_silent_alerts),
         once("incidents", _MINUTE, open_waiting_incidents),
         once("delete", _MINUTE, run_deletions),
+        once("check_identities", _MINUTE, check_identities),
         once(PRUNE, _TEN_MINUTES, run_prune),
         once("deactivate", _HOUR, deactivate_idle_accounts),
         once("queue_mail", _TEN_MINUTES, queue_due_mail),

@@ -29,6 +29,7 @@ from domain.outgoing.errors import (
     DeadlineError,
     OutgoingError,
     TlsRefusedError,
+    TooLargeError,
     problem_with_status,
 )
 from domain.outgoing.signing import Message, signed_headers
@@ -112,12 +113,30 @@ class OutgoingClient:
 
         The connection is not kept.
         """
+        return self._once(url, None, {}, kept=_KEPT_OF_A_GET)
+
+    def fetch(
+        self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        """Send a request once, and return the status and the whole body; raise OutgoingError.
+
+        The connection is not kept.
+        """
+        answer = self._once(url, body, headers, kept=_MOST_BYTES)
+        if len(answer.beginning) == _MOST_BYTES:
+            raise TooLargeError(_MOST_BYTES)
+        return answer.status, answer.beginning
+
+    def _once(
+        self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], *, kept: int
+    ) -> Answer:
         request = _Request(
             url,
-            None,
-            {},
+            body,
+            headers,
             policy=self._policy,
             trusted_ca_file=self._trusted_ca_file,
+            kept=kept,
         )
         answer = run_within(self._deadline, lambda: request.send(None), stop=request.stop)
         request.stop()
@@ -141,12 +160,15 @@ class _Request:
         *,
         policy: AddressPolicy,
         trusted_ca_file: Path | None,
+        kept: int = _KEPT_BYTES,
     ) -> None:
         #: A POST with the body, or without one a GET.
         self._url, self._body = url, body
         self._headers = {**headers, "Host": url.authority, "User-Agent": "Gatebell"}
         self._policy = policy
         self._trusted_ca_file = trusted_ca_file
+        #: So many bytes of the response are returned.
+        self._most_kept = kept
         #: The open connection; None once it is closed.
         self.connection: HTTPConnection | None = None
         self._is_stopped = False
@@ -234,8 +256,7 @@ class _Request:
 
     def _answer(self, began: float) -> Answer:
         response = self._response
-        kept = _KEPT_OF_A_GET if self._body is None else _KEPT_BYTES
-        beginning, is_complete = _read_to_the_limit(response, kept)
+        beginning, is_complete = _read_to_the_limit(response, self._most_kept)
         if not is_complete or self.connection is None or self.connection.sock is None:
             self._drop()
         return Answer(

@@ -1,6 +1,7 @@
 """What is sealed in a session between two steps: a passkey's challenge, and a pending sign-in.
 
-Of a pending sign-in, the password was right and the second factor is missing. It is sealed with the
+Of a pending sign-in, the password was right, or a provider vouched, and the second factor is
+missing. It is sealed with the
 account and the time of its password, and becomes invalid when the password changes or the account
 is locked, after ten minutes, and after one sign-in, even if the cookie was copied.
 """
@@ -22,6 +23,7 @@ from domain.accounts.factors.passkeys import (
     relying_party,
 )
 from domain.accounts.factors.second_factors import has_second_factor
+from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import UserView, find_user_to_sign_in
 from domain.errors import NotFoundError
 from domain.randomness import random_hex
@@ -76,13 +78,15 @@ def _sealed_for(purpose: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PendingSignIn:
-    """A user between the password and the second factor."""
+    """A user between the password, or a provider, and the second factor."""
 
     number: str
     user: UserView
+    #: What they proved before it.
+    first: Authentication
 
 
-def begin_pending_sign_in(user: UserView) -> None:
+def begin_pending_sign_in(user: UserView, first: Authentication) -> None:
     """Replace the session's content by a pending sign-in.
 
     A user who signs in again stays signed in meanwhile.
@@ -93,7 +97,13 @@ def begin_pending_sign_in(user: UserView) -> None:
     if known is not None:
         login_user(known)
         session.permanent = True
-    sealed = {"number": random_hex(16), "user": user.id, "password": _password_of(user)}
+    sealed = {
+        "number": random_hex(16),
+        "user": user.id,
+        "password": _password_of(user),
+        "methods": first.methods,
+        "identity": first.identity_id,
+    }
     session[_PENDING] = seal(sealed, purpose=_PENDING_PURPOSE)
 
 
@@ -108,7 +118,12 @@ def find_pending_sign_in() -> PendingSignIn | None:
         return None
     if not has_second_factor(user.id, session=db.session()):
         return None  # there is nothing to ask for any more: the password will do
-    return PendingSignIn(number=sealed["number"], user=user)
+    first = Authentication(
+        user_id=user.id,
+        methods=tuple(sealed.get("methods", BY_PASSWORD)),  # former releases asked for no other
+        identity_id=sealed.get("identity"),
+    )
+    return PendingSignIn(number=sealed["number"], user=user, first=first)
 
 
 def consume(pending: PendingSignIn) -> bool:

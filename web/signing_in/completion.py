@@ -8,21 +8,35 @@ from flask import Flask, flash, redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, login_user
 
+from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import Authentication, renew_sign_in
+from domain.accounts.users import find_active_user
 from web.access.marks import get_current_user, load_current_user
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.extensions import db
 from web.http.endpoints import find_endpoint, page_blueprints
 from web.http.work import work
 from web.sealing.session_secrets import keep_secret, take_secret
+from web.sealing.sign_ins import begin_pending_sign_in
 from web.services import services, settings
 from web.signing_in.attempts import remember_browser
 
 _SESSION_KEY = "recovery_codes"
 
 
-def sign_in_as(authentication: Authentication) -> ResponseReturnValue:
+def complete(authentication: Authentication, next_page: str = "") -> ResponseReturnValue:
+    """Sign in who has no second factor, or had it checked elsewhere; lead others to it."""
+    user_id = authentication.user_id
+    is_enough = "mfa" in authentication.methods
+    user = None if is_enough else find_active_user(user_id, session=db.session())
+    if user is not None and has_second_factor(user_id, session=db.session()):
+        begin_pending_sign_in(user, authentication)
+        return redirect(url_for("two_factor.enter", next=next_page or requested_page() or None))
+    return sign_in_as(authentication, next_page)
+
+
+def sign_in_as(authentication: Authentication, next_page: str = "") -> ResponseReturnValue:
     """Open a sign-in for an authenticated user, and redirect to the requested page."""
     lifetime = timedelta(seconds=settings().session_lifetime_seconds)
     # A browser has one at a time.
@@ -34,7 +48,7 @@ def sign_in_as(authentication: Authentication) -> ResponseReturnValue:
     db.session.flush()  # so that the new sign-in can be loaded
     login_user(load_current_user(token))
     session.permanent = True
-    return redirect(next_url())
+    return redirect(next_page or next_url())
 
 
 def renew_this_sign_in() -> None:

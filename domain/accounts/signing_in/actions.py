@@ -216,11 +216,13 @@ def sign_in(
         SignIn(
             token_digest=credential.digest,
             user_id=user_id,
-            created_at=work.now,
+            created_at=authentication.authenticated_at or work.now,
             expires_at=work.now + lifetime,
             address=source.address,
             user_agent=(source.user_agent or "")[:255] or None,
             methods=" ".join(authentication.methods),
+            identity_id=authentication.identity_id,
+            is_proof=authentication.is_proof,
         )
     )
     seen = update(User).where(User.id == user_id).values(last_sign_in_at=work.now)

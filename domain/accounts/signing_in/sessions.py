@@ -4,8 +4,9 @@ The cookie holds a random token; the row holds its digest. Signing out deletes t
 cookie is worthless afterwards.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Self
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
@@ -32,23 +33,32 @@ class Authentication:
 
     user_id: int
     methods: tuple[str, ...]
+    #: Of the account at a provider that vouches for the user.
+    identity_id: int | None = None
+    #: When the user signed in at the provider, if that was earlier.
+    authenticated_at: datetime | None = None
+    #: Whether that is known: a provider may not say.
+    is_proof: bool = True
+
+    def and_then(self, method: str) -> Self:
+        """Return it with a second factor that followed; the user is there now."""
+        methods = (*self.methods, method, "mfa")
+        return replace(self, methods=methods, authenticated_at=None, is_proof=True)
 
 
 BY_PASSWORD = ("pwd",)
-BY_PASSWORD_AND_CODE = ("pwd", "otp", "mfa")
-
-
-def by_password_and_passkey(assertion: Assertion) -> tuple[str, ...]:
-    """Return the `amr` values for a password followed by a passkey."""
-    return ("pwd", _key(assertion), "mfa")
+#: `fed` is in no registry; others that speak of a provider call it so.
+BY_PROVIDER = ("fed",)
+BY_PROVIDER_WITH_FACTOR = ("fed", "mfa")
 
 
 def by_passkey(assertion: Assertion) -> tuple[str, ...]:
     """Return the `amr` values for a passkey with user verification."""
-    return (_key(assertion), "user", "mfa")
+    return (key_of(assertion), "user", "mfa")
 
 
-def _key(assertion: Assertion) -> str:
+def key_of(assertion: Assertion) -> str:
+    """Return the `amr` value for a passkey."""
     return "hwk" if assertion.is_bound_to_device else "swk"
 
 
@@ -58,6 +68,9 @@ class LiveSignIn:
 
     id: int
     created_at: datetime
+    #: Whether the user is known to have authenticated at that moment.
+    is_proof: bool
+    methods: tuple[str, ...]
     user: UserView
 
 
@@ -69,7 +82,7 @@ def find_sign_in(
     if not digests:
         return None
     row = session.execute(
-        select(SignIn.id, SignIn.created_at, User)
+        select(SignIn.id, SignIn.created_at, SignIn.is_proof, SignIn.methods, User)
         .join(User, User.id == SignIn.user_id)
         .where(
             SignIn.token_digest.in_(digests),
@@ -80,8 +93,14 @@ def find_sign_in(
     ).first()
     if row is None:
         return None
-    sign_in_id, created_at, user = row
-    return LiveSignIn(id=sign_in_id, created_at=created_at, user=view_of(user))
+    sign_in_id, created_at, is_proof, methods, user = row
+    return LiveSignIn(
+        id=sign_in_id,
+        created_at=created_at,
+        is_proof=is_proof,
+        methods=tuple(methods.split()),
+        user=view_of(user),
+    )
 
 
 def methods_of(sign_in_id: int, *, session: Session) -> str | None:

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import pytest
 import requests
 
 from tests.support.accounts.administration import at_work, id_of
-from tests.support.accounts.people import alice, bob, make_application, signed_in
+from tests.support.accounts.people import alice, bob, make_application, signed_in, unique
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.addresses import listed_addresses
 from tests.support.wire.html_forms import forms_in
@@ -24,6 +25,13 @@ SEARCHES = (
 )
 
 
+def provider_at(gatebell: LiveGatebell) -> dict[str, Any]:
+    """Make an identity provider that cannot be reached, and return it."""
+    client = ("--client-id", "x", "--client-secret", "x", "--issuer", "http://127.0.0.1:1")
+    slug = unique("idp")
+    return gatebell.cli("identity-providers", "create", "--slug", slug, "--title", slug, *client)
+
+
 @cache
 def administrations(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
     """Return every address below /admin that takes a method, of something that is there."""
@@ -37,6 +45,7 @@ def administrations(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
         "contact_id": 1,
         "message_id": 1,
         "role_id": 1,
+        "provider_id": provider_at(gatebell)["id"],
         "stream_id": gatebell.cli("audit-streams", "create", "--url", "http://127.0.0.1:1")["id"],
     }
     found = [

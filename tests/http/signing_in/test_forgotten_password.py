@@ -32,7 +32,8 @@ from tests.support.accounts.resource_tokens import script_of
 from tests.support.database.audit_log import event_about, events_about
 from tests.support.mail.email_links import messages_to, new_address, stored, wish
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, running
-from tests.support.signing_in.second_factors import give_app
+from tests.support.signing_in.openid_provider import FakeProvider, add_provider, sign_in_through
+from tests.support.signing_in.second_factors import assert_signed_in, give_app
 from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 
@@ -312,3 +313,18 @@ def test_without_a_mail_server_the_page_says_whom_to_ask(new_service: NewService
         answer = browser.post(service.url + ASK, data=sent, allow_redirects=False)
         assert answer.status_code == 409
         assert "sends no e-mail" in words(answer)
+
+
+def test_who_has_no_password_gets_one_by_the_link(
+    mailing: LiveGatebell, provider: FakeProvider
+) -> None:
+    slug = add_provider(mailing, provider.url, "--creates-accounts")
+    assert_signed_in(sign_in_through(mailing, provider, slug))
+    new = random_password()
+    name, email = provider.person["preferred_username"], provider.person["email"]
+    person = Person(username=name, email=email, password=new)
+    link = link_for(mailing, person)
+    assert choose(mailing, link, new).status_code == 302
+    assert_signed_in(try_to_sign_in(mailing, name, new))
+    assert mailing.http().get(link).url.endswith(ASK)
+    assert_signed_in(sign_in_through(mailing, provider, slug))

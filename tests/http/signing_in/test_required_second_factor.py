@@ -20,8 +20,9 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.oauth_wire import ask
 from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.signing_in.openid_provider import FakeProvider, add_provider, sign_in_through
 from tests.support.signing_in.passkey_wire import give_passkey
-from tests.support.signing_in.second_factors import give_app
+from tests.support.signing_in.second_factors import assert_signed_in, give_app
 from tests.support.wire.html_forms import form_to, form_with, submit
 from tests.support.wire.page_text import words
 
@@ -176,3 +177,27 @@ def test_a_wrong_day_is_refused_with_an_example(start: Start, wrong: str) -> Non
     done = service.run_cli("settings", "set", "second_factor_required_from", wrong)
     assert done.returncode != 0
     assert "a date such as 2027-01-31" in done.stdout + done.stderr
+
+
+def test_who_signs_in_through_a_provider_needs_one_unless_that_is_trusted_to_have_asked(
+    start: Start, provider: FakeProvider
+) -> None:
+    service = start("everybody")
+    trusted = add_provider(service, provider.url, "--creates-accounts", "--trusts-second-factor")
+    other, browser = add_provider(service, provider.url, "--creates-accounts"), service.http()
+    for slug, methods, leads_to in (
+        (trusted, ["pwd", "otp"], PROFILE),
+        (trusted, ["pwd"], SECURITY),
+        (other, ["pwd", "otp"], SECURITY),
+    ):
+        provider.is_about(amr=methods)
+        browser = service.http()
+        assert_signed_in(sign_in_through(service, provider, slug, browser))
+        assert opened(service, browser, PROFILE) == leads_to
+    # Without a password, a recent sign-in is enough to set one up.
+    page = browser.get(f"{service.url}{SECURITY}/authenticator")
+    form = form_with(page, "code")
+    assert not form.has("current_password")
+    assert "expired" not in submit(browser, page, form, code="000000").text
+    again = browser.get(f"{service.url}/users/sign_in?again=yes", allow_redirects=False)
+    assert again.status_code == 200

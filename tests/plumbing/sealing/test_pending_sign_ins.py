@@ -7,6 +7,7 @@ from flask import Flask, session
 from itsdangerous import TimestampSigner
 
 from domain.accounts.factors.second_factors import remove_second_factors
+from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
 from domain.accounts.users import NewUser, create_user, view_of
 from models import TotpDevice, User
 from tests.support.accounts.people import now
@@ -37,10 +38,14 @@ def charlie(app: Flask) -> Iterator[User]:
         db.session.rollback()
 
 
+def _password_of(user: User) -> Authentication:
+    return Authentication(user_id=user.id, methods=BY_PASSWORD)
+
+
 @pytest.mark.both_databases
 def test_a_pending_sign_in_is_found_until_it_is_consumed(charlie: User) -> None:
     session["left over"] = "from before"
-    begin_pending_sign_in(view_of(charlie))
+    begin_pending_sign_in(view_of(charlie), _password_of(charlie))
     assert "left over" not in session
     pending = find_pending_sign_in()
     assert pending is not None
@@ -51,7 +56,7 @@ def test_a_pending_sign_in_is_found_until_it_is_consumed(charlie: User) -> None:
 def test_a_pending_sign_in_lasts_ten_minutes(
     charlie: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin_pending_sign_in(view_of(charlie))
+    begin_pending_sign_in(view_of(charlie), _password_of(charlie))
     now_in_seconds = now().timestamp()
     for minutes, is_good in ((9, True), (11, False)):
         later = int(now_in_seconds + minutes * 60)
@@ -60,13 +65,13 @@ def test_a_pending_sign_in_lasts_ten_minutes(
 
 
 def test_a_pending_sign_in_is_for_the_password_that_was_right(charlie: User) -> None:
-    begin_pending_sign_in(view_of(charlie))
+    begin_pending_sign_in(view_of(charlie), _password_of(charlie))
     charlie.password_changed_at = now()
     assert find_pending_sign_in() is None
 
 
 def test_a_pending_sign_in_is_for_an_account_that_may_sign_in(charlie: User) -> None:
-    begin_pending_sign_in(view_of(charlie))
+    begin_pending_sign_in(view_of(charlie), _password_of(charlie))
     for field, value in (("state", "locked"), ("kind", "bot")):
         before = getattr(charlie, field)
         setattr(charlie, field, value)
@@ -76,7 +81,7 @@ def test_a_pending_sign_in_is_for_an_account_that_may_sign_in(charlie: User) -> 
 
 
 def test_a_pending_sign_in_leads_nowhere_when_there_is_nothing_to_ask_for(charlie: User) -> None:
-    begin_pending_sign_in(view_of(charlie))
+    begin_pending_sign_in(view_of(charlie), _password_of(charlie))
     remove_second_factors(charlie.id, session=db.session())
     assert find_pending_sign_in() is None
 

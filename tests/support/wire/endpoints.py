@@ -8,6 +8,7 @@ from tests.support.wire.contact_endpoints import CONTACT_ENDPOINTS
 from tests.support.wire.escalation_endpoints import ESCALATION_ENDPOINTS
 from tests.support.wire.group_endpoints import GROUP_ENDPOINTS, PAGES, PROJECTS
 from tests.support.wire.heartbeat_endpoints import HEARTBEAT_ENDPOINTS
+from tests.support.wire.identity_provider_endpoints import IDENTITY_PROVIDER_ENDPOINTS
 from tests.support.wire.incident_endpoints import INCIDENT_ENDPOINTS
 from tests.support.wire.integration_endpoints import INTEGRATION_ENDPOINTS
 from tests.support.wire.on_call_endpoints import ON_CALL_ENDPOINTS
@@ -263,6 +264,7 @@ ENDPOINTS = (
     Endpoint("api_v4.resource_tokens.revoke", "DELETE", f"{RESOURCE_TOKENS_AT}/{{id}}"),
     *(Endpoint(*each) for each in GROUP_ENDPOINTS),
     *(Endpoint(*each) for each in AUDIT_ENDPOINTS),
+    *(Endpoint(*each) for each in IDENTITY_PROVIDER_ENDPOINTS),
     Endpoint("api_v4.api_usage.index", "GET", "/api/v4/releases/usage", ("scope", *PAGES)),
     Endpoint("api_v4.member_roles.index", "GET", MEMBER_ROLES_AT, PAGES),
     Endpoint("api_v4.member_roles.create", "POST", MEMBER_ROLES_AT, MEMBER_ROLE),

@@ -1,0 +1,55 @@
+"""A user's accounts at identity providers: connect and disconnect."""
+
+from flask import flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.errors import ConflictError, NotFoundError
+from domain.identity_providers.errors import ProviderError
+from domain.identity_providers.identities import connections_of, disconnect
+from web.access.marks import get_current_user, recently_signed_in
+from web.extensions import db
+from web.http.endpoints import PageBlueprint
+from web.http.work import work
+from web.signing_in.providers import send_to_provider
+
+identities = PageBlueprint(
+    "identities",
+    __name__,
+    url_prefix="/-/user_settings/security/identities",
+    leads_to_applications=True,
+)
+
+
+@identities.get("/<slug>")
+@recently_signed_in
+def show(slug: str) -> ResponseReturnValue:
+    """Say what connecting does."""
+    known = connections_of(get_current_user().id, db.session())
+    provider = next((each for each in known if each.slug == slug), None)
+    if provider is None or provider.identity_id is not None:
+        message = "There is nothing to connect here."
+        raise NotFoundError(message)
+    return render_template("identities/connect.html", provider=provider)
+
+
+@identities.post("/<slug>")
+@recently_signed_in
+def connect(slug: str) -> ResponseReturnValue:
+    """Send the browser to the provider."""
+    try:
+        return send_to_provider(slug, next_page="", connects=True)
+    except ProviderError as error:
+        flash(str(error), "warning")
+        return redirect(url_for("account.security"))
+
+
+@identities.post("/<int:identity_id>/disconnect")
+@recently_signed_in
+def remove(identity_id: int) -> ResponseReturnValue:
+    """Disconnect an account at a provider."""
+    try:
+        title = disconnect(work(), get_current_user().sign_in_id, identity_id)
+        flash(f"Your account is no longer connected with {title}.")
+    except ConflictError as error:
+        flash(str(error), "warning")
+    return redirect(url_for("account.security"))

@@ -1,0 +1,116 @@
+"""/admin/identity_providers: through whom people sign in."""
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.identity_providers import actions
+from domain.identity_providers.presets import PRESETS
+from domain.identity_providers.types import (
+    ConnectionTest,
+    IdentityProviderBody,
+    IdentityProviderChangeBody,
+    IdentityProviderQuery,
+)
+from forms.identity_providers import IdentityProviderForm, NewIdentityProviderForm
+from web.access.marks import administrator
+from web.http.work import work
+from web.pages.list_query import list_query
+
+identity_providers = Blueprint("identity_providers", __name__, url_prefix="/identity_providers")
+_MOST_SHOWN = 100
+
+
+@identity_providers.get("")
+@administrator
+def index() -> ResponseReturnValue:
+    """List the identity providers."""
+    list_query()
+    found = actions.list_providers(work(), IdentityProviderQuery(per_page=_MOST_SHOWN))
+    return render_template("admin/identity_providers/index.html", providers=found.items)
+
+
+@identity_providers.route("/new", methods=["GET", "POST"])
+@administrator
+def new() -> ResponseReturnValue:
+    """Ask what kind of provider it is, then for the rest, and create it."""
+    preset = PRESETS.get(request.args.get("preset", ""))
+    if preset is None:
+        return render_template("admin/identity_providers/choose.html", presets=PRESETS.values())
+    form = NewIdentityProviderForm.of(preset)
+    if form.is_submitted():
+        made = form.carry_out(
+            lambda: actions.create_provider(
+                work(), form.read(IdentityProviderBody, **form.more, preset=preset.key)
+            )
+        )
+        if made is not None:
+            flash(f"Identity provider {made.title} added. Test the connection next.")
+            return _back_to(made.id)
+    page = render_template(
+        "admin/identity_providers/new.html",
+        form=form,
+        preset=preset,
+        provider=None,
+        redirect_uri=actions.redirect_uri_of(work(), form.slug.data or "NAME"),
+    )
+    return page, 422 if form.errors else 200
+
+
+@identity_providers.get("/<int:provider_id>")
+@administrator
+def show(provider_id: int) -> ResponseReturnValue:
+    """Show an identity provider, and the form to change it."""
+    return _show_page(provider_id)
+
+
+@identity_providers.post("/<int:provider_id>")
+@administrator
+def change(provider_id: int) -> ResponseReturnValue:
+    """Change an identity provider."""
+    form = IdentityProviderForm()
+    changed = form.carry_out(
+        lambda: actions.change_provider(
+            work(), provider_id, form.read(IdentityProviderChangeBody, **form.more)
+        )
+    )
+    if changed is None:
+        return _show_page(provider_id, form=form)
+    flash("Identity provider saved.")
+    return _back_to(provider_id)
+
+
+@identity_providers.post("/<int:provider_id>/test", endpoint="test")
+@administrator
+def test_connection(provider_id: int) -> ResponseReturnValue:
+    """Ask the provider what it says of itself, and show that."""
+    return _show_page(provider_id, result=actions.test_connection(work(), provider_id))
+
+
+@identity_providers.post("/<int:provider_id>/delete")
+@administrator
+def delete(provider_id: int) -> ResponseReturnValue:
+    """Delete an identity provider."""
+    removed = actions.delete_provider(work(), provider_id)
+    flash(f"The identity provider {removed.title} was deleted.")
+    return redirect(url_for("admin.identity_providers.index"))
+
+
+def _show_page(
+    provider_id: int,
+    *,
+    form: IdentityProviderForm | None = None,
+    result: ConnectionTest | None = None,
+) -> ResponseReturnValue:
+    provider = actions.show_provider(work(), provider_id)
+    page = render_template(
+        "admin/identity_providers/show.html",
+        provider=provider,
+        preset=PRESETS[provider.preset],
+        form=form or IdentityProviderForm.of_provider(provider),
+        result=result,
+    )
+    return page, 422 if form and form.errors else 200
+
+
+def _back_to(provider_id: int) -> ResponseReturnValue:
+    return redirect(url_for("admin.identity_providers.show", provider_id=provider_id))

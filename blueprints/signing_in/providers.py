@@ -1,0 +1,52 @@
+"""Sign in through an identity provider."""
+
+from flask import flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from domain.errors import ConflictError
+from domain.identity_providers.errors import ProviderError
+from domain.identity_providers.signing_in import connect, finish
+from web.access.marks import open_to_anyone
+from web.http.endpoints import PageBlueprint
+from web.http.work import work
+from web.signing_in.completion import complete, requested_page
+from web.signing_in.providers import send_to_provider, take_asked
+
+providers = PageBlueprint(
+    "providers", __name__, url_prefix="/users/auth", leads_to_applications=True
+)
+
+
+@providers.post("/<slug>")
+@open_to_anyone.but(open_before_second_factor=True)
+def begin(slug: str) -> ResponseReturnValue:
+    """Send the browser to the provider."""
+    next_page = requested_page()
+    try:
+        return send_to_provider(slug, next_page=next_page, connects=False)
+    except ProviderError as error:
+        return _trouble(error, slug, next_page)
+
+
+@providers.get("/<slug>/callback")
+@open_to_anyone.but(writes=True, open_before_second_factor=True)
+def callback(slug: str) -> ResponseReturnValue:
+    """Take the response of the provider: sign in, or connect the account of who is signed in."""
+    asked, next_page = take_asked(slug)
+    response = request.args.to_dict()
+    try:
+        if asked.sign_in_id is None:
+            return complete(finish(work(), asked, response), next_page)
+        flash(f"Your account is connected with {connect(work(), asked, response)}.")
+    except ProviderError as error:
+        return _trouble(error, slug, next_page)
+    except ConflictError as error:
+        flash(str(error), "warning")
+    return redirect(url_for("account.security"))
+
+
+def _trouble(error: ProviderError, slug: str, next_page: str) -> ResponseReturnValue:
+    page = render_template(
+        "sessions/provider_trouble.html", message=str(error), slug=slug, next_page=next_page or None
+    )
+    return page, 400

@@ -1,0 +1,1 @@
+"""Signing in through OpenID Connect providers: Gatebell as their relying party."""

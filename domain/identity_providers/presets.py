@@ -1,0 +1,69 @@
+"""What is known of the providers that many people have; others are set up by hand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """What a new provider begins with, where its administrator says nothing else."""
+
+    key: str
+    title: str
+    #: If it is the same for everybody.
+    issuer: str = ""
+    #: What the issuer looks like otherwise.
+    example: str = "https://login.example.com"
+    scopes: str = "openid profile email"
+    groups_claim: str = "groups"
+    #: Whether addresses are verified although the ID token does not say so.
+    vouches_for_email: bool = False
+    #: Further parameters of the authorization request, such as those for a refresh token.
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    #: What its administrator has to know.
+    hint: str = ""
+
+
+_PRESETS = (
+    Preset(
+        key="keycloak",
+        title="Keycloak",
+        example="https://keycloak.example/realms/REALM",
+        scopes="openid profile email offline_access",
+        hint="For groups, add a mapper of the type Group Membership to the client.",
+    ),
+    Preset(
+        key="entra",
+        title="Microsoft Entra ID",
+        example="https://login.microsoftonline.com/TENANT-ID/v2.0",
+        scopes="openid profile email offline_access",
+        # Its tokens never say; in a single tenant, the directory's administrators set addresses.
+        vouches_for_email=True,
+        hint="Use the ID of a single tenant: common and organizations let in everybody. Groups are "
+        "named by their object ID.",
+    ),
+    Preset(
+        key="google",
+        title="Google",
+        issuer="https://accounts.google.com",
+        parameters={"access_type": "offline"},
+        hint="Google tells no groups, and not when somebody signed in: administrators prove that "
+        "it is them with a password or a passkey.",
+    ),
+    Preset(
+        key="okta",
+        title="Okta",
+        example="https://YOUR-ORG.okta.com",
+        scopes="openid profile email groups offline_access",
+        hint="For groups, add a groups claim to the application in Okta.",
+    ),
+    Preset(
+        key="gitlab",
+        title="GitLab",
+        issuer="https://gitlab.com",
+        hint="Groups are named by their paths. Another Gatebell is set up like this, too.",
+    ),
+    Preset(key="other", title="Other OpenID Connect"),
+)
+#: By their keys, in the order in which they are offered.
+PRESETS: Mapping[str, Preset] = {each.key: each for each in _PRESETS}

@@ -1,0 +1,70 @@
+"""Forms of identity providers."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from wtforms import BooleanField, PasswordField, TextAreaField
+from wtforms.validators import DataRequired, InputRequired, Optional
+
+from domain.identity_providers.presets import Preset
+from domain.identity_providers.types import IdentityProvider
+from forms.base import Form, Line, at_most
+
+
+class IdentityProviderForm(Form):
+    """What an administrator decides about an identity provider."""
+
+    title = Line("Title", DataRequired("Enter what people call it."), at_most(100, "A title"))
+    issuer = Line("Issuer", DataRequired("Enter the URL of its issuer."))
+    client_id = Line("Client ID", DataRequired("Enter the ID that it gave this service."))
+    client_secret = PasswordField("Client secret", validators=[Optional()])
+    scopes = Line("Scopes", DataRequired("Enter the scopes, openid among them."))
+    active = BooleanField("People can sign in through it", default=True)
+    creates_accounts = BooleanField("Create accounts at the first sign-in")
+    email_domains = Line("Allowed e-mail domains")
+    vouches_for_email = BooleanField("Take its e-mail addresses for verified")
+    trusts_second_factor = BooleanField("Trust its second factor")
+    groups_claim = Line("Claim of groups", DataRequired("Enter the name of the claim."))
+    group_roles = TextAreaField("Roles by group")
+    administrators_group = Line("Group of administrators")
+
+    @classmethod
+    def of_provider(cls, provider: IdentityProvider) -> Self:
+        """Return the form with the present values of a provider."""
+        lists = {
+            "email_domains": ", ".join(provider.email_domains),
+            "group_roles": "\n".join(provider.group_roles),
+        }
+        return cls(formdata=None, data={**dict(provider), **lists})
+
+    @property
+    def more(self) -> Mapping[str, Any]:
+        """The lists, which may have become empty."""
+        return {
+            "email_domains": (self.email_domains.data or "").replace(",", " ").split(),
+            "group_roles": [
+                each for each in (self.group_roles.data or "").splitlines() if each.strip()
+            ],
+        }
+
+
+class NewIdentityProviderForm(IdentityProviderForm):
+    """The fields of a new identity provider."""
+
+    slug = Line("Name in URLs", DataRequired("Enter a name for URLs."))
+    client_secret = PasswordField(
+        "Client secret", validators=[InputRequired("Enter the secret that it gave this service.")]
+    )
+
+    @classmethod
+    def of(cls, preset: Preset) -> Self:
+        """Return the form with what is known of a kind of providers."""
+        is_known = preset.key != "other"
+        return cls(
+            slug=preset.key if is_known else "",
+            title=preset.title if is_known else "",
+            issuer=preset.issuer,
+            scopes=preset.scopes,
+            groups_claim=preset.groups_claim,
+            vouches_for_email=preset.vouches_for_email,
+        )

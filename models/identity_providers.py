@@ -1,0 +1,91 @@
+"""Providers through which people sign in, and who they are there."""
+
+from datetime import datetime
+
+from sqlalchemy import JSON, ForeignKey, Index, SmallInteger, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId
+
+
+class IdentityProvider(Base):
+    """An OpenID Connect provider."""
+
+    __tablename__ = "identity_providers"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    #: Its name in URLs.
+    slug: Mapped[str] = mapped_column(String(64), unique=True)
+    title: Mapped[str] = mapped_column(String(255))
+    #: What it was set up as (`domain/identity_providers/presets.py`).
+    preset: Mapped[str] = mapped_column(String(32))
+    issuer: Mapped[str] = mapped_column(Text)
+    client_id: Mapped[str] = mapped_column(Text)
+    client_secret_ciphertext: Mapped[str] = mapped_column(Text)
+    #: Separated by spaces.
+    scopes: Mapped[str] = mapped_column(Text)
+    active: Mapped[bool]
+    creates_accounts: Mapped[bool]
+    #: Whose addresses get new accounts; any if it is empty.
+    email_domains: Mapped[list[str]] = mapped_column(JSON)
+    vouches_for_email: Mapped[bool]
+    trusts_second_factor: Mapped[bool]
+    groups_claim: Mapped[str] = mapped_column(String(255))
+    #: Each as `upstream group = path: Role`.
+    group_roles: Mapped[list[str]] = mapped_column(JSON)
+    administrators_group: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+
+
+class Identity(Base):
+    """An account at a provider that signs in an account here."""
+
+    __tablename__ = "identities"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    provider_id: Mapped[int] = mapped_column(
+        ForeignKey("identity_providers.id", ondelete="CASCADE")
+    )
+    #: `sub`: it stays the same when names and addresses change.
+    subject: Mapped[str] = mapped_column(String(255))
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    #: As the provider last said.
+    name: Mapped[str] = mapped_column(String(255), default="")
+    email: Mapped[str] = mapped_column(String(255), default="")
+    created_at: Mapped[datetime]
+    last_used_at: Mapped[datetime | None]
+    #: Asks the provider whether the account is still there; NULL if it gave none.
+    refresh_token_ciphertext: Mapped[str | None] = mapped_column(Text)
+    checked_at: Mapped[datetime | None]
+    #: Whether it is why the user is an administrator.
+    gave_administrator: Mapped[bool] = mapped_column(default=False)
+
+    __table_args__ = (
+        UniqueConstraint("provider_id", "subject"),
+        UniqueConstraint("user_id", "provider_id"),
+        # Of those that can be asked about, the one that was not for the longest time.
+        Index(
+            "ix_identities_checked_at",
+            "checked_at",
+            postgresql_where=refresh_token_ciphertext.is_not(None),
+            sqlite_where=refresh_token_ciphertext.is_not(None),
+        ),
+    )
+
+
+class IdentityRole(Base):
+    """A role in a group that a user has because of a group at the provider."""
+
+    __tablename__ = "identity_roles"
+
+    identity_id: Mapped[int] = mapped_column(
+        ForeignKey("identities.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    group_id: Mapped[int] = mapped_column(
+        ForeignKey("groups.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        index=True,
+    )
+    #: As it was given: if the member has another one by now, somebody here has changed it.
+    role: Mapped[int] = mapped_column(SmallInteger)

@@ -1,0 +1,1 @@
+"""Signing in through others, without an app."""

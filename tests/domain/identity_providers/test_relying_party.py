@@ -1,0 +1,136 @@
+"""What a relying party asks a provider, and what it does not believe."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+import orjson
+import pytest
+
+from domain.identity_providers.errors import ProviderAnswerError, ProviderAwayError
+from domain.identity_providers.presets import PRESETS
+from domain.identity_providers.relying_party import Client, RelyingParty, Secrets, Upstream
+from domain.keyring import Keyring
+from domain.outgoing.errors import ConnectionFailedError
+from domain.outgoing_urls import OutgoingUrl
+
+ISSUER = "https://login.example"
+SECRETS = Secrets.of("a number", Keyring("a key of tests"))
+NOW = datetime(2027, 3, 1, tzinfo=UTC)
+
+
+class Provider:
+    """A provider that answers with what it is given, and keeps what it was asked."""
+
+    def __init__(self, **metadata: object) -> None:
+        self.metadata = {
+            "issuer": ISSUER,
+            "authorization_endpoint": f"{ISSUER}/authorize?tenant=7",
+            "token_endpoint": f"{ISSUER}/token",
+            "jwks_uri": f"{ISSUER}/keys",
+            **metadata,
+        }
+        self.asked: list[tuple[str, Mapping[str, list[str]], Mapping[str, str]]] = []
+        self.is_away = False
+
+    def fetch(
+        self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        self.asked.append((url.target, parse_qs((body or b"").decode()), headers))
+        if self.is_away:
+            message = "it refused the connection"
+            raise ConnectionFailedError(message)
+        if body is None:
+            return 200, orjson.dumps(self.metadata)
+        return 200, b'{"access_token": "a", "refresh_token": "r"}'
+
+    def party(
+        self, upstream: Upstream | None = None, *, now: datetime = NOW, preset: str = "other"
+    ) -> RelyingParty:
+        client = Client(
+            title="Login",
+            preset=preset,
+            issuer=ISSUER,
+            client_id="gate:bell",
+            client_secret="with / and +",
+            scopes="openid email",
+            redirect_uri="https://gate.example/users/auth/login/callback",
+            groups_claim=None,
+        )
+        return RelyingParty(client, upstream or Upstream(fetch=self.fetch), now=now)
+
+
+def test_both_parts_of_the_credentials_are_encoded_in_the_header() -> None:
+    provider = Provider()
+    provider.party().redeem("the code", SECRETS)
+    target, sent, headers = provider.asked[-1]
+    both = b64encode(b"gate%3Abell:with%20%2F%20and%20%2B").decode()
+    assert (target, headers["Authorization"]) == ("/token", f"Basic {both}")
+    assert sent == {
+        "grant_type": ["authorization_code"],
+        "code": ["the code"],
+        "redirect_uri": ["https://gate.example/users/auth/login/callback"],
+        "code_verifier": [SECRETS.verifier],
+    }
+
+
+def test_a_provider_that_wants_it_gets_the_credentials_in_the_body() -> None:
+    provider = Provider(token_endpoint_auth_methods_supported=["client_secret_post"])
+    tokens = provider.party().refresh("the token")
+    _, sent, headers = provider.asked[-1]
+    assert "Authorization" not in headers
+    assert (sent["client_id"], sent["client_secret"]) == (["gate:bell"], ["with / and +"])
+    assert (sent["grant_type"], sent["refresh_token"]) == (["refresh_token"], ["the token"])
+    assert (tokens.access_token, tokens.refresh_token, tokens.id_token) == ("a", "r", None)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_may_add_to_the_request_and_takes_nothing(preset: str) -> None:
+    url = Provider().party(preset=preset).authorization_url(SECRETS, is_again=False)
+    asked = dict(parse_qsl(urlsplit(url).query))
+    assert asked.pop("code_challenge")
+    more = PRESETS[preset].parameters
+    assert asked == {
+        "tenant": "7",
+        "response_type": "code",
+        "client_id": "gate:bell",
+        "redirect_uri": "https://gate.example/users/auth/login/callback",
+        "scope": "openid email",
+        "state": SECRETS.state,
+        "nonce": SECRETS.nonce,
+        "code_challenge_method": "S256",
+        **more,
+    }
+
+
+@pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri"])
+def test_an_encrypted_provider_leads_to_nothing_unencrypted(name: str) -> None:
+    party = Provider(**{name: "http://login.example/x"}).party()
+    with pytest.raises(ProviderAnswerError) as caught:
+        party.authorization_url(SECRETS, is_again=False)
+    assert caught.value.reason == f"{name} is not encrypted"
+
+
+def test_a_provider_that_is_away_is_left_alone_for_a_while() -> None:
+    provider = Provider()
+    upstream, provider.is_away = Upstream(fetch=provider.fetch), True
+    for seconds, count in ((0, 1), (9, 1), (11, 2)):
+        with pytest.raises(ProviderAwayError):
+            provider.party(upstream, now=NOW + timedelta(seconds=seconds)).metadata()
+        assert len(provider.asked) == count
+    provider.is_away = False
+    # Administrators who test the connection wait for nothing.
+    moment = NOW + timedelta(seconds=12)
+    assert provider.party(upstream, now=moment).metadata(afresh=True)["issuer"] == ISSUER
+    assert len(provider.asked) == 3
+    for hours, count in ((0.9, 3), (1.1, 4)):
+        provider.party(upstream, now=moment + timedelta(hours=hours)).metadata()
+        assert len(provider.asked) == count
+
+
+def test_nothing_that_is_secret_is_written_with_it() -> None:
+    provider = Provider()
+    tokens = provider.party().refresh("the token")
+    written = f"{SECRETS!r} {tokens!r}"
+    assert not any(each in written for each in (SECRETS.state, SECRETS.verifier, "'a'", "'r'"))

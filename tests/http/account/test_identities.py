@@ -1,0 +1,272 @@
+"""Accounts at providers that people connect with theirs, and accounts without a password."""
+
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from sqlalchemy import delete, select, update
+
+from domain.audit.events import EventKind
+from models import Identity, SignIn, User
+from tests.support.accounts.administration import id_of
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_user,
+    open_browser,
+)
+from tests.support.database.audit_log import event_about
+from tests.support.mail.email_links import new_address
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.openid_provider import (
+    FakeProvider,
+    add_provider,
+    come_back,
+    sign_in_through,
+)
+from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+AGAIN = "/users/sign_in?again=yes"
+SECURITY = "/-/user_settings/security"
+
+
+def get(gatebell: LiveGatebell, browser: requests.Session, path: str) -> requests.Response:
+    return browser.get(gatebell.url + path)
+
+
+def connect(
+    gatebell: LiveGatebell, browser: requests.Session, provider: FakeProvider, slug: str
+) -> requests.Response:
+    """Connect an account with whom the provider signs in, and return the page that follows."""
+    page = get(gatebell, browser, f"{SECURITY}/identities/{slug}")
+    begun = submit(browser, page, form_to(page, f"/identities/{slug}"))
+    assert begun.status_code == 302, begun.text
+    answer = come_back(browser, provider.response_to(begun.headers["Location"]))
+    assert (answer.status_code, answer.headers["Location"]) == (302, SECURITY), answer.text
+    return get(gatebell, browser, SECURITY)
+
+
+def make_old(gatebell: LiveGatebell, username: str) -> None:
+    """Let all sign-ins of somebody be from long ago."""
+    mine = select(User.id).where(User.username == username)
+    with database_of(gatebell) as session:
+        old = update(SignIn).where(SignIn.user_id.in_(mine))
+        session.execute(old.values(is_proof=False))
+
+
+def newcomer(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> requests.Session:
+    """Return the browser of somebody whose account the provider made."""
+    browser = gatebell.http()
+    assert_signed_in(sign_in_through(gatebell, provider, slug, browser))
+    return browser
+
+
+def person_of(provider: FakeProvider) -> Person:
+    name = provider.person["preferred_username"]
+    return Person(username=name, email=provider.person["email"], password="")
+
+
+@pytest.mark.both_databases
+def test_who_connects_signs_in_through_the_provider_from_then_on(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    page = connect(gatebell, open_browser(gatebell, charlie), provider, slug)
+    assert "Your account is connected with" in page.text
+    assert provider.person["email"] in page.text
+    event_about(gatebell, charlie, EventKind.IDENTITY_CONNECTED)
+    browser = gatebell.http()
+    assert_signed_in(sign_in_through(gatebell, provider, slug, browser))
+    assert f"@{charlie.username}" in get(gatebell, browser, "/-/user_settings/profile").text
+
+
+def test_connecting_and_disconnecting_needs_a_recent_sign_in(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    browser = open_browser(gatebell, charlie)
+    connect(gatebell, browser, provider, slug)
+    page = get(gatebell, browser, SECURITY)
+    make_old(gatebell, charlie.username)
+    for path in (f"{SECURITY}/identities/{slug}",):
+        answer = browser.get(gatebell.url + path, allow_redirects=False)
+        assert answer.headers["Location"].startswith("/users/sign_in?again=yes"), answer.text
+    answer = submit(browser, page, form_to(page, "/disconnect"))
+    assert answer.headers["Location"].startswith("/users/sign_in?again=yes")
+
+
+def test_an_account_there_belongs_to_one_account_here(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    charlie, dora = make_user(gatebell, name="charlie"), make_user(gatebell, name="dora")
+    browser = open_browser(gatebell, charlie)
+    connect(gatebell, browser, provider, slug)
+    other = connect(gatebell, open_browser(gatebell, dora), provider, slug)
+    assert "Another account here is connected with this account" in other.text
+    # One that is connected already is not offered again.
+    assert get(gatebell, browser, f"{SECURITY}/identities/{slug}").status_code == 404
+    assert get(gatebell, browser, f"{SECURITY}/identities/unknown").status_code == 404
+
+
+def test_a_response_connects_only_the_account_that_asked(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    charlie, dora = make_user(gatebell, name="charlie"), make_user(gatebell, name="dora")
+    browser = open_browser(gatebell, charlie)
+    page = get(gatebell, browser, f"{SECURITY}/identities/{slug}")
+    begun = submit(browser, page, form_to(page, f"/identities/{slug}"))
+    response = provider.response_to(begun.headers["Location"])
+    # Meanwhile somebody else signs in, in this browser and in another one.
+    for other in (open_browser(gatebell, dora), gatebell.http()):
+        assert come_back(other, response).status_code == 400
+    # Meanwhile it is signed out from elsewhere.
+    with database_of(gatebell) as session:
+        session.execute(delete(SignIn).where(SignIn.user_id == id_of(gatebell, charlie)))
+    assert come_back(browser, response).status_code == 400
+    with database_of(gatebell) as session:
+        mine = select(Identity).where(Identity.subject == provider.person["sub"])
+        assert session.scalars(mine).all() == []
+
+
+@pytest.mark.both_databases
+def test_disconnecting_signs_out_what_it_signed_in_but_not_this_browser(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    by_password = open_browser(gatebell, charlie)
+    connect(gatebell, by_password, provider, slug)
+    here, there = gatebell.http(), gatebell.http()
+    for browser in (here, there):
+        assert_signed_in(sign_in_through(gatebell, provider, slug, browser))
+    page = get(gatebell, here, SECURITY)
+    assert submit(here, page, form_to(page, "/disconnect")).status_code == 302
+    assert [is_signed_in(gatebell, each) for each in (by_password, here, there)] == [
+        True,
+        True,
+        False,
+    ]
+    event_about(gatebell, charlie, EventKind.IDENTITY_DISCONNECTED)
+
+
+def test_the_only_way_in_stays(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> None:
+    browser = newcomer(gatebell, provider, slug)
+    page = get(gatebell, browser, SECURITY)
+    submit(browser, page, form_to(page, "/disconnect"))
+    assert "This is the only way into your account" in get(gatebell, browser, SECURITY).text
+    assert is_signed_in(gatebell, browser)
+    # With a second way it may go.
+    provider_there, first = add_provider(gatebell, provider.url), dict(provider.person)
+    connect(gatebell, browser, provider, provider_there)
+    provider.person = first
+    page = get(gatebell, browser, SECURITY)
+    submit(browser, page, form_to(page, "/disconnect"))
+    assert "no longer connected" in get(gatebell, browser, SECURITY).text
+
+
+def test_nobody_disconnects_what_is_of_others(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    browser = newcomer(gatebell, provider, slug)
+    page = get(gatebell, browser, SECURITY)
+    form = form_to(page, "/disconnect")
+    dora = open_browser(gatebell, make_user(gatebell, name="dora"))
+    own = get(gatebell, dora, SECURITY)
+    token = form_with(own, "new_password").value("csrf_token")
+    for address in (form.action, f"{SECURITY}/identities/{2**62}/disconnect"):
+        answer = dora.post(gatebell.url + address, data={"csrf_token": token})
+        assert answer.status_code == 404
+
+
+@pytest.mark.both_databases
+def test_who_has_no_password_sets_one_after_a_recent_sign_in(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    browser = newcomer(gatebell, provider, slug)
+    person = person_of(provider)
+    new = "of rain upon tin roofs"
+    make_old(gatebell, person.username)
+    page = get(gatebell, browser, SECURITY)
+    form = form_with(page, "new_password")
+    assert not form.has("current_password")
+    assert "Your account has no password" in page.text
+    refused = submit(browser, page, form, new_password=new, repeat_password=new)
+    assert refused.status_code == 422
+    assert "Sign in again to confirm that it is you" in refused.text
+    assert_signed_in(sign_in_through(gatebell, provider, slug, browser, at=AGAIN))
+    page = get(gatebell, browser, SECURITY)
+    done = submit(
+        browser, page, form_with(page, "new_password"), new_password=new, repeat_password=new
+    )
+    assert done.status_code == 302, done.text
+    page = get(gatebell, browser, SECURITY)
+    assert form_with(page, "new_password").has("current_password")
+    by_password = gatebell.http()
+    page = get(gatebell, by_password, "/users/sign_in")
+    form = form_with(page, "password")
+    assert_signed_in(submit(by_password, page, form, login=person.username, password=new))
+
+
+def test_no_password_opens_an_account_that_has_none(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    newcomer(gatebell, provider, slug)
+    browser = gatebell.http()
+    for password in ("", " ", "None"):
+        page = get(gatebell, browser, "/users/sign_in")
+        form, name = form_with(page, "password"), provider.person["preferred_username"]
+        assert submit(browser, page, form, login=name, password=password).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "path", ["/authenticator", "/authenticator/remove", "/recovery_codes/renew", "/passkeys/new"]
+)
+def test_pages_that_ask_for_the_password_say_what_to_do_without(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, path: str
+) -> None:
+    browser = newcomer(gatebell, provider, slug)
+    make_old(gatebell, person_of(provider).username)
+    page = get(gatebell, browser, SECURITY + path)
+    if page.url.endswith(SECURITY):  # there is no second factor yet
+        return
+    assert page.status_code == 200
+    assert "Your account has no password" in page.text
+    assert 'name="current_password"' not in page.text
+    if path == "/authenticator/remove":
+        answer = submit(browser, page, form_to(page, path))
+        assert answer.status_code == 422
+        assert "Sign in again to confirm that it is you" in answer.text
+    if path == "/passkeys/new":
+        form = form_to(page, path)
+        address = f"{gatebell.url}{SECURITY}/passkeys/new.json"
+        answer = browser.post(address, data=form.filled(name="Laptop"))
+        assert (answer.status_code, answer.json()["message"][:13]) == (422, "Sign in again")
+
+
+def test_a_new_address_needs_a_recent_sign_in_without_a_password(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    browser = newcomer(gatebell, provider, slug)
+    profile = "/-/user_settings/profile"
+    page = get(gatebell, browser, profile)
+    form = form_with(page, "email")
+    assert not form.has("current_password")
+    make_old(gatebell, person_of(provider).username)
+    refused = submit(browser, page, form, email=new_address())
+    assert refused.status_code == 422
+    assert "Sign in again" in refused.text
+    # The name needs nothing.
+    assert submit(browser, page, form, name="Dana D.").status_code == 302
+
+
+def test_a_provider_that_does_not_say_when_somebody_signed_in_is_no_proof(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    provider.claims = {"auth_time": None}
+    browser = newcomer(gatebell, provider, slug)
+    with database_of(gatebell) as session:
+        mine = User.id == id_of(gatebell, person_of(provider))
+        session.execute(update(User).where(mine).values(is_admin=True))
+    page = get(gatebell, browser, "/admin/member_roles/new")
+    answer = submit(browser, page, form_with(page, "description"), name="x", base="20")
+    assert urlsplit(answer.headers["Location"]).path == "/users/sign_in"

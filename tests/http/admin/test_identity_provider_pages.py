@@ -1,0 +1,188 @@
+"""/admin/identity_providers: set a provider up, test the connection, change and delete it."""
+
+from collections.abc import Iterator
+
+import pytest
+import requests
+from sqlalchemy import select
+
+from domain.audit.events import EventKind
+from domain.keyring import Keyring
+from models import IdentityProvider
+from tests.support.accounts.administration import at_work, fill_in, next_page, press
+from tests.support.accounts.people import database_of, settings_of, unique
+from tests.support.database.audit_log import events_with_subject
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.openid_provider import (
+    CLIENT_SECRET,
+    FakeProvider,
+    add_provider,
+    number_of,
+    sign_in_through,
+)
+from tests.support.signing_in.provider_groups import new_group
+from tests.support.signing_in.second_factors import assert_signed_in
+from tests.support.wire.html_forms import form_with
+
+PAGES = "/admin/identity_providers"
+
+
+def get(gatebell: LiveGatebell, path: str = "") -> requests.Response:
+    return at_work(gatebell).get(f"{gatebell.url}{PAGES}{path}")
+
+
+def row_of(gatebell: LiveGatebell, slug: str) -> IdentityProvider:
+    with database_of(gatebell) as session:
+        mine = select(IdentityProvider).where(IdentityProvider.slug == slug)
+        row = session.scalars(mine).one()
+        session.expunge(row)
+        return row
+
+
+@pytest.fixture
+def page(gatebell: LiveGatebell, slug: str) -> Iterator[str]:
+    """The path of the page of a provider."""
+    number = number_of(gatebell, slug)
+    yield f"{PAGES}/{number}"
+    gatebell.run_cli("identity-providers", "delete", number)
+
+
+@pytest.mark.both_databases
+def test_an_administrator_adds_a_provider_and_people_sign_in_through_it(
+    gatebell: LiveGatebell, provider: FakeProvider
+) -> None:
+    choices = get(gatebell, "/new").text
+    assert all(each in choices for each in ("Keycloak", "Microsoft Entra ID", "Okta", "GitLab"))
+    slug = unique("idp")
+    answer = fill_in(
+        gatebell,
+        f"{PAGES}/new?preset=keycloak",
+        "slug",
+        slug=slug,
+        title="Our Keycloak",
+        issuer=provider.url,
+        client_id="gatebell",
+        client_secret=CLIENT_SECRET,
+        creates_accounts="y",
+    )
+    shown = next_page(gatebell, answer)
+    assert f"{gatebell.url}/users/auth/{slug}/callback" in shown
+    assert "It is asked unencrypted" in shown
+    assert CLIENT_SECRET not in shown
+    row = row_of(gatebell, slug)
+    assert row.scopes == "openid profile email offline_access"
+    keyring = Keyring(settings_of(gatebell).secret_key)
+    assert keyring.decrypt(row.client_secret_ciphertext) == CLIENT_SECRET
+    button = gatebell.http().get(f"{gatebell.url}/users/sign_in").text
+    assert "Sign in with <bdi>Our Keycloak</bdi>" in button
+    assert_signed_in(sign_in_through(gatebell, provider, slug))
+    (event,) = (
+        each
+        for each in events_with_subject(gatebell, slug)
+        if each.kind == EventKind.IDENTITY_PROVIDER_CREATED.value
+    )
+    assert event.details == {"issuer": provider.url, "client_id": "gatebell"}
+    assert "1 account connected" in get(gatebell, f"/{row.id}").text
+    gatebell.cli("identity-providers", "delete", str(row.id))
+
+
+def test_the_connection_is_tested_and_what_is_wrong_is_said(
+    gatebell: LiveGatebell, provider: FakeProvider, page: str
+) -> None:
+    works = press(gatebell, page, "/test")
+    assert "The connection works." in works.text
+    assert f"{provider.url}/authorize" in works.text
+    assert "signs with 1 key" in works.text
+    provider.metadata = {"issuer": "http://another.example"}
+    assert "another issuer than the one that was entered" in press(gatebell, page, "/test").text
+    provider.begin_anew()
+    provider.answers = {"/keys": lambda: (200, {}, b"[]")}
+    assert "did not answer with a JSON object" in press(gatebell, page, "/test").text
+
+
+def test_mistakes_are_shown_beside_their_fields_and_nothing_is_lost(
+    gatebell: LiveGatebell, page: str
+) -> None:
+    group = new_group(gatebell)
+    for field, value, words in (
+        ("issuer", "ftp://x.example", "must begin with https:// or http://"),
+        ("issuer", "https://x.example/?a=b", "An issuer has no query."),
+        ("scopes", "profile", "must include openid"),
+        ("group_roles", "no sense", "is not of the form"),
+        ("group_roles", f"sre = {group}: Boss", "is not a role"),
+        ("group_roles", "sre = no/such/group: Guest", "no/such/group"),
+        ("title", "x" * 101, "at most 100 characters"),
+    ):
+        answer = fill_in(gatebell, page, "issuer", **{field: value})
+        assert answer.status_code == 422, field
+        assert words in answer.text, answer.text
+        assert form_with(answer, "issuer").value(field).strip() == value
+
+
+def test_what_is_changed_applies_and_an_empty_secret_keeps_the_old_one(
+    gatebell: LiveGatebell, slug: str, page: str
+) -> None:
+    group, before = new_group(gatebell), row_of(gatebell, slug)
+    answer = fill_in(
+        gatebell,
+        page,
+        "issuer",
+        title="Renamed",
+        creates_accounts=None,
+        email_domains="a.example, b.example",
+        group_roles=f"sre = {group}: developer\n\nleads={group}:40",
+        administrators_group="wheel",
+    )
+    assert "Renamed" in next_page(gatebell, answer)
+    row = row_of(gatebell, slug)
+    assert row.client_secret_ciphertext == before.client_secret_ciphertext
+    assert row.email_domains == ["a.example", "b.example"]
+    assert row.group_roles == [f"sre = {group}: Developer", f"leads = {group}: Maintainer"]
+    assert (row.creates_accounts, row.administrators_group) == (False, "wheel")
+    changed = events_with_subject(gatebell, slug)[0]
+    assert changed.kind == EventKind.IDENTITY_PROVIDER_CHANGED.value
+    assert "administrators_group" in changed.details["changed"]
+    fill_in(gatebell, page, "issuer", group_roles="", email_domains="", administrators_group="")
+    row = row_of(gatebell, slug)
+    assert (row.group_roles, row.email_domains, row.administrators_group) == ([], [], "")
+    fill_in(gatebell, page, "issuer", client_secret="another secret")
+    keyring = Keyring(settings_of(gatebell).secret_key)
+    assert keyring.decrypt(row_of(gatebell, slug).client_secret_ciphertext) == "another secret"
+    assert events_with_subject(gatebell, slug)[0].details["changed"] == "client_secret"
+
+
+def test_the_issuer_of_connected_accounts_stays(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, page: str
+) -> None:
+    sign_in_through(gatebell, provider, slug)
+    answer = fill_in(gatebell, page, "issuer", issuer="https://another.example")
+    assert answer.status_code == 422
+    assert "Accounts are connected through this issuer." in answer.text
+    assert row_of(gatebell, slug).issuer == provider.url
+
+
+def test_a_name_in_urls_is_taken_once(gatebell: LiveGatebell, slug: str) -> None:
+    for given, words in ((slug, "already"), ("No Name", "Name in URLs")):
+        answer = fill_in(
+            gatebell,
+            f"{PAGES}/new?preset=other",
+            "slug",
+            slug=given,
+            title="Another",
+            issuer="https://another.example",
+            client_id="x",
+            client_secret="y",
+        )
+        assert answer.status_code == 422
+        assert words in answer.text
+
+
+def test_a_deleted_provider_is_gone_from_every_page(
+    gatebell: LiveGatebell, provider: FakeProvider
+) -> None:
+    slug = add_provider(gatebell, provider.url)
+    page = f"{PAGES}/{number_of(gatebell, slug)}"
+    next_page(gatebell, press(gatebell, page, "/delete"))
+    assert slug not in get(gatebell).text
+    assert at_work(gatebell).get(gatebell.url + page).status_code == 404
+    assert slug not in gatebell.http().get(f"{gatebell.url}/users/sign_in").text

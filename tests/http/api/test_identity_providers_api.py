@@ -1,0 +1,168 @@
+"""/api/v4/admin/identity_providers, and the commands that are made from the same actions."""
+
+from typing import Any
+
+import pytest
+import requests
+
+from tests.support.accounts.administration import root
+from tests.support.accounts.api_caller import api_caller
+from tests.support.accounts.people import alice, unique
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.openid_provider import FakeProvider, sign_in_through
+from tests.support.signing_in.provider_groups import new_group
+from tests.support.signing_in.second_factors import assert_signed_in
+
+pytestmark = pytest.mark.one_database("postgres")
+
+ADDRESS = "/api/v4/admin/identity_providers"
+
+
+def call(
+    gatebell: LiveGatebell, method: str, path: str = "", *, granted: str = "api", **body: Any
+) -> requests.Response:
+    """Call as the administrator."""
+    token = make_token(gatebell, root(gatebell), scopes=granted).clear
+    return requests.request(
+        method,
+        f"{gatebell.url}{ADDRESS}{path}",
+        headers={"PRIVATE-TOKEN": token},
+        json=body or None,
+        timeout=30,
+    )
+
+
+def create(gatebell: LiveGatebell, **changes: Any) -> requests.Response:
+    usual = {
+        "slug": unique("idp"),
+        "title": "Company",
+        "issuer": "https://login.example.com",
+        "client_id": "gatebell",
+        "client_secret": unique("a secret of a provider"),
+    }
+    return call(gatebell, "POST", **{**usual, **changes})
+
+
+@pytest.mark.both_databases
+def test_a_provider_is_created_changed_tested_and_deleted(
+    gatebell: LiveGatebell, provider: FakeProvider
+) -> None:
+    group = new_group(gatebell)
+    roles = [f"sre = {group}: Developer"]
+    answer = create(gatebell, issuer=provider.url, group_roles=roles, email_domains=["a.example"])
+    assert answer.status_code == 201, answer.text
+    made = answer.json()
+    assert "secret" not in answer.text
+    assert made["redirect_uri"] == f"{gatebell.url}/users/auth/{made['slug']}/callback"
+    assert (made["scopes"], made["groups_claim"]) == ("openid profile email", "groups")
+    assert (made["active"], made["creates_accounts"], made["identities"]) == (True, False, 0)
+    assert (made["group_roles"], made["email_domains"]) == (roles, ["a.example"])
+    one = f"/{made['id']}"
+    changed = call(gatebell, "PUT", one, active=False, group_roles=[]).json()
+    assert changed == {**made, "active": False, "group_roles": []}
+    assert call(gatebell, "GET", one).json() == changed
+    assert changed in call(gatebell, "GET", "?per_page=100").json()
+    tested = call(gatebell, "POST", f"{one}/test").json()
+    assert (tested["works"], tested["keys"]) == (True, 1)
+    assert tested["jwks_uri"] == f"{provider.url}/keys"
+    assert call(gatebell, "DELETE", one).status_code in {200, 204}
+    assert call(gatebell, "GET", one).status_code == 404
+
+
+def test_a_preset_fills_what_is_left_out(gatebell: LiveGatebell) -> None:
+    made = create(gatebell, preset="google", issuer="").json()
+    assert made["issuer"] == "https://accounts.google.com"
+    assert create(gatebell, preset="entra").json()["vouches_for_email"] is True
+    assert (
+        create(gatebell, preset="entra", vouches_for_email=False).json()["vouches_for_email"]
+        is False
+    )
+    assert create(gatebell, preset="keycloak", issuer="").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"slug": "Über"},
+        {"slug": ""},
+        {"slug": "a" * 64},
+        {"title": ""},
+        {"title": "a\nb"},
+        {"title": "x" * 101},
+        {"preset": "myspace"},
+        {"issuer": ""},
+        {"issuer": "login.example.com"},
+        {"issuer": "https://user:word@login.example.com"},
+        {"issuer": "https://login.example.com/\x00"},
+        {"client_id": ""},
+        {"client_secret": ""},
+        {"scopes": "email"},
+        {"groups_claim": "a\x00b"},
+        {"group_roles": ["x"]},
+        {"group_roles": ["a = b: c"]},
+        {"group_roles": [7]},
+        {"group_roles": ["a = b: Guest"] * 201},
+        {"email_domains": 7},
+        {"active": "perhaps"},
+    ],
+)
+def test_what_makes_no_sense_is_refused(gatebell: LiveGatebell, changes: dict[str, Any]) -> None:
+    answer = create(gatebell, **changes)
+    assert answer.status_code in {400, 422}, answer.text
+
+
+def test_a_slug_is_taken_once(gatebell: LiveGatebell) -> None:
+    slug = unique("idp")
+    assert [create(gatebell, slug=slug).status_code for _ in range(2)] == [201, 400]
+
+
+def test_a_provider_that_cannot_be_reached_is_a_result_and_no_error(
+    gatebell: LiveGatebell,
+) -> None:
+    made = create(gatebell, issuer="http://169.254.169.254").json()
+    answer = call(gatebell, "POST", f"/{made['id']}/test")
+    assert answer.status_code == 200
+    assert answer.json()["works"] is False
+    assert "OUTGOING_PRIVATE_ADDRESSES" in answer.json()["problem"]
+
+
+def test_it_is_for_administrators(gatebell: LiveGatebell) -> None:
+    token = make_token(gatebell, alice(gatebell), scopes="api").clear
+    headers = {"PRIVATE-TOKEN": token}
+    answer = requests.get(gatebell.url + ADDRESS, headers=headers, timeout=30)
+    assert answer.status_code == 403
+    assert call(gatebell, "GET", granted="read_api").status_code == 403
+
+
+def test_commands_do_the_same(gatebell: LiveGatebell) -> None:
+    slug = unique("idp")
+    made = gatebell.cli(
+        *("identity-providers", "create", "--slug", slug, "--title", "By command"),
+        *("--issuer", "https://login.example.com", "--client-id", "x", "--client-secret", "y"),
+        *("--preset", "okta", "--email-domains", "a.example", "--no-active"),
+    )
+    assert (made["scopes"], made["active"]) == ("openid profile email groups offline_access", False)
+    number = str(made["id"])
+    changed = gatebell.cli("identity-providers", "change", number, "--active", "--title", "Other")
+    assert changed == {**made, "active": True, "title": "Other"}
+    assert gatebell.cli("identity-providers", "show", number) == changed
+    assert gatebell.cli("identity-providers", "delete", number)["deleted"] is True
+
+
+def test_administrators_find_users_by_who_they_are_at_a_provider(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    assert_signed_in(sign_in_through(gatebell, provider, slug))
+    subject, name = provider.person["sub"], provider.person["preferred_username"]
+    by = api_caller(gatebell, root(gatebell), "/users")
+    for query, expected in (
+        ({"extern_uid": subject, "provider": slug}, [name]),
+        ({"extern_uid": subject}, [name]),
+        ({"extern_uid": subject, "provider": "another"}, []),
+        ({"extern_uid": "unknown", "provider": slug}, []),
+    ):
+        assert [each["username"] for each in by.done("GET", params=query)] == expected
+    # To others, nobody is known there.
+    others = api_caller(gatebell, alice(gatebell), "/users")
+    assert others.done("GET", params={"extern_uid": subject, "provider": slug}) == []

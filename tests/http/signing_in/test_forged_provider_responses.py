@@ -1,0 +1,432 @@
+"""What attackers, and providers that misbehave, send instead of a good response."""
+
+import base64
+import hmac
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from hashlib import sha256
+from time import time
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+import requests
+from joserfc import jwt
+from joserfc.jwk import ECKey, RSAKey
+from sqlalchemy.orm import Session
+
+from domain.access.actor import Actor, Means
+from domain.identity_providers.errors import ExpiredError, ProviderAnswerError
+from domain.identity_providers.relying_party import Secrets, Upstream
+from domain.identity_providers.signing_in import Asked, finish
+from domain.keyring import Keyring
+from tests.support.accounts.people import (
+    cookie_domain,
+    make_user,
+    now,
+    open_browser,
+    settings_of,
+    unique,
+)
+from tests.support.database.work import work_in
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.openid_provider import (
+    CLIENT_SECRET,
+    FakeProvider,
+    add_provider,
+    ask_to_sign_in,
+    come_back,
+    last_failure,
+    running_provider,
+    sign_in_through,
+    slowly,
+)
+from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
+from tests.support.wire.html_forms import forms_in
+from web.outgoing.addresses import AddressPolicy
+from web.outgoing.client import OutgoingClient
+
+_LONG = 60_000
+
+
+def assert_stays_out(
+    gatebell: LiveGatebell, browser: requests.Session, page: requests.Response, *words: str
+) -> None:
+    """Check that nobody is signed in, and that the page says what happened and leads on."""
+    assert page.status_code == 400, (page.status_code, page.headers.get("Location"))
+    assert all(each in page.text for each in words), page.text
+    assert any("/users/auth/" in each.action for each in forms_in(page.text))
+    assert "Sign in in another way" in page.text
+    assert not is_signed_in(gatebell, browser)
+
+
+def encoded(value: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+def unsigned(claims: dict[str, Any]) -> str:
+    return f"{encoded({'alg': 'none'})}.{encoded(claims)}."
+
+
+def by_hmac(secret: bytes, claims: dict[str, Any]) -> str:
+    said = f"{encoded({'alg': 'HS256', 'typ': 'JWT'})}.{encoded(claims)}"
+    mac = base64.urlsafe_b64encode(hmac.digest(secret, said.encode(), sha256)).rstrip(b"=")
+    return f"{said}.{mac.decode()}"
+
+
+def by_key(key: RSAKey | ECKey, header: dict[str, Any], claims: dict[str, Any]) -> str:
+    return jwt.encode(header, claims, key)
+
+
+def public_key_of(provider: FakeProvider) -> bytes:
+    return provider.key.as_pem(private=False)
+
+
+FORGERIES: dict[str, Callable[[FakeProvider], Callable[[dict[str, Any]], str]]] = {
+    "unsigned": lambda _provider: unsigned,
+    "signed with the client secret": lambda _provider: partial(by_hmac, CLIENT_SECRET.encode()),
+    "signed with the public key": lambda provider: partial(by_hmac, public_key_of(provider)),
+    "signed with another key of the same name": lambda provider: partial(
+        by_key, RSAKey.generate_key(2048), {"alg": "RS256", "kid": str(provider.key.kid)}
+    ),
+    "signed with a key that it brings": lambda _provider: partial(
+        lambda key, claims: by_key(
+            key, {"alg": "RS256", "kid": "new", "jwk": key.as_dict(private=False)}, claims
+        ),
+        RSAKey.generate_key(2048),
+    ),
+    "signed with a key of an unknown name": lambda _provider: partial(
+        by_key, ECKey.generate_key("P-256"), {"alg": "ES256", "kid": "unknown"}
+    ),
+    "no token at all": lambda _provider: lambda _claims: "e30.e30.e30",
+    "a list": lambda _provider: lambda _claims: "not.a.token",
+}
+
+
+@pytest.mark.parametrize("how", FORGERIES)
+def test_a_forged_id_token_signs_nobody_in(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, how: str
+) -> None:
+    provider.sign = FORGERIES[how](provider)
+    browser = gatebell.http()
+    page = sign_in_through(gatebell, provider, slug, browser)
+    assert_stays_out(gatebell, browser, page, "could not be verified")
+    assert "ID token" in last_failure(gatebell, slug)
+
+
+@pytest.mark.parametrize(
+    ("claims", "reason"),
+    [
+        ({"nonce": "another"}, "nonce"),
+        ({"nonce": None}, "nonce"),
+        ({"iss": "http://evil.example"}, "iss"),
+        ({"iss": None}, "iss"),
+        ({"aud": "another client"}, "aud"),
+        ({"aud": ["gatebell", "another client"]}, "azp"),
+        ({"aud": ["gatebell", "another client"], "azp": "another client"}, "azp"),
+        ({"azp": "another client"}, "azp"),
+        ({"exp": int(time()) - _LONG}, "exp"),
+        ({"exp": None}, "exp"),
+        ({"exp": "soon"}, ""),
+        ({"iat": int(time()) + _LONG}, "future"),
+        ({"nbf": int(time()) + _LONG}, "not yet valid"),
+        ({"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"}, "at_hash"),
+        ({"amr": "mfa"}, "amr"),
+        ({"auth_time": "today"}, "auth_time"),
+        ({"sub": None}, "sub"),
+        ({"sub": ""}, "sub"),
+        ({"sub": 7}, "sub"),
+        ({"sub": "x" * 256}, "sub"),
+        ({"sub": "a\x00b"}, "sub"),
+    ],
+)
+def test_an_id_token_with_wrong_claims_signs_nobody_in(
+    gatebell: LiveGatebell,
+    provider: FakeProvider,
+    slug: str,
+    claims: dict[str, Any],
+    reason: str,
+) -> None:
+    provider.claims = claims
+    browser = gatebell.http()
+    page = sign_in_through(gatebell, provider, slug, browser)
+    assert_stays_out(gatebell, browser, page, "could not be verified")
+    assert reason in last_failure(gatebell, slug)
+
+
+@pytest.mark.both_databases
+def test_a_response_works_once(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> None:
+    browser = gatebell.http()
+    begun = ask_to_sign_in(gatebell, browser, slug)
+    kept = browser.cookies.get_dict()
+    response = provider.response_to(begun.headers["Location"])
+    assert_signed_in(come_back(browser, response))
+    # Neither again, nor with the cookies of before.
+    assert come_back(browser, response).status_code == 400
+    thief = gatebell.http()
+    for name, value in kept.items():
+        thief.cookies.set(name, value, domain=cookie_domain(gatebell))
+    page = come_back(thief, provider.response_to(begun.headers["Location"]))
+    assert_stays_out(gatebell, thief, page, "was completed before")
+
+
+def test_a_response_of_another_browser_signs_nobody_in(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    attacker, victim = gatebell.http(), gatebell.http()
+    begun = ask_to_sign_in(gatebell, attacker, slug)
+    ask_to_sign_in(gatebell, victim, slug)
+    for browser in (victim, gatebell.http()):
+        page = come_back(browser, provider.response_to(begun.headers["Location"]))
+        assert_stays_out(gatebell, browser, page, "was begun in another browser")
+
+
+@pytest.mark.parametrize("state", ["", "guessed", None])
+def test_a_response_needs_its_state(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, state: str | None
+) -> None:
+    browser = gatebell.http()
+    page = sign_in_through(gatebell, provider, slug, browser, state=state)
+    assert_stays_out(gatebell, browser, page, "expired")
+
+
+@pytest.mark.parametrize("issuer", ["http://evil.example", "", None])
+def test_a_response_of_another_provider_signs_nobody_in(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, issuer: str | None
+) -> None:
+    browser = gatebell.http()
+    page = sign_in_through(gatebell, provider, slug, browser, iss=issuer)
+    assert_stays_out(gatebell, browser, page, "could not be verified")
+    assert "/token" not in provider.asked
+
+
+def test_only_a_provider_that_names_itself_has_to(
+    gatebell: LiveGatebell, provider: FakeProvider
+) -> None:
+    with running_provider() as silent:
+        silent.metadata = {"authorization_response_iss_parameter_supported": None}
+        slug = add_provider(gatebell, silent.url, "--creates-accounts")
+        assert_signed_in(sign_in_through(gatebell, silent, slug, iss=None))
+        browser = gatebell.http()
+        page = sign_in_through(gatebell, silent, slug, browser, iss=provider.url)
+        assert_stays_out(gatebell, browser, page, "could not be verified")
+
+
+def test_a_response_for_one_provider_is_not_taken_by_another(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    other = add_provider(gatebell, provider.url, "--creates-accounts")
+    browser = gatebell.http()
+    begun = ask_to_sign_in(gatebell, browser, slug)
+    response = provider.response_to(begun.headers["Location"]).replace(slug, other)
+    assert_stays_out(gatebell, browser, come_back(browser, response), "expired")
+
+
+def test_what_is_sent_to_the_provider_tells_nothing_twice(
+    gatebell: LiveGatebell, slug: str
+) -> None:
+    browser = gatebell.http()
+    asked = [
+        dict(parse_qsl(urlsplit(ask_to_sign_in(gatebell, browser, slug).headers["Location"]).query))
+        for _ in range(2)
+    ]
+    for name in ("state", "nonce", "code_challenge"):
+        assert asked[0][name] != asked[1][name]
+    assert {each["code_challenge_method"] for each in asked} == {"S256"}
+    assert {each["redirect_uri"] for each in asked} == {
+        f"{gatebell.url}/users/auth/{slug}/callback"
+    }
+
+
+@pytest.mark.parametrize("error", ["access_denied", "<script>", "x" * 5_000])
+def test_who_is_not_let_in_there_learns_it_here(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, error: str
+) -> None:
+    browser = gatebell.http()
+    page = sign_in_through(gatebell, provider, slug, browser, error=error, code=None)
+    assert_stays_out(gatebell, browser, page, "You were not signed in at")
+    assert "<script>" not in page.text
+    assert error[:60] in last_failure(gatebell, slug)
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "words"),
+    [
+        ("/token", (503, {}, b""), "cannot be reached"),
+        ("/token", (429, {}, b"{}"), "cannot be reached"),
+        ("/token", (200, JSON, b"<html>"), "could not be verified"),
+        ("/token", (200, JSON, b"[]"), "could not be verified"),
+        ("/token", (200, JSON, b"{}"), "could not be verified"),
+        ("/token", (200, JSON, b'{"access_token": 7, "id_token": "x"}'), "could not be verified"),
+        ("/token", (200, JSON, b'{"access_token": "x"}'), "could not be verified"),
+        ("/token", (200, JSON, b'{"access_token": "x", "id_token": 7}'), "could not be verified"),
+        ("/token", (200, JSON, b" " * 100_000), "could not be verified"),
+        ("/token", (400, JSON, b'{"error": "invalid_grant"}'), "could not be verified"),
+        ("/token", (401, JSON, b'{"error": {"a": ["b"]}}'), "could not be verified"),
+        ("/token", (302, {"Location": "http://169.254.169.254/"}, b""), "could not be verified"),
+        ("/userinfo", (500, {}, b""), "cannot be reached"),
+        ("/userinfo", (200, JSON, b'{"sub": "somebody else"}'), "could not be verified"),
+        ("/userinfo", (200, JSON, b"\xff"), "could not be verified"),
+    ],
+)
+def test_a_provider_that_answers_badly_leads_to_a_page_and_not_to_an_error(
+    gatebell: LiveGatebell,
+    provider: FakeProvider,
+    slug: str,
+    path: str,
+    answer: tuple[int, dict[str, str], bytes],
+    words: str,
+) -> None:
+    provider.answers = {path: lambda: answer}
+    provider.claims = {"email": None}
+    browser = gatebell.http()
+    page = sign_in_through(gatebell, provider, slug, browser)
+    assert_stays_out(gatebell, browser, page, words)
+    assert last_failure(gatebell, slug)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reason"),
+    [
+        ("/.well-known/openid-configuration", b"<html>", "JSON"),
+        ("/.well-known/openid-configuration", b" " * 100_000, "65,536"),
+        ("/.well-known/openid-configuration", b'{"issuer": "http://evil.example"}', "issuer"),
+        ("/keys", b"{}", "keys"),
+        ("/keys", b'{"keys": [7]}', "keys"),
+        ("/keys", b'{"keys": [{"kty": "RSA", "n": "!", "e": "AQAB"}]}', "keys"),
+        ("/keys", b'{"keys": []}', "keys"),
+    ],
+)
+def test_bad_metadata_and_keys_lead_to_a_page(
+    gatebell: LiveGatebell, path: str, body: bytes, reason: str
+) -> None:
+    with running_provider() as provider:  # nothing is known of it yet
+        slug = add_provider(gatebell, provider.url, "--creates-accounts")
+        provider.answers = {path: lambda: (200, JSON, body)}
+        browser = gatebell.http()
+        page = ask_to_sign_in(gatebell, browser, slug)
+        if page.status_code == 302:
+            page = come_back(browser, provider.response_to(page.headers["Location"]))
+        assert_stays_out(gatebell, browser, page, "could not be verified")
+        assert reason in last_failure(gatebell, slug)
+
+
+@pytest.mark.parametrize("issuer", ["http://127.0.0.1:1", "http://192.168.0.1", "http://x.invalid"])
+def test_a_provider_that_cannot_be_reached_is_named_and_nothing_else(
+    gatebell: LiveGatebell, issuer: str
+) -> None:
+    slug = add_provider(gatebell, issuer)
+    browser = gatebell.http()
+    page = ask_to_sign_in(gatebell, browser, slug)
+    assert_stays_out(gatebell, browser, page, f"{slug} cannot be reached at the moment")
+    # Strangers learn nothing of the network.
+    assert "OUTGOING_PRIVATE_ADDRESSES" not in page.text
+    assert issuer not in page.text
+    assert urlsplit(issuer).netloc in last_failure(gatebell, slug)
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["javascript:alert(1)", "/relative", 7, None, "http://user@evil.example/"]
+)
+def test_no_browser_is_sent_to_what_is_no_address(gatebell: LiveGatebell, endpoint: object) -> None:
+    with running_provider() as provider:
+        provider.metadata = {"authorization_endpoint": endpoint}
+        slug = add_provider(gatebell, provider.url)
+        browser = gatebell.http()
+        page = ask_to_sign_in(gatebell, browser, slug)
+        assert_stays_out(gatebell, browser, page, "could not be verified")
+
+
+@pytest.mark.parametrize("name", ["token_endpoint", "jwks_uri", "userinfo_endpoint"])
+def test_metadata_lead_to_no_private_address(gatebell: LiveGatebell, name: str) -> None:
+    with running_provider() as provider:
+        provider.metadata = {name: "http://169.254.169.254/latest"}
+        provider.claims = {"email": None}
+        slug = add_provider(gatebell, provider.url, "--creates-accounts")
+        browser = gatebell.http()
+        page = sign_in_through(gatebell, provider, slug, browser)
+        assert_stays_out(gatebell, browser, page, "cannot be reached")
+        assert "169.254.169.254" in last_failure(gatebell, slug)
+
+
+@pytest.mark.long
+def test_a_slow_provider_is_given_up(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    provider.answers = {"/token": lambda: slowly(12)}
+    browser = gatebell.http()
+    page = sign_in_through(gatebell, provider, slug, browser)
+    assert_stays_out(gatebell, browser, page, "cannot be reached")
+    assert "within 10 seconds" in last_failure(gatebell, slug)
+
+
+@pytest.mark.both_databases
+def test_keys_are_kept_and_asked_for_once_more_after_a_change(
+    gatebell: LiveGatebell,
+) -> None:
+    with running_provider() as provider:
+        slug = add_provider(gatebell, provider.url, "--creates-accounts")
+        for _ in range(3):
+            assert_signed_in(sign_in_through(gatebell, provider, slug))
+        # Each process of the service asks by itself.
+        before = provider.asked.count("/keys")
+        assert before <= 2
+        provider.key = RSAKey.generate_key(2048, auto_kid=True)
+        assert_signed_in(sign_in_through(gatebell, provider, slug))
+        assert provider.asked.count("/keys") == before + 1
+
+
+def test_who_confirms_that_it_is_them_has_to_sign_in_there_again(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    browser = open_browser(gatebell, charlie)
+    begun = ask_to_sign_in(gatebell, browser, slug, at="/users/sign_in?again=yes")
+    asked = dict(parse_qsl(urlsplit(begun.headers["Location"]).query))
+    assert (asked["prompt"], asked["max_age"]) == ("login", "0")
+    for auth_time in (int(time()) - _LONG, None):
+        provider.claims = {"auth_time": auth_time}
+        begun = ask_to_sign_in(gatebell, browser, slug, at="/users/sign_in?again=yes")
+        page = come_back(browser, provider.response_to(begun.headers["Location"]))
+        assert page.status_code == 400
+        assert "did not confirm that you have just signed in" in page.text
+    provider.claims = {}
+    begun = ask_to_sign_in(gatebell, browser, slug, at="/users/sign_in?again=yes")
+    assert_signed_in(come_back(browser, provider.response_to(begun.headers["Location"])))
+
+
+def test_a_very_long_way_back_is_left_out(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    browser = gatebell.http()
+    begun = ask_to_sign_in(
+        gatebell, browser, slug, at=f"/users/sign_in?next=/help?search={unique('x' * 6_000)}"
+    )
+    assert_signed_in(come_back(browser, provider.response_to(begun.headers["Location"])))
+
+
+@pytest.mark.parametrize(("minutes", "is_expired"), [(9, False), (11, True)])
+def test_a_response_comes_within_ten_minutes(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, minutes: int, *, is_expired: bool
+) -> None:
+    keyring, number = Keyring(settings_of(gatebell).secret_key), unique("number")
+    asked = Asked(
+        number=number,
+        slug=slug,
+        asked_at=now() - timedelta(minutes=minutes),
+        is_again=False,
+        sign_in_id=None,
+    )
+    client = OutgoingClient(AddressPolicy.of("127.0.0.0/8"))
+    response = {"state": Secrets.of(number, keyring).state, "iss": provider.url, "code": "x"}
+    with Session(gatebell.engine()) as session:
+        stranger = Actor(means=Means.PAGE)
+        upstream = Upstream(fetch=client.fetch)
+        work = work_in(session, actor=stranger, policies=(upstream,), service=gatebell)
+        with pytest.raises(ExpiredError if is_expired else ProviderAnswerError):
+            finish(work, asked, response)

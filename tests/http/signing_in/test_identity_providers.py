@@ -1,0 +1,309 @@
+"""Signing in through an OpenID Connect provider that behaves well."""
+
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+import requests
+from sqlalchemy import select
+
+from domain.accounts.users import find_user
+from domain.audit.events import EventKind
+from models import Identity, SignIn, User
+from tests.support.accounts.people import (
+    Person,
+    cookie_domain,
+    database_of,
+    make_user,
+    set_state,
+    unique,
+)
+from tests.support.database.audit_log import event_about
+from tests.support.oauth.oauth_wire import ask, landing, server_application
+from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.openid_provider import (
+    FakeProvider,
+    add_provider,
+    ask_to_sign_in,
+    come_back,
+    landing_page,
+    last_failure,
+    number_of,
+    sign_in_through,
+)
+from tests.support.signing_in.second_factors import (
+    assert_signed_in,
+    code_of,
+    give_app,
+    give_code,
+    is_signed_in,
+    methods_of,
+)
+from tests.support.wire.html_forms import form_to, submit
+
+
+def person_of(provider: FakeProvider) -> Person:
+    """Return whom the provider signs in, as the account is called."""
+    return Person(
+        username=provider.person["preferred_username"],
+        email=provider.person["email"],
+        password="",
+    )
+
+
+def user_of(gatebell: LiveGatebell, provider: FakeProvider) -> User:
+    """Return the account that belongs to whom the provider signs in."""
+    statement = (
+        select(User)
+        .join(Identity, Identity.user_id == User.id)
+        .where(Identity.subject == provider.person["sub"])
+    )
+    with database_of(gatebell) as session:
+        found = session.scalars(statement).one()
+        session.expunge(found)
+        return found
+
+
+@pytest.mark.both_databases
+def test_who_is_new_gets_an_account_with_what_the_provider_says(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    browser = gatebell.http()
+    assert_signed_in(sign_in_through(gatebell, provider, slug, browser))
+    user = user_of(gatebell, provider)
+    assert (user.username, user.email) == (
+        provider.person["preferred_username"],
+        provider.person["email"],
+    )
+    assert (user.name, user.password_hash, user.is_admin) == ("Dana", "", False)
+    assert user.email_confirmed_at is not None
+    assert is_signed_in(gatebell, browser)
+    assert methods_of(gatebell, person_of(provider)) == "fed"
+    for kind in (EventKind.USER_CREATED, EventKind.IDENTITY_CONNECTED, EventKind.SIGNED_IN):
+        event_about(gatebell, person_of(provider), kind)
+
+
+def test_the_same_person_comes_back_under_another_name_and_address(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    sign_in_through(gatebell, provider, slug)
+    first = user_of(gatebell, provider)
+    new = unique("renamed")
+    provider.person |= {"preferred_username": new, "email": f"{new}@elsewhere.example"}
+    assert_signed_in(sign_in_through(gatebell, provider, slug))
+    second = user_of(gatebell, provider)
+    # The account here keeps what its owner decides about here.
+    assert (second.id, second.username, second.email) == (first.id, first.username, first.email)
+    with database_of(gatebell) as session:
+        seen = session.scalars(select(Identity).where(Identity.user_id == first.id)).one()
+        assert seen.email == f"{new}@elsewhere.example"
+
+
+def test_a_taken_or_strange_user_name_becomes_another_one(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    taken = make_user(gatebell).username
+    for wanted, expected in (
+        (taken, f"{taken}-2"),
+        (f"{taken}@people.example", f"{taken}-3"),
+        (f"Zoë {taken}!", f"Zo-{taken}"),
+        ("☃", "user"),
+        (None, None),
+    ):
+        provider.is_about(preferred_username=wanted)
+        provider.claims = {"preferred_username": wanted}
+        provider.metadata = {"userinfo_endpoint": None}
+        assert_signed_in(sign_in_through(gatebell, provider, slug))
+        username = user_of(gatebell, provider).username
+        if expected is None:
+            assert username == provider.person["email"].partition("@")[0]
+        else:
+            assert username.startswith(expected), username
+
+
+@pytest.mark.parametrize(
+    ("options", "person", "reason"),
+    [
+        ((), {}, "no accounts are created"),
+        (("--creates-accounts",), {"email_verified": False}, "not verified"),
+        (("--creates-accounts",), {"email_verified": None}, "not verified"),
+        (("--creates-accounts",), {"email": None}, "without an address"),
+        (("--creates-accounts",), {"email": "no address"}, "without an address"),
+        # Others than what the provider has verified would be made of these.
+        (("--creates-accounts",), {"email": "da\u200bna@people.example"}, "without an address"),
+        (("--creates-accounts",), {"email": f"dana@{'x.' * 130}example"}, "without an address"),
+        (("--creates-accounts", "--email-domains", "other.example"), {}, "not allowed"),
+    ],
+)
+def test_who_is_unknown_and_may_get_no_account_is_told_what_to_do(
+    gatebell: LiveGatebell,
+    provider: FakeProvider,
+    options: tuple[str, ...],
+    person: dict[str, object],
+    reason: str,
+) -> None:
+    slug = add_provider(gatebell, provider.url, *options)
+    provider.person |= person
+    browser = gatebell.http()
+    page = sign_in_through(gatebell, provider, slug, browser)
+    assert page.status_code == 400
+    assert "No account here is connected with your account at" in page.text
+    assert "ask an administrator" in page.text
+    assert not is_signed_in(gatebell, browser)
+    assert reason in last_failure(gatebell, slug)
+
+
+@pytest.mark.parametrize("is_verified", [True, False])
+def test_an_account_is_not_taken_over_by_its_address(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, *, is_verified: bool
+) -> None:
+    charlie = make_user(gatebell, name="charlie")
+    provider.person |= {"email": charlie.email.upper(), "email_verified": is_verified}
+    page = sign_in_through(gatebell, provider, slug)
+    unknown = add_provider(gatebell, provider.url, title=slug)
+    provider.is_about()
+    # The page is that of somebody of whom nothing is known here.
+    assert page.status_code == 400
+    nobody = sign_in_through(gatebell, provider, unknown)
+    assert message_on(page) == message_on(nobody)
+    with database_of(gatebell) as session:
+        found = find_user(charlie.email, session=session)
+        assert found is not None
+        rows = session.scalars(select(Identity).where(Identity.user_id == found.id)).all()
+        assert (found.username, rows) == (charlie.username, [])
+
+
+def message_on(page: requests.Response) -> str:
+    return page.text.partition('<div class="notice')[2].partition("</div>")[0]
+
+
+def test_a_trusted_directory_need_not_say_that_addresses_are_verified(
+    gatebell: LiveGatebell, provider: FakeProvider
+) -> None:
+    options = ("--creates-accounts", "--vouches-for-email", "--email-domains", "people.example")
+    slug = add_provider(gatebell, provider.url, *options)
+    provider.person |= {"email_verified": None}
+    assert_signed_in(sign_in_through(gatebell, provider, slug))
+
+
+def test_what_the_id_token_leaves_out_userinfo_says(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    provider.claims = {"email": None, "email_verified": None}
+    assert_signed_in(sign_in_through(gatebell, provider, slug))
+    assert user_of(gatebell, provider).email == provider.person["email"]
+
+
+def test_a_locked_account_stays_out(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    sign_in_through(gatebell, provider, slug)
+    set_state(gatebell, person_of(provider), "locked")
+    page = sign_in_through(gatebell, provider, slug)
+    assert page.status_code == 400
+    assert "Your account here is locked" in page.text
+
+
+def test_the_page_that_asked_for_the_sign_in_comes_afterwards_and_no_other(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    for asked, lands_on in (
+        ("/-/user_settings/security", "/-/user_settings/security"),
+        ("https://evil.example/", "/"),
+        ("//evil.example/", "/"),
+    ):
+        browser = gatebell.http()
+        begun = ask_to_sign_in(gatebell, browser, slug, at=f"/users/sign_in?next={asked}")
+        answer = come_back(browser, provider.response_to(begun.headers["Location"]))
+        assert_signed_in(answer, lands_on=lands_on)
+
+
+@pytest.mark.both_databases
+def test_an_application_that_asked_for_a_sign_in_gets_its_code_afterwards(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    browser = gatebell.http()
+    page = ask(browser, gatebell, server_application(gatebell))
+    begun = submit(browser, page, form_to(page, f"/users/auth/{slug}"))
+    answer = come_back(browser, provider.response_to(begun.headers["Location"]))
+    onward = browser.get(urljoin(answer.url, answer.headers["Location"]), allow_redirects=False)
+    assert "code" in landing(onward)
+
+
+def test_a_session_from_before_the_sign_in_is_worthless_afterwards(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    browser = gatebell.http()
+    begun = ask_to_sign_in(gatebell, browser, slug)
+    fixed = browser.cookies.get_dict()
+    assert_signed_in(come_back(browser, provider.response_to(begun.headers["Location"])))
+    other = gatebell.http()
+    for name, value in fixed.items():
+        other.cookies.set(name, value, domain=cookie_domain(gatebell))
+    assert not is_signed_in(gatebell, other)
+
+
+def test_an_account_with_a_second_factor_of_its_own_is_asked_for_it(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    sign_in_through(gatebell, provider, slug)
+    person = person_of(provider)
+    app = give_app(gatebell, person)
+    provider.claims = {"amr": ["pwd", "otp", "mfa"]}
+    browser = gatebell.http()
+    answer = sign_in_through(gatebell, provider, slug, browser)
+    assert urlsplit(answer.headers["Location"]).path == "/users/two_factor"
+    assert not is_signed_in(gatebell, browser)
+    step = landing_page(browser, answer)
+    assert_signed_in(give_code(browser, step, code_of(app)))
+    assert methods_of(gatebell, person) == "fed otp mfa"
+
+
+def test_a_provider_that_is_trusted_in_it_vouches_for_the_second_factor(
+    gatebell: LiveGatebell, provider: FakeProvider
+) -> None:
+    options = ("--creates-accounts", "--trusts-second-factor")
+    slug = add_provider(gatebell, provider.url, *options)
+    sign_in_through(gatebell, provider, slug)
+    give_app(gatebell, person_of(provider))
+    provider.claims = {"amr": ["pwd"]}
+    asked = sign_in_through(gatebell, provider, slug)
+    assert urlsplit(asked.headers["Location"]).path == "/users/two_factor"
+    provider.claims = {"amr": ["pwd", "mfa"]}
+    assert_signed_in(sign_in_through(gatebell, provider, slug))
+    assert methods_of(gatebell, person_of(provider)) == "fed mfa"
+
+
+def test_a_provider_that_is_off_or_unknown_signs_nobody_in(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    browser = gatebell.http()
+    begun = ask_to_sign_in(gatebell, browser, slug)
+    gatebell.cli("identity-providers", "change", number_of(gatebell, slug), "--no-active")
+    back = come_back(browser, provider.response_to(begun.headers["Location"]))
+    page = browser.get(f"{gatebell.url}/users/sign_in")
+    assert (back.status_code, slug in page.text) == (404, False)
+    form = form_to(page, "/users/sign_in")
+    address = f"{gatebell.url}/users/auth/{slug}"
+    gone = browser.post(address, data={"csrf_token": form.value("csrf_token")})
+    assert gone.status_code == 404
+    assert "not possible to sign in through this provider" in gone.text
+
+
+@pytest.mark.both_databases
+def test_deleting_a_provider_ends_its_sign_ins_and_keeps_accounts(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    browser = gatebell.http()
+    sign_in_through(gatebell, provider, slug, browser)
+    user = user_of(gatebell, provider)
+    gatebell.cli("identity-providers", "delete", number_of(gatebell, slug))
+    assert not is_signed_in(gatebell, browser)
+    with database_of(gatebell) as session:
+        assert session.get(User, user.id) is not None
+        rows = session.scalars(select(SignIn).where(SignIn.user_id == user.id)).all()
+        assert rows == []
+
+
+def test_the_button_needs_the_token_of_its_form(gatebell: LiveGatebell, slug: str) -> None:
+    answer = gatebell.http().post(f"{gatebell.url}/users/auth/{slug}", allow_redirects=False)
+    assert answer.status_code == 400

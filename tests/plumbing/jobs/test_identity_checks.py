@@ -1,0 +1,258 @@
+"""The worker asks providers whether the accounts are still there through which people sign in."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+import requests
+from sqlalchemy import select, update
+
+from domain.access.roles import Role
+from domain.audit.events import EventKind
+from domain.keyring import Keyring
+from models import Identity, PersonalAccessToken, User
+from tests.conftest import KINDS
+from tests.support.accounts.administration import id_of
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_user,
+    now,
+    open_browser,
+    set_state,
+    settings_of,
+)
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.database.audit_log import event_about, events_about
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.signing_in.openid_provider import (
+    Answer,
+    FakeProvider,
+    add_provider,
+    number_of,
+    running_provider,
+    sign_in_through,
+)
+from tests.support.signing_in.provider_groups import new_group, person_of, role_of
+from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
+from web.jobs.identities import check_identities
+from web.settings.reader import read_settings
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def service(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
+    """A service without a worker."""
+    with running(new_service(request.param, only="app")) as live:
+        yield live
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    """A provider that gives refresh tokens."""
+    with running_provider() as made:
+        made.refresh_token = "yes"
+        yield made
+
+
+def arrive(service: LiveGatebell, provider: FakeProvider, *options: str) -> requests.Session:
+    """Sign in through the provider, and return the browser."""
+    slug = add_provider(service, provider.url, "--creates-accounts", *options)
+    browser = service.http()
+    assert_signed_in(sign_in_through(service, provider, slug, browser))
+    provider.asked.clear()
+    return browser
+
+
+def identity_of(service: LiveGatebell, provider: FakeProvider) -> Identity:
+    mine = select(Identity).where(Identity.subject == provider.person["sub"])
+    with database_of(service) as session:
+        found = session.scalars(mine).one()
+        session.expunge(found)
+        return found
+
+
+def check_after(service: LiveGatebell, provider: FakeProvider, past: timedelta) -> None:
+    """Let time pass since the last check of who is there, and of nobody else, and check."""
+    mine = Identity.subject == provider.person["sub"]
+    with database_of(service) as session:
+        session.execute(update(Identity).where(~mine).values(checked_at=now()))
+        session.execute(update(Identity).where(mine).values(checked_at=now() - past))
+    check_identities(read_settings(service.environment))
+
+
+def is_token_live(service: LiveGatebell, person: Person) -> bool:
+    mine = PersonalAccessToken.user_id == id_of(service, person)
+    with database_of(service) as session:
+        return session.scalars(select(PersonalAccessToken.revoked_at).where(mine)).one() is None
+
+
+HOUR = timedelta(hours=1, seconds=1)
+
+
+def test_who_is_still_there_is_asked_about_once_an_hour(
+    service: LiveGatebell, provider: FakeProvider
+) -> None:
+    browser = arrive(service, provider)
+    check_after(service, provider, timedelta(minutes=50))
+    assert "/token" not in provider.asked
+    provider.person |= {"email": "moved@people.example"}
+    for _ in range(2):
+        check_after(service, provider, HOUR)
+    assert provider.asked.count("/token") == 2
+    identity = identity_of(service, provider)
+    assert identity.email == "moved@people.example"
+    # Each answer brings another token, which is kept encrypted.
+    keyring = Keyring(settings_of(service).secret_key)
+    assert keyring.decrypt(identity.refresh_token_ciphertext or "") == provider.refresh_token
+    assert identity.checked_at is not None
+    assert now() - identity.checked_at < timedelta(minutes=5)
+    assert is_signed_in(service, browser)
+
+
+def test_who_is_gone_is_signed_out_and_without_another_way_in_loses_tokens(
+    service: LiveGatebell, provider: FakeProvider
+) -> None:
+    browser = arrive(service, provider)
+    person = person_of(provider)
+    make_token(service, person)
+    provider.refresh_token = "of somebody else"
+    check_after(service, provider, HOUR)
+    assert not is_signed_in(service, browser)
+    assert not is_token_live(service, person)
+    event = event_about(service, person, EventKind.IDENTITY_ENDED)
+    assert event.details == {"browsers": 1, "applications_ended": 0, "tokens_revoked": 1}
+    # It is not asked about any more, until somebody signs in again.
+    provider.asked.clear()
+    check_after(service, provider, HOUR)
+    assert provider.asked == []
+
+
+def test_who_has_a_password_keeps_tokens_and_other_browsers(
+    service: LiveGatebell, provider: FakeProvider
+) -> None:
+    browser = arrive(service, provider)
+    person = person_of(provider)
+    other = open_browser(service, person)
+    make_token(service, person)
+    with database_of(service) as session:
+        mine = update(User).where(User.username == person.username)
+        session.execute(
+            mine.values(
+                password_hash=select(User.password_hash)
+                .where(User.username == make_user(service).username)
+                .scalar_subquery()
+            )
+        )
+    provider.refresh_token = "of somebody else"
+    check_after(service, provider, HOUR)
+    assert (is_signed_in(service, browser), is_signed_in(service, other)) == (False, True)
+    assert is_token_live(service, person)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (503, b""),
+        (500, b'{"error": "invalid_grant"}'),
+        (429, b"{}"),
+        (401, b'{"error": "invalid_client"}'),
+        (200, b"<html>"),
+        (200, b'{"access_token": "x", "id_token": "e30.e30.e30"}'),
+    ],
+)
+def test_a_provider_that_is_merely_away_or_broken_changes_nothing(
+    service: LiveGatebell, provider: FakeProvider, answer: tuple[int, bytes]
+) -> None:
+    browser = arrive(service, provider)
+    make_token(service, person_of(provider))
+    provider.answers = {"/token": lambda: (answer[0], {}, answer[1])}
+    before = identity_of(service, provider).refresh_token_ciphertext
+    check_after(service, provider, HOUR)
+    assert provider.asked.count("/token") == 1
+    assert identity_of(service, provider).refresh_token_ciphertext == before
+    assert is_signed_in(service, browser)
+    assert is_token_live(service, person_of(provider))
+    provider.answers = {}
+    check_after(service, provider, HOUR)
+    assert is_signed_in(service, browser)
+
+
+def test_refreshed_tokens_of_somebody_else_change_nothing(
+    service: LiveGatebell, provider: FakeProvider
+) -> None:
+    arrive(service, provider)
+    before = identity_of(service, provider)
+    provider.claims = {"sub": "somebody else", "email": "else@people.example"}
+    check_after(service, provider, HOUR)
+    assert identity_of(service, provider).email == before.email
+
+
+@pytest.mark.parametrize("id_token", ["with", "without"])
+def test_roles_follow_the_groups_without_a_sign_in(
+    service: LiveGatebell, provider: FakeProvider, id_token: str
+) -> None:
+    group = new_group(service)
+    provider.person["groups"] = ["sre"]
+    arrive(service, provider, "--group-roles", f"sre = {group}: Developer")
+    assert role_of(service, provider, group) is Role.DEVELOPER
+    provider.gives_id_tokens = id_token == "with"
+    provider.person["groups"] = []
+    check_after(service, provider, HOUR)
+    assert role_of(service, provider, group) is None
+
+
+def test_nobody_is_asked_about_who_is_locked_or_whose_provider_is_off(
+    service: LiveGatebell, provider: FakeProvider
+) -> None:
+    arrive(service, provider)
+    set_state(service, person_of(provider), "locked")
+    check_after(service, provider, HOUR)
+    set_state(service, person_of(provider), "active")
+    (slug,) = {
+        each.subject
+        for each in events_about(service, person_of(provider), EventKind.IDENTITY_CONNECTED)
+    }
+    service.cli("identity-providers", "change", number_of(service, slug), "--no-active")
+    check_after(service, provider, HOUR)
+    assert provider.asked == []
+
+
+def test_one_provider_that_is_away_holds_up_no_other(
+    service: LiveGatebell, provider: FakeProvider
+) -> None:
+    arrive(service, provider)
+    with running_provider() as away:
+        away.refresh_token = "yes"
+        arrive(service, away)
+    with database_of(service) as session:
+        session.execute(
+            update(Identity)
+            .values(refresh_token_ciphertext=None)
+            .where(Identity.subject.not_in([provider.person["sub"], away.person["sub"]]))
+        )
+        session.execute(update(Identity).values(checked_at=now() - HOUR))
+        # Its turn is first.
+        first = update(Identity).where(Identity.subject == away.person["sub"])
+        session.execute(first.values(checked_at=now() - 2 * HOUR))
+    check_identities(read_settings(service.environment))
+    assert provider.asked.count("/token") == 1
+
+
+def test_a_sign_in_meanwhile_counts_more_than_a_check(
+    service: LiveGatebell, provider: FakeProvider
+) -> None:
+    browser = arrive(service, provider)
+    (slug,) = {
+        each.subject
+        for each in events_about(service, person_of(provider), EventKind.IDENTITY_CONNECTED)
+    }
+
+    def sign_in_meanwhile() -> Answer:
+        provider.answers = {}
+        assert_signed_in(sign_in_through(service, provider, slug, service.http()))
+        return 400, {}, b'{"error": "invalid_grant"}'
+
+    provider.answers = {"/token": sign_in_meanwhile}
+    check_after(service, provider, HOUR)
+    assert is_signed_in(service, browser)
+    assert identity_of(service, provider).refresh_token_ciphertext is not None

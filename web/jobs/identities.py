@@ -1,0 +1,64 @@
+"""Asks identity providers about the people who sign in through them, off the path of requests."""
+
+import logging
+from time import monotonic
+from typing import Any, cast
+
+from sqlalchemy.orm import Session
+
+from domain.access.actor import Actor, Means, Policies, Work
+from domain.clock import system_clock
+from domain.database.locks import release_locks
+from domain.identity_providers.checks import check_identity, claim_due
+from domain.identity_providers.errors import ProviderAwayError, ProviderError
+from domain.identity_providers.relying_party import Upstream
+from domain.keyring import Keyring
+from web.database.engine import engine_of
+from web.jobs.current_settings import current_settings
+from web.outgoing.client import OutgoingClient
+from web.settings.reader import Settings
+
+_log = logging.getLogger("gatebell.identities")
+#: What is due then waits for the next minute.
+_TURN_SECONDS = 50.0
+
+
+def check_identities(settings: Settings) -> None:
+    """Check every identity that is due, one after the other.
+
+    A provider that cannot be reached is left alone until the next minute.
+    """
+    ends, away = monotonic() + _TURN_SECONDS, set[int]()
+    with engine_of(settings) as engine, Session(engine) as session:
+        current = current_settings(settings, session=session)
+        policy = _policies(current)
+        while monotonic() < ends and (
+            due := claim_due(but=away, session=session, now=system_clock())
+        ):
+            identity_id, provider_id = due
+            work = Work(
+                actor=Actor(means=Means.JOB),
+                session=session,
+                now=system_clock(),
+                settings=current,
+                policy=policy,
+            )
+            try:
+                check_identity(work, identity_id)
+                release_locks(session)  # before the next one is asked about
+            except ProviderError as error:
+                session.rollback()
+                _log.warning(
+                    "an identity was not checked",
+                    extra={"identity": identity_id, "reason": error.reason},
+                )
+                if isinstance(error, ProviderAwayError):
+                    away.add(provider_id)
+
+
+def _policies(current: Settings) -> Policies:
+    known: dict[type[Any], Any] = {
+        Keyring: Keyring(current.secret_key, *current.secret_key_fallbacks),
+        Upstream: Upstream(fetch=OutgoingClient.of(current).fetch),
+    }
+    return cast("Policies", known.__getitem__)
