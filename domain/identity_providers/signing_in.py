@@ -22,7 +22,13 @@ from domain.accounts.signing_in.sessions import (
     BY_PROVIDER_WITH_FACTOR,
     Authentication,
 )
-from domain.accounts.users import NewUser, checked_email, find_active_user, find_user, lock_account
+from domain.accounts.users import (
+    NewUser,
+    checked_email,
+    find_user,
+    find_user_to_sign_in,
+    lock_account,
+)
 from domain.audit.events import EventKind
 from domain.database.locks import release_locks
 from domain.errors import InvalidError
@@ -82,7 +88,7 @@ def finish(work: Work, asked: Asked, response: Mapping[str, str]) -> Authenticat
         if identity is None:
             identity = _newcomer(work, provider, seen)
         lock_account(identity.user_id, session=work.session)
-        if find_active_user(identity.user_id, session=work.session) is None:
+        if find_user_to_sign_in(identity.user_id, session=work.session) is None:
             raise CannotSignInError(provider.title, "the account is locked")
         note(work, identity, seen, refresh_token)
         follow_groups(work, provider, identity, seen.groups)

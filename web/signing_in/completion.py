@@ -11,7 +11,7 @@ from flask_login import current_user, login_user
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import Authentication, renew_sign_in
-from domain.accounts.users import find_active_user
+from domain.accounts.users import find_user_to_sign_in
 from web.access.marks import get_current_user, load_current_user
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.extensions import db
@@ -29,7 +29,7 @@ def complete(authentication: Authentication, next_page: str = "") -> ResponseRet
     """Sign in who has no second factor, or had it checked elsewhere; lead others to it."""
     user_id = authentication.user_id
     is_enough = "mfa" in authentication.methods
-    user = None if is_enough else find_active_user(user_id, session=db.session())
+    user = None if is_enough else find_user_to_sign_in(user_id, session=db.session())
     if user is not None and has_second_factor(user_id, session=db.session()):
         begin_pending_sign_in(user, authentication)
         return redirect(url_for("two_factor.enter", next=next_page or requested_page() or None))

@@ -203,6 +203,18 @@ def test_a_locked_account_stays_out(
     assert "Your account here is locked" in page.text
 
 
+def test_a_deactivated_account_is_active_again(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
+    sign_in_through(gatebell, provider, slug)
+    set_state(gatebell, person_of(provider), "deactivated")
+    assert_signed_in(sign_in_through(gatebell, provider, slug))
+    with database_of(gatebell) as session:
+        username = person_of(provider).username
+        user = session.scalars(select(User).where(User.username == username)).one()
+        assert user.state == "active"
+
+
 def test_the_page_that_asked_for_the_sign_in_comes_afterwards_and_no_other(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
