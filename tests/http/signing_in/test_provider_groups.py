@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 
 import pytest
-from sqlalchemy import update
 
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from models import Group, User
+from models import User
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.people import database_of, make_user, unique
 from tests.support.database.audit_log import event_about, events_about
@@ -115,9 +114,7 @@ def test_a_deleted_group_is_no_obstacle(gatebell: LiveGatebell, provider: FakePr
     group, other = new_group(gatebell), new_group(gatebell)
     slug = mapped(gatebell, provider, f"sre = {group}: Guest", f"sre = {other}: Guest")
     sign_in_with(gatebell, provider, slug, ["sre"])
-    with database_of(gatebell) as session:
-        gone = update(Group).where(Group.path == group)
-        session.execute(gone.values(deleted_at=Group.created_at))
+    gatebell.cli("groups", "delete", group, "--yes")
     sign_in_with(gatebell, provider, slug, ["sre"])
     sign_in_with(gatebell, provider, slug, [])
     assert role_of(gatebell, provider, other) is None
