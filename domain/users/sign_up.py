@@ -4,7 +4,9 @@ A link is signed and works once. It is stored only in its message, and so is the
 that has an account only its reader learns.
 """
 
-from sqlalchemy import func, select
+from datetime import timedelta
+
+from sqlalchemy import exists, select
 
 from domain.access.actions import action, question
 from domain.access.actor import Seal, Work
@@ -112,7 +114,7 @@ def create_account(work: Work, email: str, number: str, new: OwnAccountBody) -> 
     if not claim_once(once, lifetime=LINK_LIFETIME, session=session, keyring=keyring, now=work.now):
         raise NotFoundError(_USED_LINK)
     if needs_approval:
-        _tell_administrators(work)
+        _tell_administrators(work, user.id)
     return user
 
 
@@ -167,28 +169,29 @@ def _get_waiting(work: Work, user_id: int) -> UserView:
     return user
 
 
-def _tell_administrators(work: Work) -> None:
-    """Tell administrators that accounts wait: once a day, and for those who come after a pause.
-
-    A message is named by the account that has waited longest, so a flood makes only one.
-    """
-    administrators = work.session.scalars(
+def _tell_administrators(work: Work, user_id: int) -> None:
+    """Tell administrators that an account waits: once a day, unless it is the only one."""
+    session, head = work.session, work.policy(Letterhead)
+    administrators = session.scalars(
         select(User)
         .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
         .order_by(User.id)
         # Of two at once, one waits, and finds the account of the other.
         .with_for_update(key_share=True)
     ).all()
-    first = work.session.scalar(select(func.min(User.id)).where(User.state == PENDING))
-    head = work.policy(Letterhead)
+    others = select(exists().where(User.state == PENDING, User.id != user_id))
+    once, day = "administrators told of sign-ups", timedelta(days=1)
+    is_due = claim_once(once, lifetime=day, session=session, keyring=head.keyring, now=work.now)
+    if not is_due and session.scalar(others):
+        return
     messages = [
         head.letter(
-            f"sign-ups since {first} on {work.now.date()}, to {each.id}",
+            f"sign-ups at {work.now.isoformat()}, to {each.id}",
             each.email,
             f"Accounts wait for your approval at {head.instance_name}",
             "Somebody signed up. Approve or reject the accounts that wait:\n"
             f"{head.base_url}/admin/users?group=pending\n\n"
-            "You are told once a day at most, as long as the same account waits.",
+            "You are told once a day at most, as long as accounts wait.",
         )
         for each in administrators
     ]
