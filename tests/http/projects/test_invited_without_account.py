@@ -121,7 +121,8 @@ def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
             for browser, page in zip(browsers, pages, strict=True)
         ]
     )
-    assert [each.status_code for each in answers] == [302] * 4
+    # Who comes after the first one has joined hears that the invitation does not wait any more.
+    assert {each.status_code for each in answers} <= {302, 404}
     with database_of(service) as session:
         assert session.query(User).filter_by(email=email).count() == 1
 
