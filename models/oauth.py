@@ -163,7 +163,7 @@ class BackchannelSession(Base):
     tries: Mapped[int] = mapped_column(SmallInteger, default=0)
 
     __table_args__ = (
-        UniqueConstraint("application_id", "sign_in_id"),
+        UniqueConstraint("application_id", "sid"),
         Index(
             "ix_backchannel_sessions_due_at",
             due_at,

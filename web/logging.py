@@ -27,7 +27,8 @@ _SECRETS = re.compile(
     | (?P<ping> /-/ping/ ) [0-9a-f-]{8,}
     | (?P<scheme> \b (?:bearer|basic) \s ) \s* [^\s"',;]+
     | (?P<parameter> \b (?: access_token | refresh_token | id_token | token | code | state
-        | code_verifier | client_secret | secret | password | authorization | key ) = )
+        | code_verifier | client_assertion | logout_token | client_secret | secret | password
+        | authorization | key ) = )
         [^&\s"']+
     | (?P<userinfo> :// [^/\s:@"]* : ) [^@\s/"]+ (?=@)
     """

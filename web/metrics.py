@@ -68,8 +68,7 @@ _DROPPED_LOG_LINES = Counter(
 
 #: Methods with a label of their own; all others count as "other".
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-#: Many ask for client_credentials, which no instance offers.
-_GRANT_TYPES = frozenset({*GRANTS_BY_TYPE, "client_credentials"})
+_GRANT_TYPES = frozenset(GRANTS_BY_TYPE)
 
 
 @dataclass(frozen=True, kw_only=True)

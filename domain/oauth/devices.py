@@ -15,7 +15,6 @@ from sqlalchemy import Executable, Row, Select, bindparam, select
 
 from domain.access.scopes import grantable
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
-from domain.accounts.signing_in.sessions import methods_of
 from domain.audit.events import Event, EventKind
 from domain.database.upsert import insert_for
 from domain.errors import ConflictError, ForbiddenError, InvalidError
@@ -254,7 +253,7 @@ def _approve(device: DeviceAuthorization, approval: Approval, context: OAuthCont
             user_id=approval.user_id,
             scopes=grantable(device.scopes, may_administer=approval.may_administer),
             auth_time=approval.auth_time,
-            methods=methods_of(approval.sign_in_id, session=context.session),
+            methods=approval.methods,
             # The device code is stored like an authorization code.
             code_digest=device.device_code_digest,
             code_expires_at=device.expires_at,

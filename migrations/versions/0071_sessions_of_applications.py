@@ -37,7 +37,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["sign_in_id"], ["sign_ins.id"], ondelete="SET NULL"),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("application_id", "sign_in_id"),
+        sa.UniqueConstraint("application_id", "sid"),
     )
     for column in ("sign_in_id", "user_id"):
         op.create_index(f"ix_backchannel_sessions_{column}", "backchannel_sessions", [column])

@@ -16,6 +16,7 @@ def visitors_approval() -> Approval:
         user_id=user.id,
         auth_time=user.auth_time,
         sign_in_id=user.sign_in_id,
+        methods=" ".join(user.methods),
         may_administer=user.is_admin,
         has_old_proof=not is_signed_in_afresh(),
     )

@@ -31,7 +31,12 @@ from domain.accounts.factors.passkeys import (
 )
 from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.passwords import HashCost
-from domain.accounts.signing_in.sessions import Authentication, by_passkey, close_sign_in
+from domain.accounts.signing_in.sessions import (
+    Authentication,
+    by_passkey,
+    close_sign_in,
+    replace_sign_in,
+)
 from domain.accounts.users import (
     ACTIVE,
     DEACTIVATED,
@@ -212,24 +217,24 @@ def sign_in(
     """Open a sign-in in place of the former one of a browser; return the token for its cookie."""
     credential = work.policy(Keyring).issue(CredentialType.SIGN_IN)
     source, user_id = work.actor.source, authentication.user_id
-    work.session.add(
-        SignIn(
-            token_digest=credential.digest,
-            user_id=user_id,
-            created_at=authentication.authenticated_at or work.now,
-            expires_at=work.now + lifetime,
-            address=source.address,
-            user_agent=(source.user_agent or "")[:255] or None,
-            methods=" ".join(authentication.methods),
-            identity_id=authentication.identity_id,
-            is_proof=authentication.is_proof,
-        )
+    row = SignIn(
+        token_digest=credential.digest,
+        user_id=user_id,
+        created_at=authentication.authenticated_at or work.now,
+        expires_at=work.now + lifetime,
+        address=source.address,
+        user_agent=(source.user_agent or "")[:255] or None,
+        methods=" ".join(authentication.methods),
+        identity_id=authentication.identity_id,
+        is_proof=authentication.is_proof,
     )
+    work.session.add(row)
     seen = update(User).where(User.id == user_id).values(last_sign_in_at=work.now)
     work.session.execute(seen)
     _activate(work, user_id)
     if former_id is not None:
-        close_sign_in(former_id, session=work.session)
+        work.session.flush()  # to learn the id
+        replace_sign_in(former_id, row.id, user_id, session=work.session)
     _record_of(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
     return credential.clear
 

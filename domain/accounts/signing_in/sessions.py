@@ -16,7 +16,7 @@ from domain.accounts.users import ACTIVE, HUMAN, UserView, view_of
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.types.base import columns_of
-from models import SignIn, User
+from models import BackchannelSession, SignIn, User
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,11 +103,6 @@ def find_sign_in(
     )
 
 
-def methods_of(sign_in_id: int, *, session: Session) -> str | None:
-    """Return how a browser was signed in: `amr`, separated by spaces."""
-    return session.scalar(select(SignIn.methods).where(SignIn.id == sign_in_id))
-
-
 def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
     """Give a sign-in another token for its cookie and return it; copies of the cookie are over.
 
@@ -132,6 +127,19 @@ def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
 def close_sign_in(sign_in_id: int, *, session: Session) -> None:
     """Delete one sign-in."""
     session.execute(delete(SignIn).where(SignIn.id == sign_in_id))
+
+
+def replace_sign_in(former_id: int, new_id: int, user_id: int, *, session: Session) -> None:
+    """Delete the former sign-in of a browser.
+
+    If the same user goes on, that is no end of which applications have to hear.
+    """
+    theirs = update(BackchannelSession).where(
+        BackchannelSession.sign_in_id == former_id, BackchannelSession.user_id == user_id
+    )
+    goes_on = theirs.values(sign_in_id=new_id)
+    session.execute(goes_on.execution_options(synchronize_session=False))
+    close_sign_in(former_id, session=session)
 
 
 def close_other_sign_ins(user_id: int, *, but: int, session: Session) -> int:

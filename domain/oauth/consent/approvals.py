@@ -19,6 +19,8 @@ class Approval:
     user_id: int
     auth_time: datetime
     sign_in_id: int
+    #: How they signed in: `amr`, separated by spaces.
+    methods: str
     #: Of an administrator: whether the scope `admin_mode` is granted if it is asked for.
     may_administer: bool = False
     #: An administrator whose sign-in is too old to grant it.

@@ -18,7 +18,6 @@ from pydantic import Field
 from sqlalchemy import update
 
 from domain.access.scopes import grantable
-from domain.accounts.signing_in.sessions import methods_of
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
 from domain.keyring import CredentialType
@@ -261,7 +260,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
                 nonce=self.request.value("nonce"),
                 key_thumbprint=self.request.value("dpop_jkt"),
                 auth_time=approval.auth_time,
-                methods=methods_of(approval.sign_in_id, session=context.session),
+                methods=approval.methods,
                 sid=sid,
                 code_digest=credential.digest,
                 code_expires_at=context.now + context.policy.code_lifetime,

@@ -29,7 +29,7 @@ from tests.support.oauth.oauth_wire import ask, landing, machine, pair_in, redee
 from tests.support.oauth.openid_wire import checked
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.receiver import Received, Receiver, running_receiver
-from tests.support.wire.html_forms import form_to, submit
+from tests.support.wire.html_forms import form_to, form_with, submit
 from web.jobs.backchannel_logout import BackchannelLogout
 
 EVENT = "http://schemas.openid.net/event/backchannel-logout"
@@ -205,6 +205,24 @@ def test_a_later_sign_out_does_not_hasten_what_waits_for_longer(
         sign_out(gatebell, second)
         assert tell(gatebell, later=timedelta(seconds=90)) == 1  # and again after 150
         assert tell(gatebell, later=timedelta(seconds=155)) == 1
+
+
+def test_to_sign_in_again_in_the_same_browser_ends_nothing(
+    gatebell: LiveGatebell, person: Person
+) -> None:
+    browser = open_browser(gatebell, person)
+    with application(gatebell) as (client, told):
+        before = sign_in_to(gatebell, client, browser)["sid"]
+        page = browser.get(f"{gatebell.url}/users/sign_in?again=yes")
+        form = form_with(page, "password")
+        names = {"login": person.username} if "login" in page.text else {}
+        assert submit(browser, page, form, **names, password=person.password).is_redirect
+        after = sign_in_to(gatebell, client, browser)["sid"]
+        assert tell(gatebell) == 0
+        sign_out(gatebell, browser)
+        assert tell(gatebell) == 2
+        heard = {token_in(gatebell, each)[1]["sid"] for each in told.received}
+        assert heard == {before, after}
 
 
 def test_who_asked_for_no_id_token_or_has_no_url_hears_nothing(
