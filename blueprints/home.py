@@ -19,7 +19,6 @@ from domain.projects.listing import (
     GroupFilter,
     ProjectFilter,
     list_groups,
-    maintains_a_group,
     my_projects,
     page_of_groups,
     search_projects,
@@ -104,7 +103,7 @@ def groups_and_projects() -> ResponseReturnValue:
     part, user = asked_part(order_by="path"), viewer()
     if search:
         return _found(search, part, user)
-    groups = page_of_groups(GroupFilter(), part, user, session=session)
+    groups = page_of_groups(GroupFilter(with_personal=True), part, user, session=session)
     return render_template(
         "home/groups_and_projects.html",
         groups=groups.items,
@@ -115,7 +114,6 @@ def groups_and_projects() -> ResponseReturnValue:
         ),
         total=groups.total,
         page=numbered_links(groups, part),
-        may_create_projects=maintains_a_group(user, session=session),
     )
 
 

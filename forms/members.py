@@ -19,6 +19,11 @@ def _value(role: Role, custom_role_id: int | None) -> str:
     return str(int(role)) if custom_role_id is None else f"custom-{custom_role_id}"
 
 
+def _roles_up_to(giver: Role) -> list[tuple[str, str]]:
+    """Return the choices of roles that somebody with a role can give."""
+    return [(_value(role, None), role.label) for role in Role if role <= giver]
+
+
 class RoleForm(Form):
     """The role of a member, or a custom one."""
 
@@ -30,7 +35,7 @@ class RoleForm(Form):
         """Offer the roles up to that of the current user, and the custom ones based on them."""
         super().__init__(*args, **kwargs)
         self._custom = {_value(each.base, each.id): each for each in custom_roles}
-        own = [(_value(role, None), role.label) for role in Role if role <= giver]
+        own = _roles_up_to(giver)
         others = [
             (value, f"{each.name} ({each.base.label})")
             for value, each in self._custom.items()
@@ -90,6 +95,24 @@ class MemberForm(RoleForm):
             access_level=self.chosen_role,
             member_role_id=custom.id if custom else None,
         )
+
+
+class ShareForm(Form):
+    """A group that a project is shared with, and the highest role that its members get."""
+
+    group = Line("Group", DataRequired("Enter the full path of a group."))
+    most = SelectField("Highest role", default=_value(Role.DEVELOPER, None))
+    #: By the names of the domain.
+    fields_of: ClassVar[Mapping[str, str]] = {
+        "group_id": "group",
+        "group_access": "most",
+        "role": "most",
+    }
+
+    def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
+        """Offer the roles up to that of the current user."""
+        super().__init__(*args, **kwargs)
+        self.most.choices = _roles_up_to(giver)
 
 
 class MemberRoleForm(Form):

@@ -159,7 +159,7 @@ class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
 
 
 class ProjectForm(_VisibilityForm):
-    """The group and the name of a new project."""
+    """The group, or the user's own namespace, and the name of a new project."""
 
     group = SelectField("Group", validators=[InputRequired("Choose a group.")])
     name = StringField(
@@ -171,10 +171,11 @@ class ProjectForm(_VisibilityForm):
         ],
     )
 
-    def __init__(self, *args: Any, groups: Iterable[str], **kwargs: Any) -> None:
-        """Take the paths of the available groups."""
+    def __init__(self, *args: Any, groups: Iterable[str], username: str, **kwargs: Any) -> None:
+        """Take the paths of the available groups, and the name of the user's own namespace."""
         super().__init__(*args, **kwargs)
-        self.group.choices = [(path, path) for path in groups]
+        own = (username, f"{username} (your own projects)")
+        self.group.choices = [*((path, path) for path in groups), own]
 
     #: It is the last part of the path as well.
     fields_of: ClassVar[Mapping[str, str]] = {"path": "name"}

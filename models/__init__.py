@@ -88,7 +88,15 @@ from models.on_call import (
     OnCallSwap,
     OnCallTurn,
 )
-from models.projects import FormerPath, Group, Invitation, Member, MemberRole, Project
+from models.projects import (
+    FormerPath,
+    Group,
+    Invitation,
+    Member,
+    MemberRole,
+    Project,
+    ProjectShare,
+)
 from models.registry import (
     RegistryKey,
     RegistryManifest,
@@ -183,6 +191,7 @@ __all__ = [
     "PersonalAccessToken",
     "Project",
     "ProjectRelease",
+    "ProjectShare",
     "PushedRequest",
     "RecoveryCode",
     "RegistryKey",

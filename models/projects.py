@@ -37,6 +37,8 @@ class Group(Base):
     path: Mapped[str] = mapped_column(String(1024))
     description: Mapped[str] = mapped_column(Text, default="", server_default="")
     created_at: Mapped[datetime]
+    #: The person whose personal namespace it is; NULL: it is a group.
+    owner_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"))
     #: Since when its members have to have a second factor; NULL: they need not.
     two_factor_required_at: Mapped[datetime | None] = mapped_column()
     #: How many hours they have from then on, or from the beginning of their membership.
@@ -52,6 +54,13 @@ class Group(Base):
             two_factor_required_at,
             postgresql_where=two_factor_required_at.is_not(None),
             sqlite_where=two_factor_required_at.is_not(None),
+        ),
+        Index(
+            "uq_groups_owner_id",
+            owner_id,
+            unique=True,
+            postgresql_where=owner_id.is_not(None),
+            sqlite_where=owner_id.is_not(None),
         ),
         Index("uq_groups_path_lower", func.lower(path), unique=True),
         Index("uq_groups_path_key", path_key, unique=True),
@@ -183,6 +192,22 @@ class Member(Base):
         Index("ix_members_group_id_user_id", "group_id", "user_id"),
         Index("ix_members_project_id_user_id", "project_id", "user_id"),
     )
+
+
+class ProjectShare(Base):
+    """A group whose members are members of a project, with this role at the most."""
+
+    __tablename__ = "project_shares"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    group_id: Mapped[int] = mapped_column(ForeignKey("groups.id", ondelete="CASCADE"), index=True)
+    role: Mapped[int] = mapped_column(SmallInteger)
+    #: The first day (in UTC) on which it gives no role any more.
+    expires_at: Mapped[date | None] = mapped_column(Date)
+    created_at: Mapped[datetime]
+
+    __table_args__ = (UniqueConstraint("project_id", "group_id"),)
 
 
 class MemberRole(Base):

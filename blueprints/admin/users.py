@@ -19,7 +19,7 @@ from domain.errors import InvalidError, NotFoundError
 from domain.oauth.clients.directory import list_own
 from domain.oauth.consent.authorized_applications import list_authorized
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
-from domain.personal_data.erasure import count_applications
+from domain.personal_data.erasure import count_applications, count_own_projects
 from domain.projects.listing import my_projects
 from domain.projects.views import Viewer
 from domain.users import actions, sign_up
@@ -295,6 +295,7 @@ def delete(user_id: int) -> ResponseReturnValue:
         account=user,
         form=form,
         application_count=count_applications(user, session=db.session()),
+        project_count=count_own_projects(user, session=db.session()),
     )
     return page, 422 if form.errors else 200
 

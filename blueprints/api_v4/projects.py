@@ -4,8 +4,9 @@ from http import HTTPStatus
 
 from flask import Blueprint
 
+from domain.database.paging import LARGEST_ID
 from domain.errors import NotFoundError
-from domain.projects import group_actions, project_actions
+from domain.projects import group_actions, project_actions, shares
 from web.access.api_limits import Family
 from web.api.description.described import refuses_with
 from web.api.operations import Resources, operation
@@ -54,6 +55,10 @@ projects.bind(
 )
 projects.bind("POST", f"{_ONE}/archive", project_actions.archive)
 projects.bind("POST", f"{_ONE}/unarchive", project_actions.unarchive)
+projects.bind("POST", f"{_ONE}/share", shares.share_project, around=[_MAY_BE_MISSING])
+projects.bind(
+    "DELETE", f"{_ONE}/share/<int(max={LARGEST_ID}):group_id>", shares.unshare_project, status=204
+)
 
 job_token_scope = Resources(
     "job_token_scope", __name__, url_prefix="/projects/<string:reference>/job_token_scope"

@@ -18,6 +18,11 @@ webhooks.bind("DELETE", _ONE, actions.delete_webhook)
 webhooks.bind("POST", f"{_ONE}/rotate_secret", actions.rotate_secret)
 webhooks.bind("POST", f"{_ONE}/test", actions.send_test, status=200)
 
+# They are created and changed as webhooks, since no event of GitLab's hooks happens here.
+hooks = Resources("hooks", __name__, url_prefix="/projects/<path:reference>/hooks")
+hooks.bind("GET", "", actions.list_hooks)
+hooks.bind("GET", _ONE, actions.show_hook)
+
 webhook_deliveries = Resources("webhook_deliveries", __name__, url_prefix=f"{_AT}{_ONE}/deliveries")
 webhook_deliveries.bind("GET", "", actions.list_deliveries)
 webhook_deliveries.bind("GET", _ONE_DELIVERY, actions.show_delivery)

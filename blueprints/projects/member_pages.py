@@ -1,21 +1,24 @@
 """Pages of the members of a group or a project."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
 from domain.database.paging import Listed, ListPart, words
-from domain.errors import InvalidError, NotFoundError
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects import member_actions as actions
 from domain.projects.invitation_actions import list_invitations
+from domain.projects.listing import shared_groups
 from domain.projects.member_lists import MemberFilter, get_direct_member, list_members
 from domain.projects.member_roles import all_member_roles
 from domain.projects.member_types import Invitation, InvitationQuery, Member, MemberChange
-from domain.projects.views import Holder, MemberView
+from domain.projects.shares import NewShare, share_project, unshare_project
+from domain.projects.views import Holder, MemberView, ProjectView, SharedGroup
 from domain.types.base import Found
-from forms.members import MemberForm, RoleForm
+from forms.members import MemberForm, RoleForm, ShareForm
 from web.access.marks import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -59,6 +62,25 @@ class MemberPages:
         flash(f"{name} is now {_named(form)} of {self.namespace.path}.")
         return self._back()
 
+    def share(self) -> ResponseReturnValue:
+        """Share the project with a group."""
+        form = self._share_form()
+        try:
+            shared = form.carry_out(lambda: share_project(work(), self._project, _share_of(form)))
+        except (NotFoundError, ForbiddenError) as error:
+            form.object_to("group", str(error))
+            shared = None
+        if shared is None:
+            return self._page(self._form(formdata=None), share_form=form)
+        flash(f"{self.namespace.path} is shared with {form.group.data}.")
+        return self._back(_anchor="groups")
+
+    def unshare(self, group_id: int) -> ResponseReturnValue:
+        """Stop sharing the project with a group."""
+        unshare_project(work(), self._project, group_id)
+        flash("The project is no longer shared with the group.")
+        return self._back(_anchor="groups")
+
     def change(self, member_id: int) -> ResponseReturnValue:
         """Give a member another role, or a custom one."""
         form = RoleForm(giver=Role.OWNER, custom_roles=all_member_roles(session=db.session()))
@@ -98,11 +120,16 @@ class MemberPages:
         custom = all_member_roles(session=db.session()) if self.holder.can_maintain else ()
         return MemberForm(giver=self.holder.role or Role.GUEST, custom_roles=custom, **values)
 
+    def _share_form(self, **values: Any) -> ShareForm:
+        return ShareForm(giver=self.holder.role or Role.GUEST, **values)
+
     def _refused(self, error: InvalidError) -> ResponseReturnValue:
         """Show why a change in the list is refused, above the list."""
         return self._page(self._form(formdata=None), problem=str(error))
 
-    def _page(self, form: MemberForm, *, problem: str = "") -> ResponseReturnValue:
+    def _page(
+        self, form: MemberForm, *, problem: str = "", share_form: ShareForm | None = None
+    ) -> ResponseReturnValue:
         search = words(list_query(*_OF_LIST), "search")
         part, invitations = asked_part(order_by="role"), self._invitations()
         found = self._found(search, part)
@@ -120,9 +147,23 @@ class MemberPages:
             invitations=invitations.items,
             invitation_total=invitations.total,
             form=form,
+            shares=self._shares(),
+            share_form=share_form or self._share_form(formdata=None),
             problem=problem,
         )
-        return page, 422 if form.errors or problem else 200
+        return page, 422 if form.errors or problem or share_form else 200
+
+    @property
+    def _project(self) -> ProjectView:
+        """The project, of the pages that groups do not have."""
+        return cast("ProjectView", self.holder)
+
+    def _shares(self) -> Sequence[SharedGroup]:
+        """Return the groups that the project is shared with."""
+        if self.namespace.project_id is None:
+            return ()
+        ids = [self.namespace.project_id]
+        return shared_groups(ids, now().date(), session=db.session()).get(ids[0], ())
 
     def _found(self, search: str, part: ListPart) -> Listed[MemberView]:
         return list_members(
@@ -170,6 +211,22 @@ def change_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
 def remove_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
     """Remove a member, or leave."""
     return MemberPages(*holder.values()).remove(member_id)
+
+
+def _share_of(form: ShareForm) -> NewShare:
+    return form.read(NewShare, group_id=form.group.data, group_access=form.most.data)
+
+
+@permitted("projects.share")
+def share(project: ProjectView) -> ResponseReturnValue:
+    """Share a project with a group."""
+    return MemberPages(project).share()
+
+
+@permitted("projects.unshare")
+def unshare(group_id: int, project: ProjectView) -> ResponseReturnValue:
+    """Stop sharing a project with a group."""
+    return MemberPages(project).unshare(group_id)
 
 
 def add_member_pages(blueprint: PageBlueprint, url: str) -> None:

@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 from domain.access.roles import Role
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import group_actions, project_actions
-from domain.projects.access import get_group_for
+from domain.projects.access import get_group, get_group_for
 from domain.projects.deletion import contents_of
 from domain.projects.listing import groups_to_create_in
 from domain.projects.moving import explain_transfer
@@ -17,7 +17,7 @@ from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, Pro
 from domain.projects.views import GroupView, Holder
 from forms.base import Form
 from forms.projects import ConfirmationForm, GroupSettingsForm, PathForm, TransferForm
-from web.access.marks import permitted, viewer
+from web.access.marks import get_current_user, permitted, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
@@ -109,41 +109,44 @@ class NamespacePages:
         made = project_actions.change_project(work(), self.holder, ProjectChange(path=segment))
         return made.path_with_namespace
 
-    def _transferred(self, target: GroupView | None) -> str:
+    def _transferred(self, target: str | None) -> str:
         """Move it into a group, or to the top level, and return the path."""
-        group_id = target.id if target else None
         if isinstance(self.holder, GroupView):
-            move = GroupTransfer(group_id=group_id)
+            above = get_group(target, viewer(), session=db.session()) if target else None
+            move = GroupTransfer(group_id=above.id if above else None)
             return group_actions.transfer_group(work(), self.holder, move).full_path
-        transfer = ProjectTransfer(namespace=target.path if target else "")
+        transfer = ProjectTransfer(namespace=target or "")
         return project_actions.transfer_project(work(), self.holder, transfer).path_with_namespace
 
-    def _target(self, path: str) -> GroupView | None:
-        """Return the group to move into; None for the top level."""
+    def _target(self, path: str) -> str | None:
+        """Return the path to move into; None for the top level."""
         if not path and self.holder.is_group:
             return None
         if not path:
             message = "Enter the full path of a group."
             raise InvalidError(message, field="to")
-        group = get_group_for(path, viewer(), at_least=Role.MAINTAINER, session=db.session())
-        if group.path == parent(self.namespace.path):
-            message = f"The {self.word} is already in {group.path}."
+        is_own = path == get_current_user().username and not self.holder.is_group
+        if not is_own:
+            session = db.session()
+            path = get_group_for(path, viewer(), at_least=Role.MAINTAINER, session=session).path
+        if path == parent(self.namespace.path):
+            message = f"The {self.word} is already in {path}."
             raise InvalidError(message, field="to")
-        return group
+        return path
 
     def _rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
         former = project_actions.show_former_paths(work(), self.holder)[:_MOST_FORMER]
         return self._page("rename", form, former_paths=former, problem=problem)
 
     def _transfer_page(
-        self, form: TransferForm, *, target: GroupView | None = None, is_chosen: bool = False
+        self, form: TransferForm, *, target: str | None = None, is_chosen: bool = False
     ) -> ResponseReturnValue:
         session = db.session()
         groups = groups_to_create_in(viewer(), chosen=None, most=_MOST_GROUPS, session=session)
-        path, explained = target.path if target else None, None
+        explained = None
         if is_chosen:
-            explained = explain_transfer(self.namespace, path, viewer(), session=session)
-        return self._page("transfer", form, groups=groups, target=path, explained=explained)
+            explained = explain_transfer(self.namespace, target, viewer(), session=session)
+        return self._page("transfer", form, groups=groups, target=target, explained=explained)
 
     def _page(
         self, name: str, form: Form, *, problem: str = "", **context: Any

@@ -6,7 +6,7 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from blueprints.projects.member_pages import add_member_pages
+from blueprints.projects.member_pages import add_member_pages, share, unshare
 from domain.access.features import Feature
 from domain.accounts.names import can_be_path
 from domain.alerts.integrations.integrations import list_integrations
@@ -30,7 +30,13 @@ from domain.projects.types import NewProject, ProjectChange
 from domain.projects.views import GroupView, ProjectView
 from domain.silences.muting import in_force, muted_rows
 from forms.projects import ProjectForm, ProjectSettingsForm
-from web.access.marks import open_to_anyone, permitted, signed_in, viewer
+from web.access.marks import (
+    get_current_user,
+    open_to_anyone,
+    permitted,
+    signed_in,
+    viewer,
+)
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import current_path
@@ -50,7 +56,7 @@ _MOST_GROUPS = 200
 @projects.route("/projects/new", methods=["GET", "POST"])
 @signed_in
 def new() -> ResponseReturnValue:
-    """Create a project in a group in which the user is a maintainer."""
+    """Create a project in a group in which the user is a maintainer, or in their own namespace."""
     form = _new_form()
     if request.method == "GET":
         return _new_page(form)
@@ -67,15 +73,19 @@ def new() -> ResponseReturnValue:
 
 
 def _new_project(form: ProjectForm) -> NewProject:
-    """Return the project of the form; its group is named by its path."""
-    group = get_group(form.group.data, viewer(), session=db.session())
-    return form.read(NewProject, path=form.name.data, name="", namespace_id=group.id)
+    """Return the project of the form; its group is named by its path, or it is the user's own."""
+    group, path = None, form.group.data
+    if path != get_current_user().username:
+        group = get_group(path, viewer(), session=db.session()).id
+    return form.read(NewProject, path=form.name.data, name="", namespace_id=group)
 
 
 def _new_form() -> ProjectForm:
     chosen = request.form.get("group") or request.args.get("group")
     mine = groups_to_create_in(viewer(), chosen=chosen, most=_MOST_GROUPS, session=db.session())
-    return ProjectForm(groups=mine, group=request.args.get("group"))
+    return ProjectForm(
+        groups=mine, username=get_current_user().username, group=request.args.get("group")
+    )
 
 
 def _new_page(form: ProjectForm) -> ResponseReturnValue:
@@ -205,3 +215,5 @@ def unarchive(project: ProjectView) -> ResponseReturnValue:
 
 
 add_member_pages(projects, "/<names:project_path>/-/settings/members")
+projects.post("/<names:project_path>/-/settings/members/groups")(share)
+projects.post("/<names:project_path>/-/settings/members/groups/<int:group_id>/remove")(unshare)

@@ -29,6 +29,10 @@ class TargetView(Protocol):
         """Whether it is a group."""
 
     @property
+    def is_personal(self) -> bool:
+        """Whether it is the namespace of a person; never true of a project."""
+
+    @property
     def is_archived(self) -> bool:
         """Whether it takes no changes; never true of a group."""
 
@@ -55,6 +59,7 @@ def check_role(target: TargetView, least: Role | None, ability: Ability | None =
     """Raise ForbiddenError unless the actor has this role, or a custom one with this ability."""
     has_role = least is None or (target.role is not None and target.role >= least)
     if not has_role and ability not in target.abilities:
+        check_no_person(target)
         label = "" if least is None else least.label
         raise ForbiddenError(f"You need the {label} role in {target.path}.")
 
@@ -67,6 +72,8 @@ def check_state(permission: Permission, room: str, target: TargetView, *, change
     feature = feature_of(room)
     if feature is not None:
         check_feature(target, feature)
+    if changes:
+        check_no_person(target)
     if changes and not permission.in_archived:
         check_takes_changes(target)
 
@@ -78,6 +85,12 @@ def check_feature(target: TargetView, feature: Feature) -> None:
         raise ForbiddenError(f"{feature.label} is turned off in {target.path}.")
     if level is AccessLevel.PRIVATE and target.role is None:
         raise NotFoundError("Project not found, or you do not have access.")
+
+
+def check_no_person(target: TargetView) -> None:
+    """Raise ForbiddenError for a personal namespace: it follows the account of its owner."""
+    if target.is_personal:
+        raise ForbiddenError(f"{target.path} is a personal namespace, which has projects only.")
 
 
 def check_takes_changes(target: TargetView) -> None:

@@ -299,6 +299,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "on_call_swaps.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "on_call_swaps.delete": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     # URLs may hold a secret: no right to read is enough.
+    "hooks.index": _project(_WRITE, Role.MAINTAINER),
+    "hooks.show": _project(_WRITE, Role.MAINTAINER),
     "webhooks.index": _project(_WRITE, Role.MAINTAINER),
     "webhooks.create": _project(_WRITE, Role.MAINTAINER),
     "webhooks.show": _project(_WRITE, Role.MAINTAINER),
@@ -390,6 +392,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "projects.delete": _project(_WRITE, Role.OWNER, in_archived=True),
     "projects.transfer": _project(_WRITE, Role.OWNER),
     "projects.transfer_locations": _project(_READ, Role.OWNER),
+    "projects.share": _project(_WRITE, Role.MAINTAINER),
+    "projects.unshare": _project(_WRITE, Role.MAINTAINER, in_archived=True),
     "projects.archive": _project(_WRITE, Role.OWNER, in_archived=True),
     "projects.unarchive": _project(_WRITE, Role.OWNER, in_archived=True),
     "deployments.create": _project(_WRITE, Role.DEVELOPER),

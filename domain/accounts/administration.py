@@ -21,6 +21,7 @@ from domain.accounts.users import (
     NewUser,
     UserView,
     check_name,
+    check_no_group,
     checked_email,
     create_user,
     forget_failed_sign_ins,
@@ -105,6 +106,8 @@ def change_account(work: Work, user_id: int, wanted: AccountChangeBody) -> tuple
 def _change_names(work: Work, user: User, wanted: AccountChangeBody) -> None:
     """Change the user name, the display name, the e-mail address and the time zone."""
     username = user.username if wanted.username is None else _checked_username(wanted.username)
+    if username != user.username:
+        check_no_group(username, session=work.session, user_id=user.id)
     place = user.time_zone if wanted.time_zone is None else check_zone(wanted.time_zone)
     name = user.name if wanted.name is None else wanted.name
     check_name(name)

@@ -321,3 +321,5 @@ class Erased(Resource):
     pseudonym: str
     applications_handed_on: int
     applications_deleted: int
+    #: Those of the personal namespace.
+    projects_deleted: int

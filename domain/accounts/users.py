@@ -34,7 +34,7 @@ from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundE
 from domain.keyring import Keyring
 from domain.time_zones import check_zone
 from domain.types.base import columns_of
-from models import User
+from models import Group, User
 from models.folding import fold
 
 ACTIVE = "active"
@@ -124,6 +124,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         password_hash = hash_password(new.password, rules.cost)
     email = checked_email(new.email)
     time_zone = check_zone(new.time_zone)
+    check_no_group(new.username, session=session)
     user = User(
         username=new.username,
         email=email,
@@ -157,6 +158,13 @@ def check_new_password(
         check_password_strength(password, username=username, email=email, minimum=rules.minimum)
     except ValueError as error:
         raise InvalidError(str(error), field=field) from error
+
+
+def check_no_group(username: str, *, session: Session, user_id: int = 0) -> None:
+    """Raise ConflictError for the name of a group: a personal namespace could not have it."""
+    holder = select(Group.owner_id).where(Group.path_key == fold(username))
+    if any(owner_id != user_id for owner_id in session.scalars(holder)):
+        raise ConflictError(f"A group has the name “{username}”.", field="username")
 
 
 def check_name(name: str) -> None:

@@ -24,6 +24,7 @@ from domain.accounts.signing_in.sessions import (
 )
 from domain.accounts.users import (
     NewUser,
+    check_no_group,
     checked_email,
     find_user,
     find_user_to_sign_in,
@@ -31,7 +32,7 @@ from domain.accounts.users import (
 )
 from domain.audit.events import EventKind
 from domain.database.locks import release_locks
-from domain.errors import InvalidError
+from domain.errors import ConflictError, InvalidError
 from domain.identity_providers.actions import get_active, relying_party
 from domain.identity_providers.errors import (
     CannotSignInError,
@@ -240,6 +241,7 @@ def _free_username(work: Work, wanted: str) -> str:
 def _is_free(work: Work, username: str) -> bool:
     try:
         check_username(username)
-    except ValueError:  # such as that of a file, `alice.json`
+        check_no_group(username, session=work.session)
+    except (ValueError, ConflictError):  # such as the name of a file, `alice.json`
         return False
     return find_user(username, session=work.session) is None

@@ -21,14 +21,18 @@ from domain.errors import ConflictError
 from domain.incidents.types import EntryKind
 from domain.oauth.clients.applications import remove
 from domain.personal_data.inventory import PERSONAL_DATA, ErasureRule
+from domain.projects.access import namespace_of
+from domain.projects.deletion import delete_group
 from domain.projects.members import groups_owned_alone
 from models import (
     AlertNote,
     Application,
     AuditEvent,
     AuditStreamEntry,
+    Group,
     Incident,
     IncidentNote,
+    Project,
 )
 
 _SLICE = 500
@@ -44,6 +48,7 @@ def erase_person(work: Work, user: UserView, *, heir: UserView | None, audit_key
     check_erasable(work, user)
     _refuse_sole_owner(user, session=session)
     handed_on, deleted = _settle_applications(user, heir, session=session)
+    projects = _delete_own_projects(work, user)
     pseudonym = f"deleted user {user.id}"
     names = _Names(user, pseudonym)
     _rename_in_activity(user, names, session=session)
@@ -62,6 +67,7 @@ def erase_person(work: Work, user: UserView, *, heir: UserView | None, audit_key
         pseudonym=pseudonym,
         applications_handed_on=handed_on,
         applications_deleted=deleted,
+        projects_deleted=projects,
     )
 
 
@@ -69,6 +75,20 @@ def count_applications(user: UserView, *, session: Session) -> int:
     """Return how many applications are transferred or deleted with their owner."""
     mine = select(func.count(Application.id)).where(Application.owner_id == user.id)
     return session.scalar(mine) or 0
+
+
+def count_own_projects(user: UserView, *, session: Session) -> int:
+    """Return how many projects are deleted with the personal namespace."""
+    own = select(func.count(Project.id)).join(Group).where(Group.owner_id == user.id)
+    return session.scalar(own.where(Project.deleted_at.is_(None))) or 0
+
+
+def _delete_own_projects(work: Work, user: UserView) -> int:
+    own = work.session.scalar(select(Group).where(Group.owner_id == user.id))
+    if own is None:
+        return 0
+    own.owner_id = None  # what is deleted belongs to nobody
+    return len(delete_group(namespace_of(own), session=work.session, now=work.now))
 
 
 def _refuse_sole_owner(user: UserView, *, session: Session) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from datetime import date
+from typing import Any, NamedTuple
 
-from sqlalchemy import func, literal, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, case, func, literal, null, or_, select, union_all
+from sqlalchemy.orm import Session, aliased
 
 from domain.access.checks import check_role
 from domain.access.features import AccessLevel, Feature
@@ -17,13 +18,15 @@ from domain.projects.grants import (
     PUBLIC,
     VISIBILITIES,
     is_in_force,
+    is_in_group,
     is_open_to,
+    is_share_in_force,
     projects_with_direct_role,
 )
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.paths import MovedError, ancestors, find_moved
 from domain.projects.views import GroupView, JobTokenScope, Namespace, ProjectView, Viewer
-from models import Alert, Group, Member, MemberRole, Project
+from models import Alert, Group, Member, MemberRole, Project, ProjectShare
 from models.folding import fold
 
 __all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
@@ -48,7 +51,7 @@ def _roles(
     keys = {fold(path) for each in named for path in (*ancestors(each.path), each.path)}
     ids = [each.project_id for each in named if each.project_id is not None]
     in_groups = Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
-    rows = session.execute(
+    own: Select[*tuple[Any, ...]] = (
         select(Member.role, Group.path, Member.project_id, MemberRole.abilities)
         .outerjoin(Group, Group.id == Member.group_id)
         .outerjoin(MemberRole, is_custom_role_of_member())
@@ -58,15 +61,43 @@ def _roles(
             or_(in_groups, Member.project_id.in_(ids)),
         )
     )
+    columns = (null(), ProjectShare.project_id, null())
+    shared = roles_by_shares(ids, *columns, today=viewer.today)
+    rows = session.execute(union_all(own, shared.where(Member.user_id == viewer.user_id)))
     by_group: dict[str, _DirectRole] = {}
     by_project: dict[int, _DirectRole] = {}
     for role, group_path, project_id, names in rows:
         found = _DirectRole(Role(role), known_abilities(names or ()))
-        if project_id is not None:
-            by_project[project_id] = found
-        else:
+        if project_id is None:
             by_group[group_path] = found
+        else:
+            before = by_project.get(project_id, found)
+            highest, abilities = max(before.role, found.role), before.abilities | found.abilities
+            by_project[project_id] = _DirectRole(highest, abilities)
     return by_group, by_project
+
+
+def roles_by_shares(
+    project_ids: Sequence[int], *columns: Any, today: date
+) -> Select[*tuple[Any, ...]]:
+    """Select the roles of people in groups that projects are shared with, and these columns.
+
+    Custom roles of the groups do not count.
+    """
+    shared = aliased(Group)
+    lower = case((Member.role < ProjectShare.role, Member.role), else_=ProjectShare.role)
+    return (
+        select(lower.label("role"), *columns)
+        .join(shared, shared.id == ProjectShare.group_id)
+        .join(Group, is_in_group(shared, Group))
+        .join(Member, Member.group_id == Group.id)
+        .where(
+            ProjectShare.project_id.in_(project_ids),
+            is_share_in_force(today),
+            shared.deleted_at.is_(None),
+            is_in_force(today),
+        )
+    )
 
 
 def _highest(roles: Iterable[_DirectRole | None]) -> Role | None:
@@ -156,13 +187,16 @@ class Permissions:
 
     def group(self, group: Group) -> GroupView:
         """Return a group as the viewer sees it, without what is in it."""
+        role = self.role_in_group(group.path)
         return GroupView(
             id=group.id,
             name=group.name,
             path=group.path,
-            role=self.role_in_group(group.path),
+            # It follows its owner's account: nobody changes it otherwise.
+            role=role and Role.GUEST if group.owner_id else role,
             created_at=group.created_at,
             parent_id=group.parent_id,
+            owner_id=group.owner_id,
             description=group.description,
             two_factor_required_at=group.two_factor_required_at,
             two_factor_grace_period=group.two_factor_grace_period,

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.names import check_display_name, check_path
-from domain.accounts.users import MACHINES
+from domain.accounts.users import HUMAN, MACHINES
 from domain.errors import ForbiddenError, InvalidError, NotFoundError, TakenError
 from domain.projects.access import get_group_for, role_in_namespace
 from domain.projects.grants import VISIBILITIES
@@ -184,10 +184,13 @@ def check_valid(path: str, *, reserved: frozenset[str]) -> None:
         raise InvalidError(str(error), field="path") from error
 
 
-def check_free(path: str, *, session: Session, own: Namespace | None = None) -> None:
+def check_free(
+    path: str, *, session: Session, own: Namespace | None = None, owner_id: int | None = None
+) -> None:
     """Raise TakenError for a path that a group or a project has, had, or gets at this moment.
 
-    Its own former path is free for `own`.
+    A user name is one that its user gets: it is free for `owner_id` alone. Its own former path is
+    free for `own`.
     """
     if session.get_bind().dialect.name == "postgresql":
         # Two tables, and a unique index of each. SQLite has one writer.
@@ -197,6 +200,10 @@ def check_free(path: str, *, session: Session, own: Namespace | None = None) -> 
         if session.scalar(taken) is not None:
             message = f"“{path}” already exists."
             raise TakenError(message, field="path")
+    user = select(User.id).where(User.username_key == fold(path), User.id != (owner_id or 0))
+    if session.scalar(user) is not None:
+        message = f"“{path}” is the name of a user."
+        raise TakenError(message, field="path")
     former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold(path)))
     if former is not None and not is_former_of(former, own):
         raise former_path_taken(path)
@@ -246,15 +253,17 @@ def create_group(
     session: Session,
     now: datetime,
     words: NamespaceWords | None = None,
+    owner_id: int | None = None,
 ) -> Namespace:
-    """Store a group; the groups above it must exist."""
+    """Store a group, or the personal namespace of a user; the groups above it must exist."""
     clean, words = path.strip("/"), words or NamespaceWords()
     above, last = parent(clean), clean.rpartition("/")[2]
     check_valid(clean, reserved=reserved)
     holder = get_parent(above, session=session) if above else None
-    check_free(clean, session=session)
+    check_free(clean, session=session, owner_id=owner_id)
     group = Group(
         parent_id=holder.id if holder else None,
+        owner_id=owner_id,
         name=checked_name(words.name or last),
         # With the stored spelling of the parent's path.
         path=f"{holder.path}/{last}" if holder else clean,
@@ -319,6 +328,43 @@ def make_maker_owner(work: Work, namespace: Namespace) -> None:
 def is_bot(work: Work) -> bool:
     """Return whether the account of an access token or an application acts."""
     return work.session.scalar(select(User.kind).where(User.id == work.actor.id)) in MACHINES
+
+
+def own_namespace(work: Work) -> str:
+    """Return the path of the actor's personal namespace, which begins with its first project.
+
+    Raises InvalidError for who is no person, and TakenError if a group has the user name.
+    """
+    user = work.session.get(User, work.actor.id)
+    if user is None or user.kind != HUMAN:
+        raise InvalidError("namespace_id is missing", field="namespace_id")
+    found = work.session.scalar(select(Group.path).where(Group.owner_id == user.id))
+    if found is not None:
+        return found
+    made = create_group(
+        user.username,
+        reserved=work.policy(ReservedNames).names,
+        session=work.session,
+        now=work.now,
+        owner_id=user.id,
+    )
+    make_owner(made, user.id, session=work.session, now=work.now)
+    return made.path
+
+
+def project_holder(work: Work, reference: int | str | None) -> str:
+    """Return the path of the group with an id or path to put a project in.
+
+    It is one in which the actor is a maintainer, or the actor's own namespace: without a reference,
+    or by the user name. Raises InvalidError, NotFoundError or ForbiddenError.
+    """
+    if reference is None:
+        return own_namespace(work)
+    path = group_path(str(reference), session=work.session)
+    named = select(User.id).where(User.username_key == fold(path), User.id == work.actor.id)
+    if work.session.scalar(named) is not None:
+        return own_namespace(work)
+    return get_maintained_group(work, path).path
 
 
 def get_maintained_group(work: Work, reference: int | str) -> GroupView:

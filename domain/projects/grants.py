@@ -2,11 +2,21 @@
 
 from datetime import date
 
-from sqlalchemy import BindParameter, ColumnElement, Select, or_, select, true
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    CompoundSelect,
+    Select,
+    func,
+    or_,
+    select,
+    true,
+    union_all,
+)
 
 from domain.access.roles import Role
 from domain.projects.views import Viewer
-from models import Group, Member, Project
+from models import Group, Member, Project, ProjectShare
 
 PRIVATE, INTERNAL, PUBLIC = "private", "internal", "public"
 VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
@@ -15,6 +25,12 @@ VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
 def is_in_force(today: date | BindParameter[date]) -> ColumnElement[bool]:
     """Return the condition for memberships that have not ended."""
     return or_(Member.expires_at.is_(None), Member.expires_at > today)
+
+
+def is_in_group(inner: type[Group], outer: type[Group]) -> ColumnElement[bool]:
+    """Return the condition for groups of which one is the other, or is anywhere below it."""
+    beginning = func.substr(inner.path, 1, func.length(outer.path) + 1)
+    return or_(inner.id == outer.id, beginning == outer.path + "/")
 
 
 def _memberships(viewer: Viewer, least: Role) -> list[ColumnElement[bool]]:
@@ -36,11 +52,29 @@ def groups_with_role(viewer: Viewer, least: Role = Role.GUEST) -> Select[int]:
     return subtree(direct)
 
 
-def projects_with_direct_role(viewer: Viewer, least: Role = Role.GUEST) -> Select[int | None]:
-    """Return the ids of projects of which the viewer is a direct member."""
-    return select(Member.project_id).where(
+def is_share_in_force(today: date) -> ColumnElement[bool]:
+    """Return the condition for shares of projects that have not ended."""
+    return or_(ProjectShare.expires_at.is_(None), ProjectShare.expires_at > today)
+
+
+def projects_with_direct_role(
+    viewer: Viewer, least: Role = Role.GUEST, *, groups: Select[int] | None = None
+) -> CompoundSelect[int | None]:
+    """Return the ids of projects of which the viewer is a member by no group above.
+
+    The viewer is a direct member, or a member of a group that the project is shared with: one of
+    those `groups_with_role`.
+    """
+    groups = groups_with_role(viewer, least) if groups is None else groups
+    direct = select(Member.project_id).where(
         Member.project_id.is_not(None), *_memberships(viewer, least)
     )
+    shared = select(ProjectShare.project_id).where(
+        ProjectShare.role >= int(least),
+        is_share_in_force(viewer.today),
+        ProjectShare.group_id.in_(groups),
+    )
+    return union_all(direct, shared)
 
 
 def subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
@@ -57,8 +91,9 @@ def subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
 
 def has_role_in_project(viewer: Viewer, least: Role = Role.GUEST) -> ColumnElement[bool]:
     """Return the condition for projects in which the viewer is a member with this role."""
-    direct = projects_with_direct_role(viewer, least)
-    return or_(Project.group_id.in_(groups_with_role(viewer, least)), Project.id.in_(direct))
+    groups = groups_with_role(viewer, least)
+    direct = projects_with_direct_role(viewer, least, groups=groups)
+    return or_(Project.group_id.in_(groups), Project.id.in_(direct))
 
 
 def is_open_to(viewer: Viewer) -> ColumnElement[bool]:

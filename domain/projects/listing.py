@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -36,14 +36,23 @@ from domain.projects.grants import (
     has_role_in_group,
     has_role_in_project,
     is_open_to,
+    is_share_in_force,
     projects_with_direct_role,
     sees_group,
     sees_project,
     subtree,
 )
 from domain.projects.paths import ancestors
-from domain.projects.views import GroupView, ProjectView, Viewer
-from models import Alert, Deployment, Group, Project, ProjectRelease, RegistryRepository
+from domain.projects.views import GroupView, ProjectView, SharedGroup, Viewer
+from models import (
+    Alert,
+    Deployment,
+    Group,
+    Project,
+    ProjectRelease,
+    ProjectShare,
+    RegistryRepository,
+)
 from models.folding import fold, searchable
 
 _PROJECT_NAME = searchable(Project.name, Project.name_key)
@@ -171,6 +180,8 @@ class GroupFilter:
     search: str = ""
     without: tuple[int, ...] = ()
     visibility: str | None = None
+    #: Whether personal namespaces are among them.
+    with_personal: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,8 +200,8 @@ class ProjectDetails:
     """A project, with its group and the viewer's roles."""
 
     project: ProjectView
-    group_name: str
-    parent_id: int | None
+    #: The group that has it.
+    holder: GroupView
     #: The names of the groups above it, from the outside in.
     group_names: tuple[str, ...]
     #: The viewer's own role in the project, and that in its group; administrators need none.
@@ -198,6 +209,8 @@ class ProjectDetails:
     inherited_role: Role | None
     #: Of what the viewer may know of.
     last_activity_at: datetime
+    #: None for those who are no members.
+    shares: tuple[SharedGroup, ...] | None
 
 
 def list_projects(
@@ -313,6 +326,7 @@ def _group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnElement
         None if wanted.parent_id is None else Group.parent_id == wanted.parent_id,
         None if wanted.below_id is None else _is_below(wanted.below_id),
         Group.parent_id.is_(None) if wanted.is_top_level else None,
+        None if wanted.with_personal else Group.owner_id.is_(None),
         sees_group(viewer)
         if wanted.least is None
         else Group.deleted_at.is_(None) & has_role_in_group(viewer, wanted.least),
@@ -343,11 +357,13 @@ def _with_groups(
             )
         ).all()
     )
+    mine = [view.id for view in views if view.role is not None]
+    shares = shared_groups(mine, permissions.viewer.today, session=session)
     return tuple(
         ProjectDetails(
             project=view,
-            group_name=groups[fold(view.group_path)].name,
-            parent_id=groups[fold(view.group_path)].parent_id,
+            shares=None if view.role is None else tuple(shares.get(view.id, ())),
+            holder=permissions.group(groups[fold(view.group_path)]),
             group_names=_names(view.path, groups),
             direct_role=permissions.membership_in_project(view.id),
             inherited_role=permissions.membership_in_group(view.group_path),
@@ -355,6 +371,33 @@ def _with_groups(
         )
         for view in views
     )
+
+
+def shared_groups(
+    project_ids: Sequence[int], today: date, *, session: Session
+) -> dict[int, list[SharedGroup]]:
+    """Return the groups that projects are shared with, by the id of the project."""
+    found: dict[int, list[SharedGroup]] = {}
+    rows = session.execute(
+        select(ProjectShare, Group)
+        .join(Group, Group.id == ProjectShare.group_id)
+        .where(
+            ProjectShare.project_id.in_(project_ids),
+            is_share_in_force(today),
+            Group.deleted_at.is_(None),
+        )
+        .order_by(Group.path_key)
+    )
+    for share, group in rows:
+        shown = SharedGroup(
+            group_id=group.id,
+            group_name=group.name,
+            group_full_path=group.path,
+            group_access_level=share.role,
+            expires_at=share.expires_at,
+        )
+        found.setdefault(share.project_id, []).append(shown)
+    return found
 
 
 def _details(views: Sequence[GroupView], *, session: Session) -> tuple[GroupDetails, ...]:
@@ -475,11 +518,6 @@ def with_subgroups(group: GroupView, *, session: Session) -> GroupView:
     )
 
 
-def maintains_a_group(viewer: Viewer, *, session: Session) -> bool:
-    """Return whether there is a group in which the viewer may create projects."""
-    return bool(groups_to_create_in(viewer, chosen=None, most=1, session=session))
-
-
 def groups_to_create_in(
     viewer: Viewer, *, chosen: str | None, most: int, session: Session
 ) -> tuple[str, ...]:
@@ -541,7 +579,11 @@ class Totals:
 
 def count_namespaces(*, session: Session) -> Totals:
     """Count groups and projects."""
-    groups = select(func.count(Group.id)).where(Group.deleted_at.is_(None)).scalar_subquery()
+    groups = (
+        select(func.count(Group.id))
+        .where(Group.deleted_at.is_(None), Group.owner_id.is_(None))
+        .scalar_subquery()
+    )
     projects = select(func.count(Project.id)).where(Project.deleted_at.is_(None)).scalar_subquery()
     row = session.execute(select(groups.label("groups"), projects.label("projects"))).one()
     return Totals(groups=row.groups, projects=row.projects)

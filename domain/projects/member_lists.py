@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import LEAST_ROLES, Ability, Role, known_abilities
@@ -13,10 +13,11 @@ from domain.accounts.users import ACTIVE, HUMAN
 from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
 from domain.errors import NotFoundError
 from domain.projects.grants import is_in_force
+from domain.projects.listing import shared_groups
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.members import is_here
 from domain.projects.paths import ancestors
-from domain.projects.views import GivenMemberRole, MemberView, Namespace
+from domain.projects.views import GivenMemberRole, MemberView, Namespace, SharedGroup
 from models import Group, Member, MemberRole, User
 from models.folding import fold, searchable
 
@@ -49,7 +50,7 @@ def list_members(
     Orders are `id`, and `role`: the highest first, then by user name. The highest role counts. A
     lower direct role is given as well: it remains when the inherited one is removed.
     """
-    groups = _groups_around(namespace, session=session)
+    groups = _groups_around(namespace, session=session, today=today)
     found = _users(namespace, groups, wanted, today).subquery()
     if part.order_by == "role":
         highest = (
@@ -84,7 +85,7 @@ def find_member_of_all(
     """Return a direct or inherited member."""
     if user_id > LARGEST_ID:
         return None
-    groups = _groups_around(namespace, session=session)
+    groups = _groups_around(namespace, session=session, today=today)
     views = _views(namespace, groups, [user_id], viewer_id=viewer_id, session=session, today=today)
     return views[0] if views else None
 
@@ -144,19 +145,22 @@ def _able_members(
     ability: Ability, namespace: Namespace, *, session: Session, today: date
 ) -> Select[int]:
     """Select the ids of users who have an ability here, by a role or by a custom one."""
-    groups = _groups_around(namespace, session=session)
+    groups = _groups_around(namespace, session=session, today=today)
     members = (
         select(Member.user_id)
         .outerjoin(MemberRole, is_custom_role_of_member())
         .where(_is_around(namespace, groups), is_in_force(today))
     )
-    has_role = Member.role >= int(LEAST_ROLES[ability])
+    has_role = _role_in(groups) >= int(LEAST_ROLES[ability])
     custom = [
         row.id
         for row in session.execute(select(MemberRole.id, MemberRole.abilities))
         if ability in known_abilities(row.abilities)
     ]
-    return members.where(or_(has_role, MemberRole.id.in_(custom)) if custom else has_role)
+    by_custom = MemberRole.id.in_(custom) & or_(
+        Member.group_id.is_(None), Member.group_id.not_in(_shared(groups))
+    )
+    return members.where(or_(has_role, by_custom) if custom else has_role)
 
 
 def last_days_with(
@@ -171,16 +175,18 @@ def last_days_with(
 
     That is the first day on which it is not given any more; None for an ability without an end.
     """
-    groups = _groups_around(namespace, session=session)
+    groups = _groups_around(namespace, session=session, today=today)
     rows = session.execute(
-        select(Member.user_id, Member.role, Member.expires_at, MemberRole.abilities)
+        select(Member, MemberRole)
         .outerjoin(MemberRole, is_custom_role_of_member())
         .where(Member.user_id.in_(user_ids), _is_around(namespace, groups), is_in_force(today))
     )
     found: dict[int, date | None] = {}
-    for user_id, role, day, names in rows:
-        if role >= LEAST_ROLES[ability] or ability in known_abilities(names or ()):
-            found[user_id] = _later(found.get(user_id, day), day)
+    for member, custom in rows:
+        each = _membership(member, custom, groups)
+        if each.role >= LEAST_ROLES[ability] or ability in known_abilities(each.abilities):
+            before = found.get(member.user_id, each.expires_at)
+            found[member.user_id] = _later(before, each.expires_at)
     return found
 
 
@@ -188,11 +194,55 @@ def _later(one: date | None, other: date | None) -> date | None:
     return None if one is None or other is None else max(one, other)
 
 
-def _groups_around(namespace: Namespace, *, session: Session) -> Mapping[int, str]:
-    """Return the paths by id of the groups whose members are members here."""
-    keys = [fold(path) for path in (*ancestors(namespace.path), namespace.path)]
+class _GroupAround(NamedTuple):
+    """A group whose members are members here: one above, or one that a project is shared with."""
+
+    path: str
+    #: What its members have here at the most, and until when.
+    most: Role = Role.OWNER
+    until: date | None = None
+    #: Custom roles count only in groups above.
+    is_shared: bool = False
+
+
+_Around = Mapping[int, _GroupAround]
+_ABOVE = _GroupAround("")
+
+
+def _groups_around(namespace: Namespace, *, session: Session, today: date) -> _Around:
+    """Return by id the groups whose members are members here."""
+    found: dict[int, _GroupAround] = {}
+    shares: Sequence[SharedGroup] = ()
+    if namespace.project_id is not None:
+        ids = [namespace.project_id]
+        shares = shared_groups(ids, today, session=session).get(namespace.project_id, ())
+    # The highest role last, and the groups above after all.
+    for share in sorted(shares, key=lambda each: each.group_access_level):
+        around = _GroupAround(share.group_full_path, share.role, share.expires_at, is_shared=True)
+        found |= dict.fromkeys(_up_from(share.group_full_path, session=session), around)
+    above = _up_from(namespace.path, session=session)
+    return found | {group_id: _GroupAround(path) for group_id, path in above.items()}
+
+
+def _up_from(path: str, *, session: Session) -> dict[int, str]:
+    """Return by id the paths of a group, if it is one, and of those above."""
+    keys = [fold(each) for each in (*ancestors(path), path)]
     rows = session.execute(select(Group.id, Group.path).where(Group.path_key.in_(keys)))
     return dict(rows.all())
+
+
+def _shared(groups: _Around) -> list[int]:
+    return [group_id for group_id, group in groups.items() if group.is_shared]
+
+
+def _role_in(groups: _Around) -> SQLColumnExpression[int]:
+    """Return the role that a membership gives here."""
+    lowered = [
+        ((Member.group_id == group_id) & (Member.role > int(group.most)), int(group.most))
+        for group_id, group in groups.items()
+        if group.is_shared
+    ]
+    return case(*lowered, else_=Member.role) if lowered else Member.role
 
 
 def _is_around(namespace: Namespace, groups: Iterable[int]) -> ColumnElement[bool]:
@@ -204,11 +254,11 @@ def _is_around(namespace: Namespace, groups: Iterable[int]) -> ColumnElement[boo
 
 
 def _users(
-    namespace: Namespace, groups: Iterable[int], wanted: MemberFilter, today: date
+    namespace: Namespace, groups: _Around, wanted: MemberFilter, today: date
 ) -> Select[int, int]:
     """Select the ids of matching users, each with the highest role."""
     inside = is_here(namespace) if wanted.is_direct else _is_around(namespace, groups)
-    found = select(Member.user_id, func.max(Member.role).label("role")).where(
+    found = select(Member.user_id, func.max(_role_in(groups)).label("role")).where(
         inside, is_in_force(today)
     )
     if wanted.user_ids:
@@ -224,7 +274,7 @@ def _users(
 
 def _views(
     namespace: Namespace,
-    groups: Mapping[int, str],
+    groups: _Around,
     user_ids: Sequence[int],
     *,
     viewer_id: int | None,
@@ -240,13 +290,16 @@ def _views(
     )
     people: dict[int, tuple[User, list[_Membership]]] = {}
     for member, user, custom in rows:
-        through = None if member.group_id in (None, namespace.group_id) else groups[member.group_id]
-        people.setdefault(user.id, (user, []))[1].append(_Membership(member, through, custom))
+        is_direct = member.group_id in (None, namespace.group_id)
+        each = _membership(member, custom, groups, is_direct=is_direct)
+        people.setdefault(user.id, (user, []))[1].append(each)
     return tuple(_member_view(*people[each], viewer_id) for each in user_ids if each in people)
 
 
 class _Membership(NamedTuple):
     member: Member
+    role: Role
+    expires_at: date | None
     #: The path of the group that it is inherited from.
     through: str | None
     custom: MemberRole | None
@@ -257,16 +310,27 @@ class _Membership(NamedTuple):
         return self.custom.abilities if self.custom else ()
 
 
+def _membership(
+    member: Member, custom: MemberRole | None, groups: _Around, *, is_direct: bool = False
+) -> _Membership:
+    """Return what a membership gives here."""
+    group = _ABOVE if member.group_id is None else groups[member.group_id]
+    days = [day for day in (member.expires_at, group.until) if day is not None]
+    return _Membership(
+        member,
+        role=Role(min(member.role, group.most)),
+        expires_at=min(days, default=None),
+        through=None if is_direct else group.path,
+        custom=None if group.is_shared else custom,
+    )
+
+
 def _member_view(user: User, roles: list[_Membership], viewer_id: int | None) -> MemberView:
     # Of equal roles the direct one counts, because it can be changed here.
     # Of those the one that lasts longest.
-    highest, through, custom = max(
+    highest = max(
         roles,
-        key=lambda each: (
-            each.member.role,
-            each.through is None,
-            each.member.expires_at or date.max,
-        ),
+        key=lambda each: (each.role, each.through is None, each.expires_at or date.max),
     )
     direct = next((each for each in roles if each.through is None), None)
     own = direct.member if direct else None
@@ -275,16 +339,16 @@ def _member_view(user: User, roles: list[_Membership], viewer_id: int | None) ->
         user_id=user.id,
         username=user.username,
         name=user.name,
-        role=Role(highest.role),
-        custom_role=_given_role(custom),
+        role=highest.role,
+        custom_role=_given_role(highest.custom),
         own_custom_role=_given_role(direct.custom) if direct else None,
         abilities=known_abilities(name for each in roles for name in each.abilities),
         own_role=Role(own.role) if own else None,
-        inherited_from=through,
+        inherited_from=highest.through,
         is_you=user.id == viewer_id,
         expires_at=highest.expires_at,
         own_expires_at=own.expires_at if own else None,
-        created_at=highest.created_at,
+        created_at=highest.member.created_at,
         state=user.state,
         kind=user.kind,
     )

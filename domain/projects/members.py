@@ -300,7 +300,7 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
     mine = (
         select(Group.path)
         .join(Member, Member.group_id == Group.id)
-        .where(Member.user_id == user_id, Member.role == int(Role.OWNER))
+        .where(Member.user_id == user_id, Member.role == int(Role.OWNER), Group.owner_id.is_(None))
         .order_by(Group.id)
         .with_for_update(of=Group, key_share=True)
     )

@@ -23,12 +23,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.names import LONGEST_PATH
 from domain.database.locks import AdvisoryLock
 from domain.errors import ConflictError, InvalidError, NotFoundError
+from domain.projects.access import roles_by_shares
 from domain.projects.creation import (
     Changes,
+    ReservedNames,
     check_free,
     check_valid,
     former_path_taken,
@@ -77,6 +80,24 @@ def rename_group(
     _one_at_a_time(session)
     above = parent(_get(Group, group_id, session=session).path)
     return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
+
+
+def rename_personal(work: Work, user_id: int, username: str) -> None:
+    """Let the personal namespace of a user, if there is one, follow a new user name.
+
+    Raises InvalidError for a name that begins a URL of the service, or TakenError.
+    """
+    group_id = work.session.scalar(select(Group.id).where(Group.owner_id == user_id))
+    if group_id is None:
+        return
+    rename_group(
+        group_id,
+        username,
+        reserved=work.policy(ReservedNames).names,
+        session=work.session,
+        now=work.now,
+    )
+    work.session.get_one(Group, group_id).name = username
 
 
 def transfer_group(
@@ -143,7 +164,8 @@ def _move_group(
     check_valid(path, reserved=reserved)
     _check_lengths(before, path, groups, projects, session=session)
     if fold(path) != fold(before):
-        check_free(path, session=session, own=Namespace(group_id=group.id, path=before))
+        own = Namespace(group_id=group.id, path=before)
+        check_free(path, session=session, own=own, owner_id=group.owner_id)
         _keep_former(Group, groups, session=session, now=now)
         _keep_former(Project, projects, session=session, now=now)
     group.parent_id = holder.id if holder else None
@@ -306,6 +328,10 @@ def explain_transfer(
 ) -> Transfer:
     """Return what moving a group or project into another group, or to the top, changes."""
     here = _roles(is_here(namespace), viewer, session=session)
+    if namespace.project_id is not None:
+        shared = roles_by_shares([namespace.project_id], Member.user_id, today=viewer.today)
+        for role, user_id in session.execute(shared):
+            here[user_id] = max(Role(role), here.get(user_id, Role.GUEST))
     before = _roles(_in_groups(ancestors(namespace.path)), viewer, session=session)
     above = (*ancestors(new_parent), new_parent) if new_parent else ()
     after = _roles(_in_groups(above), viewer, session=session)

@@ -14,8 +14,8 @@ from domain.projects.creation import (
     ReservedNames,
     checked_segment,
     edit_project,
-    get_maintained_group,
     make_maker_owner,
+    project_holder,
 )
 from domain.projects.paths import FormerPathView, list_former_paths, release_former_path
 from domain.projects.types import (
@@ -97,14 +97,14 @@ def list_transfer_locations(work: Work, project: ProjectView, query: TransferQue
 
 @action("projects.create")
 def create_project(work: Work, new: NewProject) -> Project:
-    """Create a project in a group in which the caller is a maintainer.
+    """Create a project in a group in which the caller is a maintainer, or in their own namespace.
 
     Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
     """
-    group = get_maintained_group(work, new.namespace_id)
+    holder = project_holder(work, new.namespace_id)
     segment = checked_segment(new.path) if new.path else _segment_of(new.name)
     made = creation.create_project(
-        f"{group.path}/{segment}",
+        f"{holder}/{segment}",
         visibility=new.visibility,
         reserved=work.policy(ReservedNames).names,
         session=work.session,
@@ -135,12 +135,12 @@ def change_project(work: Work, project: ProjectView, change: ProjectChange) -> P
 
 @action("projects.transfer")
 def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer) -> Project:
-    """Move a project into another group, in which the caller is a maintainer.
+    """Move a project into another group, in which the caller is a maintainer, or into their own.
 
     Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
     """
-    group = get_maintained_group(work, transfer.namespace)
-    moved = moving.transfer_project(project.id, group.path, session=work.session, now=work.now)
+    holder = project_holder(work, transfer.namespace)
+    moved = moving.transfer_project(project.id, holder, session=work.session, now=work.now)
     return _reread(work, record_edit(work, project.namespace, moved))
 
 

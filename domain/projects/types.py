@@ -12,7 +12,7 @@ from domain.access.roles import Role
 from domain.projects import listing
 from domain.projects.creation import LONGEST_DESCRIPTION
 from domain.projects.listing import GroupDetails, GroupFilter, ProjectDetails, ProjectFilter
-from domain.projects.views import GroupView, ProjectView, viewer_of
+from domain.projects.views import GroupView, ProjectView, SharedGroup, viewer_of
 from domain.types.base import (
     AbsentFlag,
     AbsentWord,
@@ -112,7 +112,7 @@ class GroupQuery(PagedQuery, GitLabQuery):
 
 
 class NamespaceQuery(PagedQuery, GitLabQuery):
-    """Which of the groups of the caller a list has."""
+    """Which of the groups of the caller, and personal namespaces, a list has."""
 
     #: Of names and paths.
     search: Search = ""
@@ -126,7 +126,9 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
     def wanted(self, *, is_admin: bool) -> GroupFilter:
         """Return the filter: groups in which the caller is a member, or all for administrators."""
         least = least_role(owned=self.owned_only, given=None, is_member=not is_admin)
-        return GroupFilter(is_top_level=self.top_level_only, least=least, search=self.search)
+        return GroupFilter(
+            is_top_level=self.top_level_only, least=least, search=self.search, with_personal=True
+        )
 
 
 class NewGroup(Body):
@@ -315,12 +317,12 @@ class _Settings(Body):
 
 
 class NewProject(_Settings):
-    """A new project in a group; it needs a name or a path."""
+    """A new project; it needs a name or a path."""
 
     name: Name = ""
     path: Name = ""
-    #: The id of the group.
-    namespace_id: Id
+    #: The id of the group; without one, the project is in the caller's personal namespace.
+    namespace_id: Id | None = None
     visibility: Visibility = "private"
     description: Description = ""
 
@@ -344,18 +346,17 @@ class ProjectChange(_Settings):
 class ProjectTransfer(Body):
     """Where a project moves to."""
 
-    #: The id or the full path of a group.
+    #: The id or the full path of a group, or the caller's user name.
     namespace: Annotated[Id | Name, Argument("GROUP")]
 
 
 class ProjectNamespace(Resource):
-    """The group that holds a project."""
+    """The group, or the personal namespace, that holds a project."""
 
     id: int
     name: str
     path: str
-    #: Nobody has a personal namespace.
-    kind: Literal["group"] = "group"
+    kind: Literal["group", "user"]
     full_path: str
     parent_id: int | None
     web_url: str
@@ -437,6 +438,8 @@ class Project(Resource):
     feature_flags_access_level: Level | None = _not_in_simple()
     infrastructure_access_level: Level | None = _not_in_simple()
     monitor_access_level: Level | None = _not_in_simple()
+    #: None for those who are no members.
+    shared_with_groups: tuple[SharedGroup, ...] | None = _not_in_simple()
     operations_access_level: Level | None = _until("16.0", "That of monitor_access_level")
     ci_job_token_scope_enabled: bool | None = _until("17.0", "See the job token scope")
     permissions: ProjectPermissions | None = _not_in_simple()
@@ -477,11 +480,6 @@ def find_namespaces(work: Work, query: NamespaceQuery) -> Found[ProjectNamespace
     wanted = query.wanted(is_admin=work.actor.is_admin)
     found = listing.list_groups(wanted, query.part, viewer_of(work), session=work.session)
     return Found.of(found, lambda each: show_namespace(work, each.group))
-
-
-def show_namespace(work: Work, group: GroupView) -> ProjectNamespace:
-    """Return a group as a namespace of projects."""
-    return _namespace(work, group.id, group.name, group.path, group.parent_id)
 
 
 def find_projects(work: Work, query: ProjectQuery, **limits: Any) -> Found[Project]:
@@ -534,6 +532,7 @@ def _project(work: Work, found: ProjectDetails, repository: Repository) -> Proje
             "visibility": project.visibility,
             "archived": project.is_archived,
             "empty_repo": repository.is_empty,
+            "shared_with_groups": found.shares,
             "operations_access_level": levels["monitor_access_level"],
             "ci_job_token_scope_enabled": project.job_token_scope.outbound_enabled,
             "permissions": ProjectPermissions(
@@ -565,22 +564,20 @@ def _simple_project(work: Work, found: ProjectDetails, repository: Repository) -
         ssh_url_to_repo=f"{url}.git",
         last_activity_at=found.last_activity_at,
         web_url=url,
-        namespace=_namespace(
-            work, project.group_id, found.group_name, project.group_path, found.parent_id
-        ),
+        namespace=show_namespace(work, found.holder),
     )
 
 
-def _namespace(
-    work: Work, group_id: int, name: str, path: str, parent_id: int | None
-) -> ProjectNamespace:
+def show_namespace(work: Work, group: GroupView) -> ProjectNamespace:
+    """Return a group as a namespace of projects."""
     return ProjectNamespace(
-        id=group_id,
-        name=name,
-        path=path.rpartition("/")[2],
-        full_path=path,
-        parent_id=parent_id,
-        web_url=f"{work.settings.base_url}/{path}",
+        id=group.id,
+        name=group.name,
+        path=group.path.rpartition("/")[2],
+        kind="group" if group.owner_id is None else "user",
+        full_path=group.path,
+        parent_id=group.parent_id,
+        web_url=f"{work.settings.base_url}/{group.path}",
     )
 
 

@@ -144,6 +144,11 @@ class ProjectView:
         """False: it is a project."""
         return False
 
+    @property
+    def is_personal(self) -> bool:
+        """False: it is a project."""
+        return False
+
     def level_of(self, feature: Feature) -> AccessLevel:
         """Return who may use a part of the project."""
         return self.access_levels[feature]
@@ -163,6 +168,8 @@ class GroupView:
     role: Role | None
     created_at: datetime
     parent_id: int | None = None
+    #: The person whose personal namespace it is.
+    owner_id: int | None = None
     description: str = ""
     #: Since when its members have to have a second factor; None: they need not.
     two_factor_required_at: datetime | None = None
@@ -185,6 +192,11 @@ class GroupView:
     def is_group(self) -> bool:
         """True: it is a group."""
         return True
+
+    @property
+    def is_personal(self) -> bool:
+        """Return whether it is the namespace of a person, which only has projects."""
+        return self.owner_id is not None
 
     @property
     def is_archived(self) -> bool:
@@ -214,6 +226,23 @@ class GroupView:
 
 #: What users are members of, as one viewer sees it.
 Holder = GroupView | ProjectView
+
+
+class SharedGroup(Resource):
+    """A group that a project is shared with."""
+
+    group_id: int
+    group_name: str
+    group_full_path: str
+    #: Its members have this role at the most.
+    group_access_level: int
+    #: The first day on which it gives no role any more.
+    expires_at: date | None
+
+    @property
+    def role(self) -> Role:
+        """Return that role."""
+        return Role(self.group_access_level)
 
 
 class GivenMemberRole(NamedTuple):

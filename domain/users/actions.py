@@ -34,6 +34,7 @@ from domain.oauth.clients.applications import owned_by
 from domain.oauth.clients.service_accounts import revoke_tokens
 from domain.personal_data.erasure import count_applications, erase_person
 from domain.personal_data.export import export_person
+from domain.projects.moving import rename_personal
 from domain.projects.people import is_known
 from domain.projects.views import Viewer
 from domain.types.base import Found
@@ -109,6 +110,8 @@ def change_user(work: Work, user_id: int, change: AccountChangeBody) -> Account:
     before = administration.get_account(user_id, session=work.session).username
     changed = change_account(work, user_id, change)
     after = show_account(work, user_id)
+    if "username" in changed:
+        rename_personal(work, user_id, after.username)
     if changed:
         more: dict[str, object] = {"before": before} if "username" in changed else {}
         more |= {"administrator": after.is_admin} if "is_admin" in changed else {}
@@ -220,6 +223,7 @@ def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
     details = {
         "applications_handed_on": done.applications_handed_on,
         "applications_deleted": done.applications_deleted,
+        "projects_deleted": done.projects_deleted,
     }
     work.record(EventKind.USER_ERASED, subject=done.pseudonym, details=details)
     return done

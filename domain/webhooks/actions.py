@@ -15,6 +15,8 @@ from domain.webhooks.endpoints import WEBHOOKS
 from domain.webhooks.queueing import body_of, projects_of
 from domain.webhooks.types import (
     TESTED,
+    Hook,
+    HookQuery,
     NewWebhook,
     Webhook,
     WebhookBody,
@@ -46,6 +48,19 @@ def list_webhooks(work: Work, project: ProjectView, query: DestinationQuery) -> 
 def show_webhook(work: Work, project: ProjectView, webhook_id: int) -> Webhook:
     """Show a webhook and the state of its delivery."""
     return _CHANGES.get(work, webhook_id, project)
+
+
+@question("hooks.index")
+def list_hooks(work: Work, project: ProjectView, query: HookQuery) -> Found[Hook]:
+    """List the webhooks of a project in the form that clients written for GitLab read."""
+    found = _CHANGES.list(work, query, project)
+    return Found(items=[_hook(each, project) for each in found.items], total=found.total)
+
+
+@question("hooks.show")
+def show_hook(work: Work, project: ProjectView, webhook_id: int) -> Hook:
+    """Show a webhook in the form that clients written for GitLab read."""
+    return _hook(_CHANGES.get(work, webhook_id, project), project)
 
 
 @action("webhooks.create")
@@ -133,6 +148,17 @@ def send_again(
     show_webhook(work, project, webhook_id)
     endpoints.send_again(webhook_id, delivery_id, session=work.session, now=work.now)
     return endpoints.get_delivery(webhook_id, delivery_id, session=work.session)
+
+
+def _hook(webhook: Webhook, project: ProjectView) -> Hook:
+    return Hook(
+        id=webhook.id,
+        url=webhook.url,
+        project_id=project.id,
+        created_at=webhook.created_at,
+        alert_status="executable" if webhook.active else "disabled",
+        disabled_until=webhook.next_try_at if webhook.failures else None,
+    )
 
 
 def _with_secret(made: NewSecret[Webhook]) -> NewWebhook:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -18,6 +18,7 @@ from domain.alerts.reading.payload_fields import pretty
 from domain.errors import InvalidError, QueryError
 from domain.outgoing.destinations import DestinationDetails
 from domain.types.base import (
+    GitLabQuery,
     KeysetQuery,
     Option,
     RequiredText,
@@ -29,7 +30,7 @@ from domain.types.base import (
     one_of,
     one_text,
 )
-from domain.types.destinations import Destination, SentTest
+from domain.types.destinations import Destination, DestinationQuery, SentTest
 
 
 class WebhookEvent(StrEnum):
@@ -198,6 +199,42 @@ class Webhook(Destination, ConditionsResource):
         return EndpointDetails(
             url=self.url, events=tuple(self.events), conditions=conditions_from(conditions)
         )
+
+
+class HookQuery(DestinationQuery, GitLabQuery):
+    """A list of hooks, the oldest first."""
+
+
+class Hook(Resource):
+    """A webhook as clients for GitLab read one. None of the events that they know is sent."""
+
+    id: int
+    url: str
+    project_id: int
+    created_at: Time
+    #: Webhooks have no names.
+    name: Literal[""] = ""
+    description: Literal[""] = ""
+    enable_ssl_verification: Literal[True] = True
+    #: `disabled` while it is paused.
+    alert_status: Literal["executable", "disabled"]
+    #: After failures: the time of the next attempt.
+    disabled_until: Time | None
+    push_events: Literal[False] = False
+    tag_push_events: Literal[False] = False
+    repository_update_events: Literal[False] = False
+    issues_events: Literal[False] = False
+    confidential_issues_events: Literal[False] = False
+    merge_requests_events: Literal[False] = False
+    note_events: Literal[False] = False
+    confidential_note_events: Literal[False] = False
+    job_events: Literal[False] = False
+    pipeline_events: Literal[False] = False
+    wiki_page_events: Literal[False] = False
+    deployment_events: Literal[False] = False
+    releases_events: Literal[False] = False
+    milestone_events: Literal[False] = False
+    feature_flag_events: Literal[False] = False
 
 
 class NewWebhook(Webhook, SecretResource):

@@ -89,3 +89,33 @@ def test_a_long_list_has_pages(app: Flask) -> None:
     assert (len(first["groups"]), len(second["groups"]), first["total"]) == (1_000, 3, 1_003)
     found = {each["id"] for each in (*first["groups"], *second["groups"])}
     assert len(found) == 1_003
+
+
+def test_a_personal_namespace_is_that_of_the_owner_and_follows_the_account(app: Flask) -> None:
+    operate(app, "users", "create", "alice", "--email", "alice@example.com")
+    runner = app.test_cli_runner()
+    assert "not found" in runner.invoke(args=["projects", "create", "alice/shop"]).stderr
+    made = operate(app, "projects", "create", "alice/shop", "--owner", "alice")
+    assert (made["path_with_namespace"], made["namespace"]["kind"]) == ("alice/shop", "user")
+    for command in (["delete", "alice", "--yes"], ["change", "alice", "--path", "bob"]):
+        refused = runner.invoke(args=["groups", *command])
+        assert refused.exit_code == 1
+        assert "alice is a personal namespace" in refused.stderr
+    changed = operate(app, "users", "change", "alice", "--username", "bob")
+    assert changed["username"] == "bob"
+    assert operate(app, "projects", "show", "alice/shop")["path_with_namespace"] == "bob/shop"
+
+
+def test_a_project_is_shared_with_a_group_by_its_path(app: Flask) -> None:
+    operate(app, "users", "create", "alice", "--email", "alice@example.com")
+    operate(app, "users", "create", "bob", "--email", "bob@example.com")
+    operate(app, "groups", "create", "acme", "--owner", "alice")
+    operate(app, "groups", "create", "ops", "--owner", "bob")
+    operate(app, "projects", "create", "acme/shop")
+    share = operate(app, "projects", "share", "acme/shop", "ops", "developer")
+    assert (share["group_access"], share["expires_at"]) == (30, None)
+    listed = operate(app, "members", "list", "acme/shop")["members"]
+    roles = [(each["username"], each["access_level"]) for each in listed]
+    assert sorted(roles) == [("alice", 50), ("bob", 30)]
+    operate(app, "projects", "unshare", "acme/shop", str(share["group_id"]))
+    assert operate(app, "members", "list", "acme/shop")["total"] == 1

@@ -7,7 +7,7 @@ import click
 
 from domain.access.actor import Work
 from domain.errors import InvalidError
-from domain.projects import group_actions, project_actions
+from domain.projects import group_actions, project_actions, shares
 from domain.projects.access import follow_to_group
 from domain.projects.creation import check_valid
 from domain.projects.deletion import contents_of
@@ -21,6 +21,8 @@ from web.http.work import work
 
 groups = commands_of("groups", group_actions.__name__, "groups", "Groups of projects.")
 projects = commands_of("projects", project_actions.__name__, "projects", "Projects.")
+projects.add_command(command_of(shares.share_project))
+projects.add_command(command_of(shares.unshare_project))
 _OWNER = click.option("--owner", help="User who becomes the owner.")
 _YES = click.option(
     "--yes", is_flag=True, help="Delete. Without it, the command lists what would be deleted."
@@ -50,12 +52,13 @@ def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
 @_OWNER
 @one_transaction
 def create_project_command(*, path: str, visibility: Any, owner: str | None) -> Mapping[str, Any]:
-    """Create the project GROUP/NAME. The group must exist."""
+    """Create the project GROUP/NAME. The group must exist, or be the name of the owner."""
     above, segment = _split(path)
     if not above:
         message = "A project belongs to a group: enter GROUP/NAME."
         raise InvalidError(message, field="path")
-    new = NewProject(path=segment, namespace_id=_group(above).id, visibility=visibility)
+    holder = None if owner == above else _group(above).id
+    new = NewProject(path=segment, namespace_id=holder, visibility=visibility)
     return project_actions.create_project(_work_for(owner), new).model_dump(mode="json")
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from datetime import date
 
-from sqlalchemy import Date, bindparam, func, or_, select, true
+from sqlalchemy import Date, bindparam, or_, select, true
 from sqlalchemy.orm import aliased
 
 from domain.accounts.profiles import PROFILE, Profile, avatar_url, profile_in, profile_path
 from domain.database.statements import KeptConnection, Row
 from domain.oauth.openid.id_tokens import subject
 from domain.oauth.presented_tokens.bearer import Bearer
+from domain.projects.grants import is_in_group
 from models import Group, Member, User
 
 #: The claims of each scope (section 5.4), in the order in which they are shown.
@@ -28,18 +29,13 @@ _OWN = aliased(Group)
 _GROUPS = (
     select(Group.path)
     .distinct()
-    .join(
-        _OWN,
-        or_(
-            Group.id == _OWN.id,
-            func.substr(Group.path, 1, func.length(_OWN.path) + 1) == _OWN.path + "/",
-        ),
-    )
+    .join(_OWN, is_in_group(Group, _OWN))
     .join(Member, Member.group_id == _OWN.id)
     .where(
         Member.user_id == bindparam("user_id"),
         or_(Member.expires_at.is_(None), Member.expires_at > bindparam("today", type_=Date)),
         Group.deleted_at.is_(None),
+        Group.owner_id.is_(None),
     )
     .order_by(Group.path)
 )

@@ -24,7 +24,7 @@ FIELDS = {
 MORE = {
     *("visibility", "archived", "empty_repo", "permissions", "_links", "releases_access_level"),
     *("environments_access_level", "feature_flags_access_level", "infrastructure_access_level"),
-    "monitor_access_level",
+    *("monitor_access_level", "shared_with_groups"),
 }
 
 
@@ -83,7 +83,6 @@ def test_a_project_is_made_read_and_changed(gatebell: LiveGatebell) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [
-        ({"name": "x"}, 400, "namespace_id"),
         ({"name": "x", "namespace_id": "acme"}, 400, "namespace_id"),
         ({"namespace_id": "GROUP"}, 400, "path"),
         ({"name": "…", "namespace_id": "GROUP"}, 400, "path"),

@@ -1,0 +1,91 @@
+"""Shares projects with groups, whose members are members of the project then."""
+
+from datetime import date
+from typing import Annotated
+
+from pydantic import Field
+from sqlalchemy import ColumnElement, select
+
+from domain.access.actions import action
+from domain.access.actor import Work
+from domain.access.checks import check_no_person
+from domain.access.roles import Role
+from domain.audit.events import EventKind
+from domain.errors import InvalidError, NotFoundError
+from domain.projects.access import get_group_for
+from domain.projects.member_types import GivenRole
+from domain.projects.members import check_day, check_gift, lock_members
+from domain.projects.paths import ancestors, group_path
+from domain.projects.types import Name
+from domain.projects.views import ProjectView, viewer_of
+from domain.types.base import Argument, Body, GivenDay, Id, Resource
+from models import Group, ProjectShare
+
+
+class NewShare(Body):
+    """A group whose members are to be members of a project."""
+
+    #: The id or the full path of the group.
+    group_id: Annotated[Id | Name, Argument("GROUP")]
+    #: Each has the own role in the group, and this one at the most.
+    group_access: Annotated[GivenRole, Argument("ROLE")]
+    #: The first day on which it gives no role any more.
+    expires_at: GivenDay | None = None
+
+
+class Share(Resource):
+    """A project that is shared with a group."""
+
+    id: int
+    project_id: int
+    group_id: int
+    group_access: int = Field(validation_alias="role")
+    expires_at: date | None
+
+
+@action("projects.share")
+def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
+    """Share a project with a group in which the caller is a member; again, with another role.
+
+    Raises NotFoundError, ForbiddenError or InvalidError.
+    """
+    session, viewer = work.session, viewer_of(work)
+    check_gift(new.group_access, lock_members(project.namespace, viewer, session=session))
+    check_day(new.expires_at, work.now.date())
+    path = group_path(str(new.group_id), session=session)
+    group = get_group_for(path, viewer, at_least=Role.GUEST, session=session)
+    check_no_person(group)
+    if group.path in ancestors(project.path):
+        message = f"The members of {group.path} are members of its projects already."
+        raise InvalidError(message, field="group_id")
+    share = session.scalar(select(ProjectShare).where(*_is(project, group.id)))
+    if share is None:
+        share = ProjectShare(project_id=project.id, group_id=group.id, created_at=work.now)
+        session.add(share)
+    share.role, share.expires_at = int(new.group_access), new.expires_at
+    session.flush()
+    _record(work, project, group.path, new.group_access.label)
+    return Share.model_validate(share)
+
+
+@action("projects.unshare")
+def unshare_project(work: Work, project: ProjectView, group_id: int) -> None:
+    """Stop sharing a project with a group."""
+    lock_members(project.namespace, viewer_of(work), session=work.session)
+    found = select(ProjectShare, Group.path).join(Group, Group.id == ProjectShare.group_id)
+    row = work.session.execute(found.where(*_is(project, group_id))).one_or_none()
+    if row is None:
+        message = "The project is not shared with this group."
+        raise NotFoundError(message)
+    work.session.delete(row.ProjectShare)
+    _record(work, project, row.path, "none")
+
+
+def _is(project: ProjectView, group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return ProjectShare.project_id == project.id, ProjectShare.group_id == group_id
+
+
+def _record(work: Work, project: ProjectView, group: str, role: str) -> None:
+    details = {"changed": "shared groups", "group": group, "role": role}
+    kind, place = EventKind.PROJECT_CHANGED, project.namespace
+    work.record(kind, subject=project.path, place=place, details=details)

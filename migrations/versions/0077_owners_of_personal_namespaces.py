@@ -1,0 +1,24 @@
+"""Let each person have one personal namespace."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0077"
+down_revision = "0076"
+branch_labels = None
+depends_on = None
+
+_OWNED = sa.text("owner_id IS NOT NULL")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    where = {"postgresql_where": _OWNED, "sqlite_where": _OWNED, "unique": True}
+    create_index("uq_groups_owner_id", "groups", ["owner_id"], **where)
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_index("uq_groups_owner_id", table_name="groups")

@@ -1,0 +1,262 @@
+"""Projects that are shared with groups: who has which role then, and until when."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import requests
+
+from domain.access.roles import Ability, Role
+from tests.http.api.test_projects_api import made, new_group, path_of, script_of
+from tests.support.accounts.administration import id_of, root
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_project,
+    make_user,
+    now,
+    signed_in,
+)
+from tests.support.accounts.personal_tokens import Api
+from tests.support.accounts.team import give_role, take_role
+from tests.support.database.audit_log import events_with_subject
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+
+def share(script: Api, project: str, group: dict[str, Any], **more: Any) -> requests.Response:
+    body = {"group_id": group["id"], "group_access": 30, **more}
+    return script.send("POST", f"{path_of(project)}/share", json=body)
+
+
+def role_of(script: Api, project: str) -> int | None:
+    """Return the caller's own role in a project; None for who does not see it."""
+    answer = script.send("GET", path_of(project))
+    if answer.status_code == 404:
+        return None
+    access = made(answer, 200)["permissions"]["project_access"]
+    return int(access["access_level"]) if access else None
+
+
+def members_of(script: Api, project: str) -> dict[str, int]:
+    return {each["username"]: each["access_level"] for each in listed(script, project)}
+
+
+def listed(script: Api, project: str) -> Any:
+    return made(script.send("GET", f"{path_of(project)}/members/all"), 200)
+
+
+def team_of(gatebell: LiveGatebell, owner: Person, **roles: Role) -> tuple[dict[str, Any], Any]:
+    """Return a group of an owner, and people with these roles in it, by name."""
+    group = new_group(script_of(gatebell, owner))
+    people = {name: make_user(gatebell, name=name) for name in roles}
+    for name, role in roles.items():
+        give_role(gatebell, group["full_path"], people[name], role)
+    return group, people
+
+
+@pytest.mark.both_databases
+def test_members_of_the_group_have_their_role_and_the_given_one_at_the_most(
+    gatebell: LiveGatebell,
+) -> None:
+    owner = make_user(gatebell)
+    group, people = team_of(gatebell, owner, guest=Role.GUEST, keeper=Role.MAINTAINER)
+    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
+    keeper, guest = (script_of(gatebell, people[name]) for name in ("keeper", "guest"))
+    assert role_of(keeper, project) is None
+    made_share = made(share(script, project, group))
+    number = made(script.send("GET", path_of(project)), 200)["id"]
+    assert made_share == {
+        "id": made_share["id"],
+        "project_id": number,
+        "group_id": group["id"],
+        "group_access": 30,
+        "expires_at": None,
+    }
+    assert (role_of(keeper, project), role_of(guest, project)) == (30, 10)
+    names = {people["keeper"].username: 30, people["guest"].username: 10, owner.username: 50}
+    assert members_of(script, project) == names
+    assert number in [each["id"] for each in keeper.send("GET", "/projects?membership=true").json()]
+    owned = keeper.send("GET", "/projects?min_access_level=40").json()
+    assert number not in [each["id"] for each in owned]
+    (shown,) = made(keeper.send("GET", path_of(project)), 200)["shared_with_groups"]
+    assert shown == {
+        "group_id": group["id"],
+        "group_name": group["name"],
+        "group_full_path": group["full_path"],
+        "group_access_level": 30,
+        "expires_at": None,
+    }
+    alerts = f"{path_of(project)}/alert_management_alerts"
+    assert keeper.send("GET", alerts).status_code == 200
+    assert guest.send("GET", alerts).status_code == 403
+    # Again with another role, and no more.
+    assert made(share(script, project, group, group_access=40))["id"] == made_share["id"]
+    assert role_of(keeper, project) == 40
+    gone = script.send("DELETE", f"{path_of(project)}/share/{group['id']}")
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert role_of(keeper, project) is None
+    assert script.send("DELETE", f"{path_of(project)}/share/{group['id']}").status_code == 404
+    events = events_with_subject(gatebell, project)
+    roles = [each.details["role"] for each in events if each.details.get("group")]
+    assert roles == ["none", "Maintainer", "Developer"]
+
+
+@pytest.mark.both_databases
+def test_members_of_the_groups_above_are_members_of_the_group(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    group, people = team_of(gatebell, owner, chief=Role.MAINTAINER)
+    script = script_of(gatebell, owner)
+    body = {"name": "Below", "path": "below", "parent_id": group["id"]}
+    below = made(script.send("POST", "/groups", json=body))
+    beside = f"{group['path']}x"  # its path begins alike
+    made(script.send("POST", "/groups", json={"name": "x", "path": beside}))
+    stranger = make_user(gatebell)
+    give_role(gatebell, beside, stranger, Role.OWNER)
+    project = make_project(gatebell, owner)
+    made(share(script, project, below, group_access=20))
+    assert role_of(script_of(gatebell, people["chief"]), project) == 20
+    assert members_of(script, project)[people["chief"].username] == 20
+    assert role_of(script_of(gatebell, stranger), project) is None
+    assert stranger.username not in members_of(script, project)
+
+
+@pytest.mark.both_databases
+def test_the_highest_of_all_roles_counts(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    low, people = team_of(gatebell, owner, one=Role.OWNER)
+    high, _ = team_of(gatebell, owner)
+    give_role(gatebell, high["full_path"], people["one"], Role.REPORTER)
+    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
+    one = script_of(gatebell, people["one"])
+    made(share(script, project, low, group_access=10))
+    made(share(script, project, high, group_access=40))
+    assert role_of(one, project) == 20
+    give_role(gatebell, project, people["one"], Role.DEVELOPER)
+    assert role_of(one, project) == members_of(script, project)[people["one"].username] == 30
+    take_role(gatebell, project, people["one"])
+    take_role(gatebell, high["full_path"], people["one"])
+    assert role_of(one, project) == members_of(script, project)[people["one"].username] == 10
+    take_role(gatebell, low["full_path"], people["one"])
+    assert role_of(one, project) is None
+
+
+@pytest.mark.both_databases
+def test_a_share_ends_on_its_day(gatebell: LiveGatebell) -> None:
+    from models import ProjectShare  # noqa: PLC0415 - a row that only time could change
+
+    owner = make_user(gatebell)
+    group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
+    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
+    today = now().date()
+    late = share(script, project, group, expires_at=today.isoformat())
+    assert late.status_code == 400
+    tomorrow = (today + timedelta(days=1)).isoformat()
+    number = made(share(script, project, group, expires_at=tomorrow))["id"]
+    keeper = people["keeper"].username
+    (member,) = [each for each in listed(script, project) if each["username"] == keeper]
+    assert member["expires_at"] == tomorrow
+    with database_of(gatebell) as session:
+        session.get_one(ProjectShare, number).expires_at = today
+    assert role_of(script_of(gatebell, people["keeper"]), project) is None
+    assert people["keeper"].username not in members_of(script, project)
+    assert made(script.send("GET", path_of(project)), 200)["shared_with_groups"] == []
+
+
+def test_who_may_share_and_with_whom(gatebell: LiveGatebell) -> None:
+    owner, keeper = make_user(gatebell), make_user(gatebell)
+    project = make_project(gatebell, owner)
+    give_role(gatebell, project, keeper, Role.MAINTAINER)
+    developer, foreign = make_user(gatebell), make_user(gatebell)
+    give_role(gatebell, project, developer, Role.DEVELOPER)
+    group, _ = team_of(gatebell, keeper)
+    give_role(gatebell, group["full_path"], developer, Role.OWNER)
+    own, others = script_of(gatebell, keeper), new_group(script_of(gatebell, foreign))
+    assert share(script_of(gatebell, developer), project, group).status_code == 403
+    assert share(own, project, group, group_access=50).status_code == 400
+    assert share(own, project, others).status_code == 404
+    assert share(own, project, {"id": 2**62}).status_code == 404
+    public = {"name": "Open", "namespace_id": others["id"], "visibility": "public"}
+    made(script_of(gatebell, foreign).send("POST", "/projects", json=public))
+    assert share(own, project, others).status_code == 403
+    space = made(own.send("POST", "/projects", json={"name": "Mine"}))["namespace"]
+    personal = share(own, project, space)
+    assert (personal.status_code, "is a personal namespace" in personal.text) == (403, True)
+    holder = made(own.send("GET", path_of(project)), 200)["namespace"]
+    above = share(script_of(gatebell, owner), project, holder)
+    assert (above.status_code, "members of its projects already" in above.text) == (400, True)
+
+
+def test_visitors_of_an_open_project_do_not_learn_with_whom_it_is_shared(
+    gatebell: LiveGatebell,
+) -> None:
+    owner = make_user(gatebell)
+    group, _ = team_of(gatebell, owner)
+    project = make_project(gatebell, owner, visibility="public")
+    made(share(script_of(gatebell, owner), project, group))
+    shown = made(script_of(gatebell).send("GET", path_of(project)), 200)
+    assert "shared_with_groups" not in shown
+    listed = script_of(gatebell).send("GET", f"/projects?search={shown['path']}")
+    assert group["full_path"] not in listed.text
+
+
+def test_custom_roles_of_the_group_do_not_count(gatebell: LiveGatebell) -> None:
+    owner, boss = make_user(gatebell), script_of(gatebell, root(gatebell))
+    group, people = team_of(gatebell, owner, guest=Role.GUEST)
+    role = {"name": group["path"], "base_access_level": 10, str(Ability.READ_ALERTS): True}
+    number = made(boss.send("POST", "/member_roles", json=role))["id"]
+    script, guest = script_of(gatebell, owner), people["guest"]
+    gift = {"access_level": 10, "member_role_id": number}
+    member = f"/groups/{group['id']}/members/{id_of(gatebell, guest)}"
+    made(script.send("PUT", member, json=gift), 200)
+    project = make_project(gatebell, owner)
+    made(share(script, project, group, group_access=50))
+    alerts = f"{path_of(project)}/alert_management_alerts"
+    assert script_of(gatebell, guest).send("GET", alerts).status_code == 403
+    (shown,) = [each for each in listed(script, project) if each["username"] == guest.username]
+    assert shown["member_role"] is None
+
+
+def test_a_deleted_group_takes_its_share_along(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
+    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
+    made(share(script, project, group))
+    made(script.send("DELETE", f"/groups/{group['id']}"), 202)
+    assert role_of(script_of(gatebell, people["keeper"]), project) is None
+    assert made(script.send("GET", path_of(project)), 200)["shared_with_groups"] == []
+
+
+@pytest.mark.both_databases
+def test_the_page_of_members_shares_and_stops(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
+    project, browser = make_project(gatebell, owner), signed_in(gatebell, owner)
+    url = f"{gatebell.url}/{project}/-/settings/members"
+    page = browser.get(url)
+    refused = submit(browser, page, form_with(page, "most"), group="nowhere", most="30")
+    assert refused.status_code == 422
+    assert "Group not found" in refused.text
+    assert form_with(refused, "most").value("group") == "nowhere"
+    submit(browser, refused, form_with(refused, "most"), group=group["full_path"], most="30")
+    page = browser.get(url)
+    assert "Shared with groups" in page.text
+    row = page.text.partition(people["keeper"].username)[2].partition("</tr>")[0]
+    assert "Developer" in row
+    assert f"/groups/{group['full_path']}/-/members" in row
+    seen = signed_in(gatebell, people["keeper"]).get(url)
+    assert "Shared with groups" in seen.text
+    assert "Share with a group" not in seen.text
+    submit(browser, page, form_to(page, f"/groups/{group['id']}/remove"))
+    assert "Shared with groups" not in browser.get(url).text
+
+
+def test_somebody_on_call_can_come_from_the_group(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell)
+    group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
+    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
+    policies = f"{path_of(project)}/escalation_policies"
+    policy = {"name": "Night", "steps": [f"0s user:{people['keeper'].username}"]}
+    assert script.send("POST", policies, json=policy).status_code == 400
+    made(share(script, project, group))
+    made(script.send("POST", policies, json=policy))
