@@ -180,7 +180,12 @@ def test_go_gitlab_gets_what_it_asks_for(gatebell: LiveGatebell, team: dict[str,
     told = run_go(FOLDER_OF_CLIENTS / "story.go", given_to_clients(gatebell, team))
     assert (told["taken"], "has already been taken" in told.pop("error")) == (True, True)
     assert all(url.startswith(gatebell.url) for url in told.pop("urls"))
+    assert told.pop("own") in {f"user {each}/notes" for each in team["usernames"]}
     assert told == {
+        "namespaces": 3,
+        "shared": 20,
+        "hooks": 0,
+        "state": "stopped",
         "last": True,
         "projects": 4,
         "active": True,

@@ -1,6 +1,7 @@
 """python-gitlab sets up a group with a project and its members, archives it, and deletes all."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import gitlab
 import pytest
@@ -76,6 +77,36 @@ def test_a_script_sets_up_a_group_and_a_project_and_ends_them(
     group.delete()
     with pytest.raises(GitlabGetError, match="404"):
         library.groups.get(below.id)
+
+
+@pytest.mark.both_databases
+def test_a_script_makes_a_project_of_its_own_and_shares_it(library: gitlab.Gitlab) -> None:
+    library.auth()
+    assert library.user is not None
+    own = library.projects.create({"name": "notes"})
+    assert (own.namespace["kind"], own.namespace["path"]) == ("user", library.user.username)
+    assert library.namespaces.get(library.user.username).id == own.namespace["id"]
+    assert library.groups.list(get_all=True) == []
+    name = unique("ops")
+    group = library.groups.create({"name": name, "path": name})
+    own.share(group.id, gitlab.const.AccessLevel.DEVELOPER, expires_at="2126-01-01")
+    (shared,) = library.projects.get(own.id).shared_with_groups
+    assert (shared["group_id"], shared["group_access_level"]) == (group.id, 30)
+    assert shared["expires_at"] == "2126-01-01"
+    own.unshare(group.id)
+    assert library.projects.get(own.id).shared_with_groups == []
+    url = "https://hooks.invalid/in?key=of-the-bot"
+    made: Any = library.http_post(f"/projects/{own.id}/webhooks", post_data={"url": url})
+    (hook,) = own.hooks.list(get_all=True)
+    assert (hook.id, hook.url, hook.project_id) == (made["id"], made["url"], own.id)
+    assert (hook.push_events, hook.alert_status) == (False, "executable")
+    paused = {"active": False}
+    library.http_put(f"/projects/{own.id}/webhooks/{hook.id}", post_data=paused)
+    assert own.hooks.get(hook.id).alert_status == "disabled"
+    with pytest.raises(GitlabGetError, match="404"):
+        own.hooks.get(hook.id + 1)
+    own.transfer(group.id)
+    assert library.projects.get(own.id).path_with_namespace == f"{name}/notes"
 
 
 def id_of(gatebell: LiveGatebell, username: str) -> int:

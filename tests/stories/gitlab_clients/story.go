@@ -77,6 +77,38 @@ func main() {
 	check(err)
 	told["statuses"] = len(statuses)
 
+	notes := "notes"
+	own, _, err := client.Projects.CreateProject(&gitlab.CreateProjectOptions{Name: &notes})
+	check(err)
+	told["own"] = own.Namespace.Kind + " " + own.PathWithNamespace
+	namespaces, _, err := client.Namespaces.ListNamespaces(&gitlab.ListNamespacesOptions{})
+	check(err)
+	told["namespaces"] = len(namespaces)
+
+	group, _, err := client.Groups.GetGroup(in.Group, nil)
+	check(err)
+	reporter := gitlab.ReporterPermissions
+	_, err = client.Projects.ShareProjectWithGroup(own.ID, &gitlab.ShareWithGroupOptions{GroupID: &group.ID, GroupAccess: &reporter})
+	check(err)
+	shared, _, err := client.Projects.GetProject(own.ID, nil)
+	check(err)
+	told["shared"] = shared.SharedWithGroups[0].GroupAccessLevel
+	_, err = client.Projects.DeleteSharedProjectFromGroup(own.ID, group.ID)
+	check(err)
+
+	hooks, _, err := client.Projects.ListProjectHooks(own.ID, nil)
+	check(err)
+	told["hooks"] = len(hooks)
+
+	production := "production"
+	made, _, err := client.Environments.CreateEnvironment(own.ID, &gitlab.CreateEnvironmentOptions{Name: &production})
+	check(err)
+	_, err = client.Environments.StopEnvironment(own.ID, made.ID)
+	check(err)
+	now, _, err := client.Environments.GetEnvironment(own.ID, made.ID)
+	check(err)
+	told["state"] = now.State
+
 	_, answer, err := client.Groups.CreateGroup(&gitlab.CreateGroupOptions{Name: &in.Group, Path: &in.Group})
 	told["taken"] = err != nil && answer.StatusCode == http.StatusBadRequest
 	told["error"] = err.Error()
