@@ -171,11 +171,13 @@ class ProjectForm(_VisibilityForm):
         ],
     )
 
-    def __init__(self, *args: Any, groups: Iterable[str], username: str, **kwargs: Any) -> None:
-        """Take the paths of the available groups, and the name of the user's own namespace."""
+    def __init__(
+        self, *args: Any, groups: Iterable[str], own: Iterable[str], **kwargs: Any
+    ) -> None:
+        """Take the paths of the available groups, and of the user's own namespace if it can be."""
         super().__init__(*args, **kwargs)
-        own = (username, f"{username} (your own projects)")
-        self.group.choices = [*((path, path) for path in groups), own]
+        mine = [(path, f"{path} (your own projects)") for path in own]
+        self.group.choices = [*((path, path) for path in groups), *mine]
 
     #: It is the last part of the path as well.
     fields_of: ClassVar[Mapping[str, str]] = {"path": "name"}

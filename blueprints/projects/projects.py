@@ -19,6 +19,7 @@ from domain.escalations.routes import pages_nobody
 from domain.on_call.shifts import on_call_in_project
 from domain.projects import project_actions as actions
 from domain.projects.access import follow_to_project, get_group, get_project
+from domain.projects.creation import ReservedNames
 from domain.projects.listing import (
     ProjectFilter,
     groups_to_create_in,
@@ -83,9 +84,9 @@ def _new_project(form: ProjectForm) -> NewProject:
 def _new_form() -> ProjectForm:
     chosen = request.form.get("group") or request.args.get("group")
     mine = groups_to_create_in(viewer(), chosen=chosen, most=_MOST_GROUPS, session=db.session())
-    return ProjectForm(
-        groups=mine, username=get_current_user().username, group=request.args.get("group")
-    )
+    username = get_current_user().username
+    own = () if username.lower() in work().policy(ReservedNames).names else (username,)
+    return ProjectForm(groups=mine, own=own, group=request.args.get("group"))
 
 
 def _new_page(form: ProjectForm) -> ResponseReturnValue:

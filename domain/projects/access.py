@@ -88,6 +88,7 @@ def roles_by_shares(
     lower = case((Member.role < ProjectShare.role, Member.role), else_=ProjectShare.role)
     return (
         select(lower.label("role"), *columns)
+        .select_from(ProjectShare)
         .join(shared, shared.id == ProjectShare.group_id)
         .join(Group, is_in_group(shared, Group))
         .join(Member, Member.group_id == Group.id)

@@ -7,7 +7,7 @@ import pytest
 from domain.access.roles import Role
 from tests.http.api.test_projects_api import made, new_group, path_of, script_of
 from tests.support.accounts.administration import id_of, root
-from tests.support.accounts.people import Person, make_user, signed_in, unique
+from tests.support.accounts.people import make_user, signed_in, unique
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.team import give_role
 from tests.support.service.live import LiveGatebell
@@ -163,13 +163,15 @@ def test_machines_have_no_namespace(gatebell: LiveGatebell) -> None:
 
 
 def test_a_name_that_begins_a_url_of_the_service_has_none(gatebell: LiveGatebell) -> None:
-    owner = administrator(gatebell)
-    new = {"username": "oauth", "email": "oauth@b.example", "name": "x"}
-    made(owner.send("POST", "/users", json={**new, "force_random_password": True}))
-    script = script_of(gatebell, Person(username="oauth", email="", password=""))
+    owner, boss = make_user(gatebell), administrator(gatebell)
+    script, browser = script_of(gatebell, owner), signed_in(gatebell, owner)
+    form = f"{gatebell.url}/projects/new"
+    assert "your own projects" in browser.get(form).text
+    made(boss.send("PUT", f"/users/{id_of(gatebell, owner)}", json={"username": "OAuth"}), 200)
     answer = script.send("POST", "/projects", json={"name": "Shop"})
     assert answer.status_code == 400
     assert "is reserved for the service itself" in answer.text
+    assert "You need a group" in browser.get(form).text
 
 
 @pytest.mark.both_databases

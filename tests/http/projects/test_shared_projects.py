@@ -251,6 +251,21 @@ def test_the_page_of_members_shares_and_stops(gatebell: LiveGatebell) -> None:
     assert "Shared with groups" not in browser.get(url).text
 
 
+@pytest.mark.both_databases
+def test_a_transfer_explains_that_those_of_the_group_keep_their_role(
+    gatebell: LiveGatebell,
+) -> None:
+    owner = make_user(gatebell)
+    group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
+    project, script = make_project(gatebell, owner), script_of(gatebell, owner)
+    give_role(gatebell, project.partition("/")[0], people["keeper"], Role.GUEST)
+    there = new_group(script)["full_path"]
+    url, browser = f"{gatebell.url}/{project}/-/settings/transfer", signed_in(gatebell, owner)
+    assert people["keeper"].username in browser.get(url, params={"to": there}).text
+    made(share(script, project, group))
+    assert people["keeper"].username not in browser.get(url, params={"to": there}).text
+
+
 def test_somebody_on_call_can_come_from_the_group(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
