@@ -5,7 +5,7 @@ that registers itself with a key. All send PKCE, which the suite does not: such 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,7 +73,7 @@ class Client:
     #: What the provider answered to it.
     registered: dict[str, Any]
 
-    def prove(self, gatebell: LiveGatebell, **claims: str) -> dict[str, str]:
+    def prove(self, gatebell: LiveGatebell, **claims: Any) -> dict[str, str]:
         """Return the parameters by which it proves who it is."""
         text = assertion(gatebell, self.credentials, self.key, **claims)
         return {"client_assertion_type": ASSERTION, "client_assertion": text}
@@ -103,7 +103,7 @@ def metadata(key: Key, **said: object) -> dict[str, object]:
     }
 
 
-def register(gatebell: LiveGatebell, body: dict[str, object]) -> requests.Response:
+def register(gatebell: LiveGatebell, body: Mapping[str, object]) -> requests.Response:
     return machine(gatebell).post(f"{gatebell.url}/oauth/register", json=body)
 
 
