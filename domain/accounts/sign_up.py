@@ -24,7 +24,7 @@ from domain.keyring import Keyring
 from models import User
 
 LINK_LIFETIME = timedelta(days=1)
-#: How the keys of messages with links begin; they are removed when the links end.
+#: How the keys of messages with links begin; sent ones are removed when the links end.
 MESSAGE_KEY = "sign-up "
 OFF, DOMAINS, APPROVAL, OPEN = "off", "domains", "approval", "open"
 

@@ -17,8 +17,8 @@ _CLAIM_LIFETIME = timedelta(minutes=10)
 #: The pause after the first failure; each further one is twice as long, up to the longest.
 _FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=2)
-#: A message that could not be delivered for so long is given up.
-_GIVE_UP_AFTER = timedelta(days=1)
+#: A message that could not be delivered for so long is given up (RFC 5321 section 4.5.4.1).
+_GIVE_UP_AFTER = timedelta(days=4)
 #: A URL of ours that ends with a secret, such as `/-/invitations/…`, without that end.
 _SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/(?:password|sign_up))/)\S{20,}")
 #: Whether a message waits to be sent.

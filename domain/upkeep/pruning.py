@@ -146,7 +146,9 @@ def _expired(
             or_(
                 Mail.created_at < now - _MAIL_STAYS,
                 # To people who may have no account, and did not ask for one.
-                Mail.key.startswith(MESSAGE_KEY) & (Mail.created_at < now - LINK_LIFETIME),
+                Mail.key.startswith(MESSAGE_KEY)
+                & (Mail.created_at < now - LINK_LIFETIME)
+                & Mail.next_try_at.is_(None),
             ),
         ),
         "pages": (Page.id, Page.created_at < now - _MAIL_STAYS),

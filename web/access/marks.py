@@ -10,7 +10,7 @@ from flask_login import UserMixin, current_user
 
 from domain.access.checks import check_feature, check_role, check_state, check_takes_changes
 from domain.access.features import feature_of
-from domain.access.permissions import permission_of
+from domain.access.permissions import Target, permission_of
 from domain.access.roles import Ability, Role
 from domain.accounts.signing_in.sessions import LiveSignIn, find_sign_in
 from domain.errors import NotFoundError
@@ -174,9 +174,14 @@ administrator_afresh = Mark(
 )
 
 
+def _needs_new_sign_in() -> bool:
+    """Return whether an administrator changes something with an old sign-in."""
+    return request.method == "POST" and current_user.is_admin and not is_signed_in_afresh()
+
+
 def _for_users_with_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        if request.method == "POST" and current_user.is_admin and not is_signed_in_afresh():
+        if _needs_new_sign_in():
             return _to_sign_in_again()
         return view(*args, **kwargs)
 
@@ -242,9 +247,11 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
 
     `to_post` names another action for POST. The view gets the project as `project` instead of
     `project_path`, or the group as `group` instead of `group_path`.
+    Administrators own everything: what only owners may change, and who has access (members and
+    access tokens), needs a recent sign-in of them.
     """
     permission, posting = permission_of(name), permission_of(to_post or name)
-    room = name.partition(".")[0]
+    room, gives_access = name.partition(".")[0], posting.target is Target.NAMESPACE
 
     def check(found: ProjectView | GroupView) -> None:
         changes = request.method == "POST"
@@ -256,6 +263,9 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
         def guarded(*, project_path: str = "", group_path: str = "", **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
                 return to_sign_in()
+            is_of_owners = posting.least_in(is_group=bool(group_path)) is Role.OWNER
+            if (is_of_owners or gives_access) and _needs_new_sign_in():
+                return _to_sign_in_again()
             if group_path:
                 group = get_group(group_path, viewer(), session=db.session())
                 check(group)

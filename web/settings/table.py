@@ -224,8 +224,8 @@ class Settings:
     administrator_proof_seconds: int = fixed(
         900,
         kinds.whole_number(60, _DAY, "seconds"),
-        "How long after signing in an administrator can change something in the administration, "
-        "create access tokens and grant admin_mode without signing in again.",
+        "How long after signing in an administrator can change the administration, members and "
+        "what only owners may, create tokens and grant admin_mode without signing in again.",
     )
     password_min_length: int = live(
         12, kinds.whole_number(8, 128, "characters"), "Minimum length of a new password."

@@ -1,5 +1,6 @@
-"""An old sign-in reads the administration; it changes nothing there, and makes no token."""
+"""An old sign-in of an administrator reads; it changes nothing of the instance or of an owner."""
 
+import re
 from datetime import timedelta
 from functools import cache
 from urllib.parse import parse_qs, urlsplit
@@ -15,12 +16,15 @@ from tests.support.accounts.people import (
     Person,
     alice,
     database_of,
+    make_project,
     make_user,
     now,
     open_browser,
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
+from tests.support.wire.addresses import listed_addresses
+from tests.support.wire.html_forms import form_with, submit
 
 TOKENS = "/-/user_settings/access_tokens"
 AGAIN = (302, "/users/sign_in?again=yes")
@@ -60,6 +64,42 @@ def test_no_change_below_admin_is_made_with_an_old_sign_in(gatebell: LiveGatebel
         return answer.status_code, answer.headers.get("Location", "").partition("&")[0]
 
     assert those_not(AGAIN, ask, administrations(gatebell, "POST")) == {}
+
+
+def accesses(group: str, project: str) -> tuple[str, ...]:
+    """Return every address that takes a change of owners, of members or of access tokens."""
+    there = {"group_path": group, "project_path": project}
+    return tuple(
+        re.sub(r"<(?:[^>:]+:)?(\w+)>", lambda part: there.get(part[1], "1"), each.rule)
+        for each in listed_addresses()
+        if each.method == "POST" and each.mark.startswith("a member")
+        if "Owner" in each.mark or "/members" in each.rule or "/access_tokens" in each.rule
+    )
+
+
+def test_no_owner_member_or_token_changes_with_an_old_sign_in_of_an_administrator(
+    gatebell: LiveGatebell,
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = old_browser(gatebell, administrator(gatebell))
+    sent = {"csrf_token": csrf_token(gatebell, browser)}
+
+    def ask(path: str) -> object:
+        answer = browser.post(gatebell.url + path, data=sent, allow_redirects=False)
+        return answer.status_code, answer.headers.get("Location", "").partition("&")[0]
+
+    assert those_not(AGAIN, ask, accesses(project.partition("/")[0], project)) == {}
+
+
+def test_owners_who_are_no_administrators_need_no_new_sign_in(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell)
+    group, _, _ = make_project(gatebell, person).partition("/")
+    browser = old_browser(gatebell, person)
+    page = browser.get(f"{gatebell.url}/groups/{group}/-/settings")
+    form = form_with(page, "two_factor_grace_period")
+    submit(browser, page, form, two_factor_grace_period="7")
+    changed = browser.get(f"{gatebell.url}/groups/{group}/-/settings")
+    assert form_with(changed, "two_factor_grace_period").value("two_factor_grace_period") == "7"
 
 
 @pytest.mark.one_database("sqlite")

@@ -276,6 +276,17 @@ def test_each_scope_opens_what_the_table_says(world: World, calls: list[Call]) -
     assert wrong == []
 
 
+def test_what_only_administrators_may_needs_admin_mode(world: World, calls: list[Call]) -> None:
+    made = make_token(world.service, root(world.service), scopes="api", administers=False)
+    administrations = [call for call in calls if call.permission.is_for_administrators]
+    assert len(administrations) > 30
+    found = {
+        (call.name, answered(world, call, world.projects["private"], made.clear))
+        for call in administrations
+    }
+    assert found == {(call.name, "scope") for call in administrations}
+
+
 @pytest.mark.spec("G1")
 def test_without_a_token_only_what_is_public_is_shown(world: World, calls: list[Call]) -> None:
     wrong = []

@@ -97,3 +97,23 @@ def test_no_header_changes_an_address(gatebell: LiveGatebell, path: str) -> None
     answer = machine(gatebell).get(gatebell.url + path, headers=forged)
     assert "evil" not in answer.text
     assert answer.json() == machine(gatebell).get(gatebell.url + path).json()
+
+
+@pytest.mark.rfc("rfc8414-2-a", "oidc-core-8-a")
+def test_oidcc_discovery_endpoint_verification(gatebell: LiveGatebell) -> None:
+    """Repeat the one module of `oidcc-config-certification-test-plan`."""
+    answer = machine(gatebell).get(gatebell.url + OPENID)
+    assert answer.headers["Content-Type"] == "application/json"
+    document = answer.json()
+    assert f"{document['issuer']}{OPENID}" == answer.url
+    assert document["response_types_supported"] == ["code"]
+    assert document["subject_types_supported"] == ["public"]
+    assert document["id_token_signing_alg_values_supported"] == ["RS256"]
+    assert "authorization_code" in document["grant_types_supported"]
+    assert "openid" in document["scopes_supported"]
+    assert {"sub", "iss", "auth_time", "acr"} <= set(document["claims_supported"])
+    addresses = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri")
+    assert all(document[name].startswith(f"{gatebell.url}/") for name in addresses)
+    keys = machine(gatebell).get(document["jwks_uri"]).json()["keys"]
+    assert keys
+    assert all(key["kty"] == "RSA" and key["kid"] and "d" not in key for key in keys)

@@ -327,15 +327,18 @@ def test_no_secret_and_no_strangers_address_is_in_the_audit_log(service: LiveGat
 
 
 def test_of_an_address_that_goes_no_further_nothing_is_left(service: LiveGatebell) -> None:
-    person, later = newcomer(), newcomer()
-    sign_up_link(service, person.email)
-    sign_up_link(service, later.email)
+    person, later, unsent = newcomer(), newcomer(), newcomer()
+    for each in (person, later, unsent):
+        sign_up_link(service, each.email)
     past = now() - LINK_LIFETIME - timedelta(minutes=1)
     with database_of(service) as session:
-        session.query(Mail).filter_by(recipient=person.email).update({"created_at": past})
+        mail = session.query(Mail)
+        mail.filter(Mail.recipient != later.email).update({"created_at": past})
+        mail.filter(Mail.recipient != unsent.email).update({"next_try_at": None})
     service.cli("prune")
     assert messages_to(service, person.email) == []
     assert len(messages_to(service, later.email)) == 1
+    assert len(messages_to(service, unsent.email)) == 1, "it is still tried"
 
 
 @pytest.mark.one_database("sqlite")
