@@ -103,7 +103,8 @@ class Night:
     def link_to(self, email: str) -> str:
         """Return the link in the one message that an address got."""
         text = self.message_to(email).get_content()
-        return next(line for line in text.splitlines() if line.startswith(self.service.url))
+        lines: list[str] = text.splitlines()
+        return next(line for line in lines if line.startswith(self.service.url))
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -180,12 +181,12 @@ def test_after_a_day_without_a_mail_server_everybody_gets_on(night: Night) -> No
     assert finish(service, night.link_to(people.invited.email), people.invited).is_redirect
     assert night.link_to(people.approved.email) == f"{service.url}/users/sign_in"
     assert "was approved" in night.message_to(people.approved.email).get_content()
-    assert sign_in(service, people.approved)
+    sign_in(service, people.approved)
     assert "was not approved" in night.message_to(people.rejected.email).get_content()
     assert at_work(service).get(night.link_to(administrator.email)).status_code == 200
     notice = " ".join(night.message_to(people.idle.email).get_content().split())
     assert f"will be deactivated on {(night.began + timedelta(days=7)).date()}" in notice
-    assert sign_in(service, people.idle)
+    sign_in(service, people.idle)
 
 
 def assert_expired_links_lead_to_new_ones(night: Night, people: People) -> None:

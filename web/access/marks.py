@@ -242,6 +242,9 @@ def project_member(
     return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
 
 
+_SHARES = frozenset({"projects.share", "projects.unshare"})
+
+
 def permitted(name: str, *, to_post: str = "") -> Mark:
     """Require what the action of this name asks for (`domain/access/permissions.py`).
 
@@ -251,7 +254,8 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
     access tokens), needs a recent sign-in of them.
     """
     permission, posting = permission_of(name), permission_of(to_post or name)
-    room, gives_access = name.partition(".")[0], posting.target is Target.NAMESPACE
+    room = name.partition(".")[0]
+    gives_access = posting.target is Target.NAMESPACE or name in _SHARES
 
     def check(found: ProjectView | GroupView) -> None:
         changes = request.method == "POST"
