@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from domain.database.paging import Page, Slice, fetch_page
 from domain.errors import NotFoundError, QueryError
+from domain.types.base import columns_of
 from models import (
     FormerPath,
     Project,
@@ -339,13 +340,5 @@ def _tag_views(
 ) -> tuple[TagView, ...]:
     rows = session.execute(statement)
     return tuple(
-        TagView(
-            name=row.name,
-            path=f"{repository.path}:{row.name}",
-            digest=row.digest,
-            pushed_at=row.pushed_at,
-            total_size=row.total_size,
-            config_digest=row.config_digest,
-        )
-        for row in rows
+        TagView(**columns_of(row, TagView), path=f"{repository.path}:{row.name}") for row in rows
     )
