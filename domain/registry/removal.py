@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from domain.errors import InvalidError
 from domain.registry.client import RegistryClient
 from domain.registry.repositories import RepositoryView, TagView, all_tags
+from domain.types.base import columns_of
 from models import RegistryManifest, RegistryRemoval, RegistryRepository, RegistryTag
 
 #: No rule removes it, as clients of the API expect.
@@ -226,10 +227,7 @@ def claim_removal(*, session: Session, now: datetime) -> Removal | None:
     if row is None:
         return None
     return Removal(
-        id=row.id,
-        repository_id=row.repository_id,
-        rule=rule_of(row.rule) if row.rule is not None else None,
-        failures=row.failures,
+        **columns_of(row, Removal) | {"rule": rule_of(row.rule) if row.rule is not None else None}
     )
 
 

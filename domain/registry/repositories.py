@@ -274,11 +274,9 @@ def _views(
     failures = {each.repository_id: each.failure for each in removals if each.failure}
     return tuple(
         RepositoryView(
-            id=row.id,
-            project_id=row.project_id,
+            **columns_of(row, RepositoryView),
             project_path=project_path,
             path=row.name,
-            created_at=row.created_at,
             tags_count=counts.get(row.id, 0),
             is_going=row.id in going,
             failure=failures.get(row.id),

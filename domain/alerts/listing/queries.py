@@ -350,23 +350,9 @@ def _project(wanted: AlertFilter, row: AlertRow) -> dict[str, object]:
 
 
 def _values(row: AlertRow) -> dict[str, object]:
-    return {
-        "iid": row.iid,
-        "title": row.title,
-        "severity": row.severity,
-        "status": row.status,
-        "events": row.events,
-        "started_at": _time(row.started_at),
-        "ended_at": _time(row.ended_at),
-        "last_event_at": _time(row.last_event_at),
-        "service": row.service,
-        "environment": row.environment,
-        "monitoring_tool": row.monitoring_tool,
-        "hosts": row.hosts,
-        "integration": row.integration_name,
-        "assignee": row.assignee,
-        "raised_from": row.raised_from,
-    }
+    times = {name: _time(getattr(row, name)) for name in _COLUMNS if name.endswith("_at")}
+    values = vars(row) | times | {"integration": row.integration_name}
+    return {name: values[name] for name in _COLUMNS}
 
 
 def _time(moment: datetime | None) -> str | None:
