@@ -226,9 +226,8 @@ def claim_removal(*, session: Session, now: datetime) -> Removal | None:
     )
     if row is None:
         return None
-    return Removal(
-        **columns_of(row, Removal) | {"rule": rule_of(row.rule) if row.rule is not None else None}
-    )
+    rule = None if row.rule is None else rule_of(row.rule)
+    return Removal(**columns_of(row, Removal) | {"rule": rule})
 
 
 def record_failure(removal: Removal, reason: str, *, session: Session, now: datetime) -> None:
