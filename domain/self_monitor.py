@@ -11,6 +11,7 @@ from domain.alerts.formats.registry import OWN_FORMAT
 from domain.alerts.reading import fingerprint
 from domain.clock import written
 from domain.keyring import Keyring
+from domain.types.base import columns_of
 from models import (
     Alert,
     Escalation,
@@ -95,12 +96,10 @@ def monitor_state(*, period: timedelta, session: Session, now: datetime) -> Moni
 
 def _view(row: SelfMonitorCheck) -> Check:
     return Check(
-        started_at=row.started_at,
+        **columns_of(row, Check),
         stored=_length(row.stored_ms),
         paged=_length(row.paged_ms),
         resolved=_length(row.resolved_ms),
-        problem=row.problem,
-        switch_problem=row.switch_problem,
     )
 
 

@@ -45,20 +45,12 @@ class ApplicationForm(Form):
     def of(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:
         """Return the form with the current values of an application and the paths of its groups."""
         form = cls(
-            name=application.name,
-            redirect_uris="\n".join(application.redirect_uris),
-            confidential=application.confidential,
-            require_pkce=application.require_pkce,
-            refresh_for_devices=application.refresh_for_devices,
-            require_dpop=application.require_dpop,
-            omit_iss=application.omit_iss,
-            service_account=application.service_account,
-            jwks=json.dumps(application.jwks, indent=2) if application.jwks else "",
-            backchannel_logout_uri=application.backchannel_logout_uri,
-            allowed_groups="\n".join(groups),
-            refresh_idle_days=application.refresh_idle_days,
-            refresh_longest_days=application.refresh_longest_days,
-            scopes=application.scopes,
+            data={
+                **dict(application),
+                "redirect_uris": "\n".join(application.redirect_uris),
+                "jwks": json.dumps(application.jwks, indent=2) if application.jwks else "",
+                "allowed_groups": "\n".join(groups),
+            }
         )
         form._offer(application.scopes)
         return form

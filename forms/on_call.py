@@ -135,16 +135,13 @@ class RotationForm(Form):
     def of(cls, rotation: OnCallRotation) -> "RotationForm":
         """Return the form with a present rotation."""
         return cls(
-            name=rotation.name,
-            users=", ".join(each.username for each in rotation.users),
-            kind=rotation.type,
-            every=rotation.every,
-            unit=rotation.unit,
-            weekdays=rotation.weekdays or _FIRST_WEEKDAY,
-            handover_time=rotation.handover_time,
-            starts_on=rotation.starts_on,
-            layer=rotation.layer,
-            restrictions="\n".join(map(_line, rotation.restrictions)),
+            data={
+                **dict(rotation),
+                "users": ", ".join(each.username for each in rotation.users),
+                "kind": rotation.type,
+                "weekdays": rotation.weekdays or _FIRST_WEEKDAY,
+                "restrictions": "\n".join(map(_line, rotation.restrictions)),
+            }
         )
 
     def validate_restrictions(self, field: TextAreaField) -> None:

@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from flask import Flask
+from flask import Flask, Request, Response
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 from jinja2 import StrictUndefined
 from werkzeug.middleware.proxy_fix import ProxyFix
 
@@ -16,14 +17,30 @@ from web.database.engine import engine_options, open_autocommit_engine, prepare_
 from web.database.write_probe import WriteProbe
 from web.extensions import csrf, db, login_manager
 from web.http.cookies import cookie_name
-from web.http.endpoints import page_blueprints
+from web.http.endpoints import find_endpoint, page_blueprints
 from web.http.public_urls import PathMiddleware, path_of
 from web.http.transactions import session_writes
-from web.pages.sessions import PageSessions
 from web.releases.requested import refuse_unknown_releases
 from web.releases.traffic import CallFlusher
 from web.services import LiveSettings, Services, signing_keys
 from web.settings.reader import Settings
+
+
+class _PageSessions(SecureCookieSessionInterface):
+    """Flask's signed session cookie for pages only: machine endpoints have no `Vary: Cookie`."""
+
+    def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
+        """Read the cookie, if there is one."""
+        has_cookies = "HTTP_COOKIE" in request.environ
+        if not has_cookies or self.get_cookie_name(app) not in request.cookies:
+            return self.session_class()
+        return super().open_session(app, request)
+
+    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
+        """Write the cookie on pages."""
+        endpoint = find_endpoint()
+        if endpoint is None or endpoint.is_page:
+            super().save_session(app, session, response)
 
 
 def configure(app: Flask, settings: Settings) -> None:
@@ -101,7 +118,7 @@ def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
 def check_requests(app: Flask) -> None:
     """Check forms of pages, and the release that a request rehearses; machines get no cookies."""
     refuse_unknown_releases(app)
-    app.session_interface = PageSessions()
+    app.session_interface = _PageSessions()
     for name in page_blueprints(app):
         app.before_request_funcs.setdefault(name, []).insert(0, _check_form)
 

@@ -20,6 +20,7 @@ from domain.alerts.reading.text import storable
 from domain.database.paging import Page
 from domain.errors import InvalidError, NotFoundError, TakenError
 from domain.projects.access import COUNT_LIMIT
+from domain.types.base import columns_of
 from models import Alert, Environment
 from models.folding import fold, searchable
 
@@ -116,14 +117,7 @@ def _suffix(name: str) -> str:
 
 def view_of(environment: Environment, open_alerts: int = 0) -> EnvironmentView:
     """Return the view of a row."""
-    return EnvironmentView(
-        id=environment.id,
-        name=environment.name,
-        created_at=environment.created_at,
-        external_url=environment.external_url,
-        stopped_at=environment.stopped_at,
-        open_alerts=open_alerts,
-    )
+    return EnvironmentView(**columns_of(environment, EnvironmentView), open_alerts=open_alerts)
 
 
 def _conditions(wanted: EnvironmentFilter) -> list[ColumnElement[bool]]:

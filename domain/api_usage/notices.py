@@ -13,9 +13,10 @@ from domain.api_usage.consumers import ConsumerKind, ConsumerView
 from domain.api_usage.reading import Period, Use, uses_of_instance
 from domain.database.upsert import insert_into
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.projects.bots import maintainers_of
+from domain.projects.bots import Maintainer, maintainers_of
 from domain.releases.changes import Change
 from domain.releases.version import Release
+from domain.types.base import columns_of
 from models import ChangeNotice, User
 
 #: Calls that are older are of no traffic that goes on; it is longer than a month for monthly jobs.
@@ -33,13 +34,6 @@ class RemovalNoticeSettings:
     running: Release
     #: The days of releases, where they are known.
     dates: Mapping[Release, date]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Recipient:
-    id: int
-    name: str
-    email: str
 
 
 def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now: datetime) -> int:
@@ -63,12 +57,12 @@ def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now:
 
 def _told(
     due: Mapping[Release, date], sign: RemovalNoticeSettings, *, session: Session, now: datetime
-) -> Iterator[tuple[_Recipient, Sequence[Use]]]:
+) -> Iterator[tuple[Maintainer, Sequence[Use]]]:
     """Yield the people who were not told yet, with what they use."""
     period = Period(
         since=(now - RECENT).date(), running=sign.running, until=max(due), is_ahead=True
     )
-    found: dict[_Recipient, list[Use]] = defaultdict(list)
+    found: dict[Maintainer, list[Use]] = defaultdict(list)
     recipients = _Recipients(session=session, today=now.date())
     for use in uses_of_instance(period, session=session, now=now):
         if use.is_sure and use.change.removal in due and use.consumer.is_live:
@@ -81,7 +75,7 @@ def _told(
 
 
 def _remember(
-    recipient: _Recipient, change_ids: set[str], *, session: Session, now: datetime
+    recipient: Maintainer, change_ids: set[str], *, session: Session, now: datetime
 ) -> set[str]:
     """Store that somebody is told of changes, and return those that are new to them."""
     insert = insert_into(ChangeNotice, session=session).values(
@@ -99,15 +93,15 @@ class _Recipients:
     def __init__(self, *, session: Session, today: date) -> None:
         self._session = session
         self._today = today
-        self._known: dict[ConsumerView, Sequence[_Recipient]] = {}
+        self._known: dict[ConsumerView, Sequence[Maintainer]] = {}
 
-    def of(self, consumer: ConsumerView) -> Sequence[_Recipient]:
+    def of(self, consumer: ConsumerView) -> Sequence[Maintainer]:
         """Return the owner, the maintainers, or the administrators; nobody of an open request."""
         if consumer not in self._known:
             self._known[consumer] = self._look_up(consumer)
         return self._known[consumer]
 
-    def _look_up(self, consumer: ConsumerView) -> Sequence[_Recipient]:
+    def _look_up(self, consumer: ConsumerView) -> Sequence[Maintainer]:
         if consumer.kind is ConsumerKind.RESOURCE_TOKEN:
             _, people = maintainers_of(
                 consumer.group_id,
@@ -115,21 +109,21 @@ class _Recipients:
                 session=self._session,
                 today=self._today,
             )
-            return [_Recipient(id=each.id, name=each.name, email=each.email) for each in people]
+            return people
         if consumer.kind is ConsumerKind.ANONYMOUS:
             return ()
         # Applications of the instance belong to its administrators.
         is_theirs = User.is_admin if consumer.owner_id is None else User.id == consumer.owner_id
         rows = self._session.execute(
-            select(User.id, User.name, User.email)
+            select(User.id, User.name, User.email, User.time_zone)
             .where(is_theirs, User.state == ACTIVE, User.kind == HUMAN)
             .order_by(User.id)
         )
-        return [_Recipient(id=row.id, name=row.name, email=row.email) for row in rows]
+        return [Maintainer(**columns_of(row, Maintainer)) for row in rows]
 
 
 def _message(
-    to: _Recipient,
+    to: Maintainer,
     uses: Sequence[Use],
     due: Mapping[Release, date],
     sign: RemovalNoticeSettings,

@@ -24,6 +24,7 @@ from domain.releases.conditions import Given, Missing
 from domain.releases.matching import calls_to
 from domain.releases.schedule import BY_ID, SCHEDULE
 from domain.releases.version import Release
+from domain.types.base import columns_of
 from models import Application, Bot, CallCount, CallShape, Project
 
 _GIVEN = "given"
@@ -225,14 +226,10 @@ def _begin(
     change: Change, consumer: ConsumerView, certainty: Certainty, row: _Row, shape: Shape
 ) -> Use:
     return Use(
+        **columns_of(row, Use),
         change=change,
         consumer=consumer,
         certainty=certainty,
-        calls=row.calls,
-        busiest=row.busiest,
-        first_at=row.first_at,
-        last_at=row.last_at,
-        last_address=row.last_address,
         operations={_operation(shape): row.calls},
     )
 

@@ -26,6 +26,7 @@ from domain.escalations.steps import (
 from domain.escalations.types import EscalationPolicy, EscalationStep, EscalationTarget, describe
 from domain.projects.member_lists import able_people, users_with
 from domain.projects.views import Namespace
+from domain.types.base import columns_of
 from models import Contact, OnCallSchedule, Project, User
 from models import EscalationPolicy as PolicyRow
 from models.folding import fold
@@ -188,15 +189,10 @@ def policies_of(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[Esca
     named = _named(plans, session=session)
     return tuple(
         EscalationPolicy(
-            id=row.id,
-            name=row.name,
+            **columns_of(row, EscalationPolicy) | {"steps": steps},
             default=row.is_default,
-            steps=steps,
-            repeats=row.repeats,
             repeat_pause_seconds=row.repeat_pause,
             summary=" ".join(describe(plan, steps)),
-            created_at=row.created_at,
-            updated_at=row.updated_at,
         )
         for row, plan, steps in zip(rows, plans, named, strict=True)
     )

@@ -11,6 +11,7 @@ from domain.alerts.matching.conditions import Conditions, conditions_from, meets
 from domain.alerts.matching.labels import AlertLabels
 from domain.errors import InvalidError
 from domain.escalations.types import AlertRoute
+from domain.types.base import columns_of
 from models import AlertRoute as RouteRow
 from models import EscalationPolicy
 
@@ -35,13 +36,8 @@ def all_routes(project_id: int, *, session: Session) -> Sequence[AlertRoute]:
 def read_route(row: RouteRow) -> AlertRoute:
     """Return a row as a route."""
     return AlertRoute(
-        **conditions_from(row.conditions).to_json(),
-        id=row.id,
-        name=row.name,
-        position=row.position,
+        **columns_of(row, AlertRoute) | conditions_from(row.conditions).to_json(),
         escalation_policy_id=row.policy_id,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
     )
 
 

@@ -20,6 +20,7 @@ from domain.types.base import (
     SecretResource,
     Text,
     Time,
+    columns_of,
     one_of,
     partial,
 )
@@ -136,9 +137,7 @@ class Heartbeat(Resource):
     @property
     def schedule(self) -> Schedule:
         """When pings are expected."""
-        return Schedule(
-            every=self.every, cron=self.cron, time_zone=self.time_zone, grace=self.grace
-        )
+        return Schedule(**columns_of(self, Schedule))
 
 
 class HeartbeatWithUrl(Heartbeat, SecretResource):

@@ -23,7 +23,7 @@ from domain.incidents.types import (
     checked_note,
 )
 from domain.projects.views import ProjectView
-from domain.types.base import Found
+from domain.types.base import Found, columns_of
 from models import IncidentNote as NoteRow
 
 
@@ -147,8 +147,7 @@ def _get_own(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRo
 def _shown(project: ProjectView, iid: int, row: NoteRow | TimelineEntry) -> IncidentNote:
     entry = TimelineEntry.model_validate(row)
     return IncidentNote(
-        id=entry.id,
-        kind=entry.kind,
+        **columns_of(entry, IncidentNote),
         body=sentence_of(entry),
         author=entry.user,
         system=not entry.is_comment,
@@ -157,8 +156,6 @@ def _shown(project: ProjectView, iid: int, row: NoteRow | TimelineEntry) -> Inci
         noteable_id=entry.incident_id,
         noteable_iid=iid,
         project_id=project.id,
-        created_at=entry.created_at,
-        updated_at=entry.updated_at,
     )
 
 

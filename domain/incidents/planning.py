@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.matching.conditions import Conditions, conditions_from
 from domain.incidents.links import LinkedAlert
+from domain.types.base import columns_of
 from models import IncidentRule
 
 STORM_SIZE = 20
@@ -44,13 +45,7 @@ def active_rules(project_id: int, *, session: Session) -> tuple[ActiveRule, ...]
         .order_by(IncidentRule.id)
     )
     return tuple(
-        ActiveRule(
-            id=row.id,
-            name=row.name,
-            conditions=conditions_from(row.conditions),
-            closes_when_resolved=row.closes_when_resolved,
-            opens_when_silenced=row.opens_when_silenced,
-        )
+        ActiveRule(**columns_of(row, ActiveRule) | {"conditions": conditions_from(row.conditions)})
         for row in rows
     )
 

@@ -26,7 +26,7 @@ from domain.maintenance_windows.types import (
 from domain.maintenance_windows.windows import WindowTimes, times_of, wall_time_of
 from domain.projects.views import ProjectView
 from domain.time_zones import check_zone
-from domain.types.base import Found
+from domain.types.base import Found, columns_of
 from models import MaintenanceWindow as WindowRow
 from models import User
 
@@ -145,16 +145,12 @@ def _window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWindow:
     row, author = found[0], found[1]
     occurrences = list(islice(times_of(row).ending_after(now), _NEXT_SHOWN))
     return MaintenanceWindow(
-        **conditions_from(row.conditions).to_json(),
-        id=row.id,
-        name=row.name,
+        **columns_of(row, MaintenanceWindow)
+        | {"rule": row.rule or "", **conditions_from(row.conditions).to_json()},
         starts_at=row.local_start,
-        time_zone=row.time_zone,
         duration=row.minutes * _MINUTE,
-        rule=row.rule or "",
         is_active=bool(occurrences) and occurrences[0].starts_at <= now,
         occurrences=[WindowOccurrence.model_validate(each) for each in occurrences],
-        created_at=row.created_at,
         created_by=author,
     )
 

@@ -17,6 +17,7 @@ from domain.errors import ForbiddenError, GoneError, InvalidError, NotFoundError
 from domain.notifications.paging import PageKind
 from domain.projects.access import Permissions, namespace_of
 from domain.projects.views import ProjectView, Viewer
+from domain.types.base import columns_of
 from models import Alert, Page, PageBatch, PageRecipient, Project, User
 
 #: A page about an alert that nobody looked at for longer is no reason to acknowledge it unseen.
@@ -154,12 +155,8 @@ def _by_project(
 
 def _view(alert: Alert, project: ProjectView) -> PagedAlert:
     return PagedAlert(
-        id=alert.id,
-        title=alert.title,
-        severity=SEVERITIES[alert.severity].value,
-        status=alert.status,
+        **columns_of(alert, PagedAlert) | {"severity": SEVERITIES[alert.severity].value},
         path=project.path,
-        iid=alert.iid,
     )
 
 

@@ -14,6 +14,7 @@ from domain.notifications.contact_types.base import ContactType
 from domain.notifications.contact_types.registry import CONTACT_TYPES, contact_type
 from domain.notifications.queueing import queue_batch
 from domain.notifications.states import ENDED, FAILED_ATTEMPT, MessageState
+from domain.types.base import columns_of
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, Project, User
 
 _MOST_FAILING = 50
@@ -141,15 +142,10 @@ def _failing(session: Session) -> list[FailingContact]:
     )
     return [
         FailingContact(
-            id=row.id,
+            **columns_of(row, FailingContact) | {"type": contact_type(row.type)},
             owner=username or path,
             is_of_project=username is None,
-            type=contact_type(row.type),
-            label=row.label,
             waiting=count,
-            tries=row.tries,
-            failing_since=row.failing_since,
-            next_try_at=row.next_try_at,
         )
         for row, username, path, count in rows
         if row.failing_since is not None

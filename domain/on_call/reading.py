@@ -22,6 +22,7 @@ from domain.on_call.plans import (
     Unit,
 )
 from domain.projects.views import Namespace
+from domain.types.base import columns_of
 from models import (
     OnCallOverride,
     OnCallRotation,
@@ -112,22 +113,15 @@ def _turns(rotation_ids: Sequence[int], *, session: Session) -> Mapping[int, lis
 
 def _plan_of(row: OnCallRotation, user_ids: Iterable[int]) -> RotationPlan:
     return RotationPlan(
-        id=row.id,
-        name=row.name,
-        layer=row.layer,
+        **columns_of(row, RotationPlan)
+        | {"restrictions": tuple(map(_restriction, row.restrictions))},
         cadence=Cadence(
             unit=Unit(row.unit),
             every=row.every,
             at=row.handover_time,
             weekdays=tuple(row.weekdays),
         ),
-        starts_on=row.starts_on,
-        time_zone=row.time_zone,
         user_ids=tuple(user_ids),
-        first_turn=row.first_turn,
-        restrictions=tuple(map(_restriction, row.restrictions)),
-        valid_from=row.valid_from,
-        valid_until=row.valid_until,
     )
 
 

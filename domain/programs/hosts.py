@@ -11,6 +11,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from domain.database.upsert import insert_into
+from domain.types.base import columns_of
 from models import Host
 
 #: The interval of reports.
@@ -77,11 +78,8 @@ def list_present(*, session: Session, now: datetime) -> Sequence[HostReport]:
     rows = session.scalars(select(Host).where(Host.seen_at > now - SILENCE).order_by(Host.name))
     return [
         HostReport(
-            name=row.name,
-            key_fingerprints=tuple(row.key_fingerprints.split()),
-            revision=row.revision,
-            clock_lead_ms=row.clock_lead_ms,
-            seen_at=row.seen_at,
+            **columns_of(row, HostReport)
+            | {"key_fingerprints": tuple(row.key_fingerprints.split())}
         )
         for row in rows
     ]

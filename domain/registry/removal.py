@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from domain.errors import InvalidError
 from domain.registry.client import RegistryClient
 from domain.registry.repositories import RepositoryView, TagView, all_tags
+from domain.types.base import columns_of
 from models import RegistryManifest, RegistryRemoval, RegistryRepository, RegistryTag
 
 #: No rule removes it, as clients of the API expect.
@@ -225,12 +226,8 @@ def claim_removal(*, session: Session, now: datetime) -> Removal | None:
     )
     if row is None:
         return None
-    return Removal(
-        id=row.id,
-        repository_id=row.repository_id,
-        rule=rule_of(row.rule) if row.rule is not None else None,
-        failures=row.failures,
-    )
+    rule = None if row.rule is None else rule_of(row.rule)
+    return Removal(**columns_of(row, Removal) | {"rule": rule})
 
 
 def record_failure(removal: Removal, reason: str, *, session: Session, now: datetime) -> None:

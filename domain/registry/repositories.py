@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from domain.database.paging import Page, Slice, fetch_page
 from domain.errors import NotFoundError, QueryError
+from domain.types.base import columns_of
 from models import (
     FormerPath,
     Project,
@@ -273,11 +274,9 @@ def _views(
     failures = {each.repository_id: each.failure for each in removals if each.failure}
     return tuple(
         RepositoryView(
-            id=row.id,
-            project_id=row.project_id,
+            **columns_of(row, RepositoryView),
             project_path=project_path,
             path=row.name,
-            created_at=row.created_at,
             tags_count=counts.get(row.id, 0),
             is_going=row.id in going,
             failure=failures.get(row.id),
@@ -339,13 +338,5 @@ def _tag_views(
 ) -> tuple[TagView, ...]:
     rows = session.execute(statement)
     return tuple(
-        TagView(
-            name=row.name,
-            path=f"{repository.path}:{row.name}",
-            digest=row.digest,
-            pushed_at=row.pushed_at,
-            total_size=row.total_size,
-            config_digest=row.config_digest,
-        )
-        for row in rows
+        TagView(**columns_of(row, TagView), path=f"{repository.path}:{row.name}") for row in rows
     )

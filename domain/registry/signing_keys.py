@@ -31,6 +31,7 @@ from sqlalchemy.orm import Session
 from domain.database.locks import AdvisoryLock
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
+from domain.types.base import columns_of
 from models import RegistryKey
 
 #: RFC 5280 section 4.1.2.5: no expiry. Keys end when an operator rotates them, and a registry that
@@ -128,14 +129,7 @@ def list_keys(*, session: Session, keyring: Keyring, now: datetime) -> tuple[Key
     kid = signing.kid if signing else ""
     rows = session.scalars(_newest_first())
     return tuple(
-        KeyStatus(
-            kid=row.kid,
-            certificate=row.certificate,
-            created_at=row.created_at,
-            signs_from=row.signs_from,
-            state=_state(row, kid, now),
-        )
-        for row in rows
+        KeyStatus(**columns_of(row, KeyStatus), state=_state(row, kid, now)) for row in rows
     )
 
 

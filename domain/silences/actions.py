@@ -36,7 +36,7 @@ from domain.silences.types import (
     SilenceQuery,
     SilenceState,
 )
-from domain.types.base import Found
+from domain.types.base import Found, columns_of
 from models import Alert, Delivery, User
 from models import Silence as SilenceRow
 
@@ -154,11 +154,7 @@ def preview_silence(work: Work, project: ProjectView, query: PreviewQuery) -> Si
         is_complete=not is_cut,
         alerts=[
             PreviewAlert(
-                iid=alert.iid,
-                title=alert.title,
-                severity=found[alert.id].severity,
-                status=alert.status,
-                started_at=alert.started_at,
+                **columns_of(alert, PreviewAlert) | {"severity": found[alert.id].severity},
                 web_url=f"{url}/{alert.iid}",
             )
             for alert in alerts[:_MOST_SHOWN]

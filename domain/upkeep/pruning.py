@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from domain.accounts.email_addresses import WAITS_FOR
 from domain.accounts.sign_up import LINK_LIFETIME, MESSAGE_KEY
@@ -15,12 +15,7 @@ from domain.idempotency import KEPT_FOR
 from domain.oauth.setting_up.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
 from domain.on_call.schedules import PAST_KEPT_FOR
 from domain.projects.member_types import INVITATION_LIFETIME
-from domain.registry.forgetting import (
-    is_forgotten_manifest,
-    is_forgotten_repository,
-    is_forgotten_tag,
-    is_former_key,
-)
+from domain.registry.signing_keys import FORMER_KEYS_STAY
 from models import (
     AccessToken,
     Alert,
@@ -85,6 +80,8 @@ _IDLE_CLIENTS_STAY = timedelta(days=30)
 _UNREACHABLE_TIMES_STAY = timedelta(days=31)
 #: How long people can look up why nobody was paged.
 _PAST_SILENCES_STAY = timedelta(days=365)
+#: How late an event of a push may come without bringing back what was removed.
+_TOMBSTONES_STAY = timedelta(days=30)
 _MEMBERSHIPS_AT_ONCE = 200
 
 
@@ -181,10 +178,10 @@ def _expired(
         # By then no token that they signed is accepted, even as an id_token_hint.
         "signing_keys": (SigningKey.id, SigningKey.retired_at < dead),
         # In this order: a tag is known to be gone by its manifest or its repository.
-        "registry_tags": (RegistryTag.id, is_forgotten_tag(now)),
-        "registry_manifests": (RegistryManifest.id, is_forgotten_manifest(now)),
-        "registry_repositories": (RegistryRepository.id, is_forgotten_repository(now)),
-        "registry_keys": (RegistryKey.id, is_former_key(now)),
+        "registry_tags": (RegistryTag.id, _is_forgotten_tag(now)),
+        "registry_manifests": (RegistryManifest.id, _is_forgotten_manifest(now)),
+        "registry_repositories": (RegistryRepository.id, _is_forgotten_repository(now)),
+        "registry_keys": (RegistryKey.id, _is_former_key(now)),
         "silences": (Silence.id, Silence.ends_at < now - _PAST_SILENCES_STAY),
         "maintenance_windows": (
             MaintenanceWindow.id,
@@ -206,6 +203,52 @@ def _expired(
         "escalation_pages": (EscalationPage.id, EscalationPage.paged_at < now - _ESCALATIONS_STAY),
         "authorizations": (Authorization.id, (Authorization.code_expires_at < dead) & ~has_tokens),
     }
+
+
+def _is_forgotten_tag(now: datetime) -> ColumnElement[bool]:
+    """Return the condition of tags that ended long ago, by themselves or with what they name."""
+    tag, end = RegistryTag, now - _TOMBSTONES_STAY
+    its_manifest = exists().where(
+        RegistryManifest.repository_id == tag.repository_id,
+        RegistryManifest.digest == tag.digest,
+        RegistryManifest.deleted_at < end,
+        RegistryManifest.deleted_at >= tag.pushed_at,
+    )
+    its_repository = exists().where(
+        RegistryRepository.id == tag.repository_id,
+        RegistryRepository.removed_at < end,
+        RegistryRepository.removed_at >= tag.pushed_at,
+    )
+    itself = and_(
+        tag.removed_at < end, or_(tag.pushed_at.is_(None), tag.removed_at >= tag.pushed_at)
+    )
+    return or_(itself, its_manifest, its_repository)
+
+
+def _is_forgotten_manifest(now: datetime) -> ColumnElement[bool]:
+    """Return the condition of manifests deleted long ago; while tags name them they stay."""
+    named = exists().where(
+        RegistryTag.repository_id == RegistryManifest.repository_id,
+        RegistryTag.digest == RegistryManifest.digest,
+    )
+    return and_(RegistryManifest.deleted_at < now - _TOMBSTONES_STAY, ~named)
+
+
+def _is_forgotten_repository(now: datetime) -> ColumnElement[bool]:
+    """Return the condition of repositories that were removed long ago."""
+    repository = RegistryRepository
+    return and_(
+        repository.removed_at < now - _TOMBSTONES_STAY,
+        repository.removed_at >= repository.pushed_at,
+    )
+
+
+def _is_former_key(now: datetime) -> ColumnElement[bool]:
+    """Return the condition of keys that a newer one followed so long ago that no token is left."""
+    newer = aliased(RegistryKey)
+    return exists().where(
+        newer.signs_from > RegistryKey.signs_from, newer.signs_from < now - FORMER_KEYS_STAY
+    )
 
 
 def _is_idle_bot(now: datetime) -> ColumnElement[bool]:

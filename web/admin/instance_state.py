@@ -18,6 +18,7 @@ from domain.outgoing.destinations import DestinationState
 from domain.programs.hosts import SILENCE
 from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
 from domain.self_monitor import Check, MonitorState, monitor_state
+from domain.types.base import columns_of
 from domain.webhooks.endpoints import backlog
 from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.settings import settings_now
@@ -168,13 +169,9 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
     )
     return [
         AuditStreamMetrics(
-            id=each.id,
-            backlog=each.backlog,
+            **columns_of(each, AuditStreamMetrics),
             oldest_seconds=_age(each.oldest_event_at, moment),
-            failures=each.failures,
             is_failing=each.state is DestinationState.FAILING,
-            dropped=each.dropped,
-            set_aside=each.set_aside,
         )
         for each in found or ()
     ]

@@ -15,6 +15,7 @@ from domain.audit.events import EventKind
 from domain.database.upsert import insert_into
 from domain.errors import InvalidParametersError, InvalidValue
 from domain.oauth.personal_tokens.lifetimes import end_some_endless_tokens
+from domain.types.base import columns_of
 from models import InstanceSetting
 from web.pages.templating import duration, file_size
 from web.services import services
@@ -171,22 +172,20 @@ def _view(
     source = ValueSource.ENVIRONMENT if setting.name in given else ValueSource.DEFAULT
     is_secret = known.source is Source.SECRET
     return SettingView(
+        **columns_of(known.kind, SettingView)
+        | {
+            "allowed": known.changeable_to.allowed,
+            "may_be_empty": known.kind.may_be_empty or setting.default == "",
+        },
         name=setting.name,
         title=title_of(setting.name),
         doc=known.doc,
-        allowed=known.changeable_to.allowed,
         words=_in_words(value, known),
         text="" if is_secret else _as_written(value),
         words_without_change=_in_words(at_start, known),
         source=source if change is None else ValueSource.CHANGED_HERE,
         is_secret=is_secret,
         is_live=known.source is Source.LIVE,
-        may_be_empty=known.kind.may_be_empty or setting.default == "",
-        choices=known.kind.choices,
-        unit=known.kind.unit,
-        is_yes_or_no=known.kind.is_yes_or_no,
-        is_long=known.kind.is_long,
-        has_release_dates=known.kind.has_release_dates,
     )
 
 

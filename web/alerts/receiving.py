@@ -12,6 +12,7 @@ from flask import g, request
 from werkzeug.exceptions import TooManyRequests
 
 from domain import threads
+from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.reading.pagerduty import without_routing_key
 from domain.alerts.receiving import receivers, refusals, sns
@@ -21,12 +22,14 @@ from domain.alerts.storing.intake import receive
 from domain.alerts.storing.intake_result import IntakeResult
 from domain.database.statements import KeptConnection
 from domain.errors import DomainError
+from domain.outgoing.errors import OutgoingError
+from domain.outgoing_urls import OutgoingUrl
 from web.access.rate_limits import by_integration
-from web.alerts.sns import asks_no_alert, read_subscription
 from web.http.errors import status_of
 from web.http.request_bodies import check_declared_length, check_media_type, read_bounded
 from web.metrics import count_alerts
-from web.services import Services, services, settings
+from web.outgoing.client import OutgoingClient
+from web.services import Services, reading, services, settings
 from web.settings import policies
 from web.settings.reader import Settings
 
@@ -97,8 +100,8 @@ def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
             check_media_type(*receiver.format.media_types)
         received.check()
         read = (
-            partial(read_subscription, body, kind)
-            if kind is not None and asks_no_alert(kind)
+            partial(_read_subscription, body, kind)
+            if kind is not None and _asks_no_alert(kind)
             else partial(
                 receiver.format.read,
                 body,
@@ -157,3 +160,24 @@ def log_refusal(delivery: InboundDelivery, error: DomainError) -> None:
         row = refusals.store_refusal(delivery, status, error, connection=connection)
         refusals.flush(sampler.use_row(kind, row), connection=connection)
     refusals.flush(sampler.due(now=delivery.received_at), connection=connection)
+
+
+def _asks_no_alert(kind: str | None) -> bool:
+    """Return whether a request of SNS is about a subscription."""
+    return kind in {sns.CONFIRMATION, sns.UNSUBSCRIBED}
+
+
+def _read_subscription(body: bytes, kind: str) -> ParsedBody:
+    """Confirm a subscription, or note that it has ended; raise the errors of a receiver."""
+    payload = read_object(body, nesting_limit=reading().nesting_limit)
+    if kind == sns.UNSUBSCRIBED:
+        return sns.note_end(payload)
+    return sns.confirm_subscription(payload, get=_get_from_sns)
+
+
+def _get_from_sns(url: OutgoingUrl) -> tuple[int, bytes]:
+    try:
+        answer = OutgoingClient.of(settings()).get(url)
+    except OutgoingError as error:
+        raise sns.RefusedSubscriptionError(f"{url.host} was not reached: {error}.") from error
+    return answer.status, answer.beginning

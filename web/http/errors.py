@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from authlib.oauth2.rfc6749 import OAuth2Error
-from flask import Flask, Response, g, make_response, request
+from flask import Flask, Response, g, make_response, redirect, request, url_for
 from flask_wtf.csrf import CSRFError
 from gunicorn.http.errors import ParseException
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
@@ -70,8 +70,8 @@ from web.http.error_formats import (
     for_registry,
     written_json,
 )
-from web.http.moved import moved_answer
 from web.http.routes import (
+    decoded_reference,
     existing_methods,
     is_delivery_to_part_of_a_receiver,
     is_read_of_receiver,
@@ -82,6 +82,9 @@ from web.services import settings
 _log = logging.getLogger("gatebell.error")
 #: Retry-After in seconds while the database is unavailable.
 _DATABASE_RETRY_AFTER = 2
+_READING = frozenset({"GET", "HEAD"})
+#: As GitLab's clients know it.
+_NOT_MOVED = "Non GET methods are not allowed for moved projects"
 
 #: The first matching class decides, so subclasses come first.
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
@@ -204,7 +207,39 @@ def _body_of_parameter(error: Exception) -> dict[str, Any]:
 
 def _answer_moved(error: MovedError) -> Response:
     roll_back()
-    return moved_answer(error) or _answer_known(error)
+    return _moved_answer(error) or _answer_known(error)
+
+
+def _moved_answer(error: MovedError) -> Response | None:
+    """Return the response for a request to a former path; None where the URL has no such part.
+
+    Pages redirect, and a form that was open during the move is sent on (RFC 9110 section 15.4.8).
+    Neither redirect is kept by browsers: a path can become the present one again.
+    """
+    name = next(
+        (key for key, value in (request.view_args or {}).items() if _is_asked(value, error)), None
+    )
+    if name is None:
+        return None
+    if error_format() is ErrorFormat.PAGE:
+        status = 302 if request.method in _READING else 307
+        return make_response(redirect(_moved_url(name, error.namespace.path), status))
+    if error_format() is not ErrorFormat.API:
+        return None
+    if request.method not in _READING:
+        return written_json({"message": f"405 {_NOT_MOVED}"}, 405, {"Allow": "GET, HEAD"})
+    body = {"message": f"302 Found: {error}"}
+    return written_json(body, 302, {"Location": _moved_url(name, str(error.namespace.id))})
+
+
+def _is_asked(value: object, error: MovedError) -> bool:
+    return isinstance(value, str) and decoded_reference(value) == error.former
+
+
+def _moved_url(name: str, reference: str) -> str:
+    url = url_for(str(request.endpoint), **{**(request.view_args or {}), name: reference})
+    query = request.query_string.decode("latin-1")
+    return f"{url}?{query}" if query else url
 
 
 def _headers_of(error: Exception) -> dict[str, str]:

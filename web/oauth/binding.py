@@ -7,19 +7,20 @@ from urllib.parse import parse_qs
 
 from flask import Response, has_request_context, request
 from flask.typing import ResponseReturnValue
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.utils import redirect
 
 from domain.accounts.signing_in.sessions import RequestSource
-from domain.oauth.context import OAuthContext
+from domain.oauth.context import OAuthContext, RefusedRequest
 from domain.oauth.json_bodies import parameters_in
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
+from domain.oauth.setting_up.refusals import flush, store_refusal
 from web.extensions import db
 from web.http.audit_events import record_event
 from web.http.error_formats import explained
 from web.http.json_responses import json_response
-from web.oauth.refusals import record_refusal
 from web.services import services
 from web.settings import policies
 
@@ -31,6 +32,8 @@ _JSON = "application/json"
 _LONGEST_JSON = 65_536
 #: In bytes; Werkzeug has limits of its own for longer ones.
 _LONGEST_PLAIN_FORM = 65_536
+#: Of each application and reason, in each process: the other refused requests are counted.
+_ROWS_PER_MINUTE = 5
 
 
 def oauth_context() -> OAuthContext:
@@ -49,12 +52,30 @@ def oauth_context() -> OAuthContext:
         policy=own.live_settings.derived(policies.oauth_policy),
         source=source,
         record_event=record_event,
-        record_refusal=record_refusal,
+        record_refusal=_record_refusal,
     )
 
 
 def _has_begun() -> bool:
     return db.session.registry.has() and db.session().in_transaction()
+
+
+def _record_refusal(refused: RefusedRequest, context: OAuthContext) -> None:
+    """Store a refused request, or count it; the client gets its answer in any case."""
+    if context.has_begun():  # what is stored there is part of the answer
+        _sample(refused, context)
+        return
+    with suppress(DBAPIError):
+        _sample(refused, context)
+
+
+def _sample(refused: RefusedRequest, context: OAuthContext) -> None:
+    sampler = services().token_refusals
+    kind = (refused.application_id, refused.reason.name)
+    if sampler.gets_row(kind, now=context.now, per_minute=_ROWS_PER_MINUTE):
+        row_id = store_refusal(refused, context=context)
+        flush(sampler.use_row(kind, row_id), context=context)
+    flush(sampler.due(now=context.now), context=context)
 
 
 def request_in_form() -> ProtocolRequest:

@@ -18,6 +18,7 @@ from domain.alerts.storing.lifecycle import RESOLVED
 from domain.alerts.storing.reported_fields import SHOWN_COLUMNS
 from domain.audit.events import Actor
 from domain.database.paging import Page, Slice
+from domain.types.base import columns_of
 from models import Alert, AlertNote
 
 #: How the words begin that say from where the service itself acted.
@@ -148,14 +149,13 @@ def view_of(row: AlertNote) -> ActivityView:
     """Return the view of an entry."""
     changes: Mapping[str, list[Any]] = row.changes or {}
     return ActivityView(
-        id=row.id,
-        kind=NoteKind(row.kind) if row.changes is None else NoteKind.CHANGE,
-        user_id=row.user_id,
-        user_name=row.user_name,
-        text=row.text,
-        created_at=row.created_at,
-        via=row.via,
-        changes=tuple(_changed(name, *changes[name]) for name in SHOWN_COLUMNS if name in changes),
+        **columns_of(row, ActivityView)
+        | {
+            "kind": NoteKind(row.kind) if row.changes is None else NoteKind.CHANGE,
+            "changes": tuple(
+                _changed(name, *changes[name]) for name in SHOWN_COLUMNS if name in changes
+            ),
+        }
     )
 
 

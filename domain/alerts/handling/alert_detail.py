@@ -25,8 +25,7 @@ from domain.alerts.reading.incoming import (
 )
 from domain.alerts.reading.mapping import AlertField, FieldMapping, stored_mapping
 from domain.alerts.reading.payload_fields import flatten, pretty
-from domain.alerts.reading.report_links import RUNBOOK, SOURCE, report_links
-from domain.alerts.reading.text import pretty_json
+from domain.alerts.reading.text import pretty_json, storable
 from domain.errors import NotFoundError
 from domain.text_links import is_web_url
 from models import Alert, Delivery, Integration
@@ -38,6 +37,18 @@ _MOST_FIELDS = 3
 _LONGEST_LINK = 1_000
 _LONGEST_VALUE = 100
 _NOTHING = frozenset({"", "null", "{}", "[]"})
+#: What the first and the last of them lead to.
+RUNBOOK, SOURCE = "Runbook", "Source"
+#: Where senders put each link, in the order in which they are asked; Grafana has the second and
+#: third name.
+_NAMES = {
+    RUNBOOK: ("runbook_url", "runbook", "playbook"),
+    "Dashboard": ("dashboard", "dashboardURL", "dashboard_url", "dashboardUrl"),
+    "Panel": ("panelURL", "panel_url"),
+    SOURCE: ("generatorURL", "generatorUrl", "generator_url", "client_url", "url", "link"),
+}
+#: The objects within a report that have such members as well.
+_WITHIN = ("annotations", "labels", "payload", "custom_details", "details")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,12 +217,36 @@ def other_links(report: StoredReport) -> Mapping[str, str]:
     """Return the links of a report beside its runbook and its source, by what they lead to."""
     item = report.item
     known = {RUNBOOK: item.runbook, SOURCE: item.generator_url} if item else {}
-    found = report_links(report.part or {})
+    found = _report_links(report.part or {})
     return {
         what: url
         for what, url in found.items()
         if not known.get(what) and url not in known.values()
     }
+
+
+def _report_links(report: Mapping[str, object]) -> Mapping[str, str]:
+    """Return the links of a report by what they lead to; only complete http and https URLs."""
+    within = list(_within(report))
+    places = [report, *within, *(each for inner in within for each in _within(inner))]
+    found = {what: _first(places, names) for what, names in _NAMES.items()}
+    return {what: url for what, url in found.items() if url is not None}
+
+
+def _within(place: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    for name in _WITHIN:
+        inner = place.get(name)
+        if isinstance(inner, dict):
+            yield inner
+
+
+def _first(places: Sequence[Mapping[str, object]], names: Sequence[str]) -> str | None:
+    for name in names:
+        for place in places:
+            value = place.get(name)
+            if isinstance(value, str) and len(value) <= _LONGEST_LINK and is_web_url(value):
+                return storable(value)
+    return None
 
 
 def _read_by(delivery: Delivery | None, mapping: FieldMapping) -> str:

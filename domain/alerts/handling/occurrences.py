@@ -10,6 +10,7 @@ from domain.alerts.handling.types import AlertOccurrence
 from domain.alerts.storing.lifecycle import Action
 from domain.database.paging import Page, parse_id
 from domain.errors import QueryError
+from domain.types.base import columns_of
 from models import Alert, Delivery, Occurrence
 
 _ACTIONS = tuple(Action)
@@ -104,13 +105,10 @@ def list_occurrences(
     return Page(
         items=tuple(
             AlertOccurrence(
-                received_at=row.received_at,
+                **columns_of(row, AlertOccurrence),
                 action=_action(row[0]),
-                sender=row.sender,
-                is_test=row.is_test,
                 item=row[0].item_index + 1,
                 delivery_id=row[0].delivery_id,
-                integration_id=row.integration_id,
             )
             for row in rows[:size]
         ),

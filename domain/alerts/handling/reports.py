@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.formats.base import Reading
 from domain.alerts.formats.registry import FORMATS, format_named
 from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, Severity, UnreadableBody
+from domain.types.base import columns_of
 from models import Alert, Delivery
 
 _SEVERITIES = tuple(Severity)
@@ -50,16 +51,12 @@ def read_reports(
 
 def _report(alert: Alert, markdown: str | None) -> AlertReport:
     return AlertReport(
-        id=alert.id,
-        iid=alert.iid,
-        title=alert.title,
-        description=alert.description,
-        severity=_SEVERITIES[alert.severity],
-        service=alert.service,
-        monitoring_tool=alert.monitoring_tool,
-        hosts=tuple(alert.hosts.split("\n")) if alert.hosts else (),
-        query=alert.query or None,
-        started_at=alert.started_at,
+        **columns_of(alert, AlertReport)
+        | {
+            "severity": _SEVERITIES[alert.severity],
+            "hosts": tuple(alert.hosts.split("\n")) if alert.hosts else (),
+            "query": alert.query or None,
+        },
         markdown=markdown,
     )
 

@@ -48,7 +48,7 @@ from domain.database.paging import Slice, read_cursor
 from domain.database.statements import KeptConnection
 from domain.errors import ConflictError, DomainError
 from domain.projects.views import ProjectView
-from domain.types.base import Found
+from domain.types.base import Found, columns_of
 from models import Delivery as DeliveryRow
 
 #: So many are looked at in one request.
@@ -107,7 +107,7 @@ def _get_refused(delivery_id: int, *, session: Session) -> _Refused | None:
     ).first()
     if row is None or row.body is None:
         return None
-    return _Refused(id=row.id, received_at=row.received_at, body=row.body)
+    return _Refused(**columns_of(row, _Refused))
 
 
 _MARK = (

@@ -18,6 +18,7 @@ from domain.database.paging import Listed, ListPart, fetch_part
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 from domain.text_links import is_web_url
+from domain.types.base import columns_of
 from models import Delivery, Integration, Project
 
 #: In characters.
@@ -177,21 +178,12 @@ def _view(work: Work, project: ProjectView, row: Row[*tuple[Any, ...]]) -> Integ
     integration: Integration = row[0]
     mapping = stored_mapping(integration.mapping)
     return IntegrationView(
-        id=integration.id,
-        project_id=integration.project_id,
-        name=integration.name,
-        type=type_named(integration.type),
-        active=integration.active,
-        endpoint_identifier=integration.endpoint_identifier,
+        **columns_of(integration, IntegrationView)
+        | {"type": type_named(integration.type), "mapping": mapping},
         url=_receiving_url(work, project, integration),
-        created_at=integration.created_at,
         last_delivery_at=row.received_at,
         last_outcome=None if row.status_code is None else outcome_of(row.status_code),
-        api_url=integration.api_url,
-        sample=integration.sample,
-        mapping=mapping,
         has_mapping=mapping.reads_fields or (bool(integration.mapping) and mapping is UNMAPPED),
-        resolve_after_minutes=integration.resolve_after_minutes,
     )
 
 

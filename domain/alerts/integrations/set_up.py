@@ -10,6 +10,7 @@ from sqlalchemy import Row, case, func, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.deliveries import REFUSED_FROM, outcome_of
+from domain.types.base import columns_of
 from models import Delivery
 
 #: The start of a body that is looked at, in bytes.
@@ -264,15 +265,11 @@ def _attempt(row: Row[Any]) -> Attempt:
     outcome = outcome_of(row.status_code)
     sender = sender_of(row.user_agent, row.start)
     return Attempt(
+        **columns_of(row, Attempt) | {"sender": sender.name if sender.agents else None},
         delivery_id=row.id,
-        received_at=row.received_at,
         outcome=outcome,
-        status_code=row.status_code,
-        reason=row.reason,
         address=row.sender,
-        sender=sender.name if sender.agents else None,
         advice=None if outcome == _ACCEPTED else advice_for(row.status_code, sender),
-        skipped=row.skipped,
     )
 
 

@@ -50,6 +50,7 @@ from domain.clock import written
 from domain.csv_lines import csv_line
 from domain.database.paging import Page
 from domain.projects.access import COUNT_LIMIT
+from domain.types.base import columns_of
 from models import Alert, Assignment, Delivery, Integration, Occurrence, Project, User
 
 LARGEST_IID = 2**31 - 1
@@ -121,22 +122,15 @@ def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
     """Return the view of a row that ROWS selected."""
     alert: Alert = row[0]
     return AlertRow(
-        id=alert.id,
-        iid=alert.iid,
-        title=alert.title,
-        severity=SEVERITIES[alert.severity].value,
-        raised_from=None if alert.raised_from is None else SEVERITIES[alert.raised_from].value,
-        status=alert.status,
-        started_at=alert.started_at,
-        ended_at=alert.ended_at,
-        events=alert.events,
-        service=alert.service,
-        environment=alert.environment,
-        monitoring_tool=alert.monitoring_tool,
-        hosts=tuple(alert.hosts.split("\n")) if alert.hosts else (),
-        last_event_at=alert.last_event_at,
+        **columns_of(alert, AlertRow)
+        | {
+            "severity": SEVERITIES[alert.severity].value,
+            "raised_from": None
+            if alert.raised_from is None
+            else SEVERITIES[alert.raised_from].value,
+            "hosts": tuple(alert.hosts.split("\n")) if alert.hosts else (),
+        },
         integration_name=row.integration_name,
-        project_id=alert.project_id,
         project_path=row.project_path,
         assignee=row.assignee,
         is_test=row.is_test,
@@ -356,23 +350,9 @@ def _project(wanted: AlertFilter, row: AlertRow) -> dict[str, object]:
 
 
 def _values(row: AlertRow) -> dict[str, object]:
-    return {
-        "iid": row.iid,
-        "title": row.title,
-        "severity": row.severity,
-        "status": row.status,
-        "events": row.events,
-        "started_at": _time(row.started_at),
-        "ended_at": _time(row.ended_at),
-        "last_event_at": _time(row.last_event_at),
-        "service": row.service,
-        "environment": row.environment,
-        "monitoring_tool": row.monitoring_tool,
-        "hosts": row.hosts,
-        "integration": row.integration_name,
-        "assignee": row.assignee,
-        "raised_from": row.raised_from,
-    }
+    times = {name: _time(getattr(row, name)) for name in _COLUMNS if name.endswith("_at")}
+    values = vars(row) | times | {"integration": row.integration_name}
+    return {name: values[name] for name in _COLUMNS}
 
 
 def _time(moment: datetime | None) -> str | None:

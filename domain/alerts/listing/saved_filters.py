@@ -11,6 +11,7 @@ from domain.access.actor import Work
 from domain.alerts.reading.text import storable
 from domain.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
+from domain.types.base import columns_of
 from models import SavedAlertFilter, User
 
 LONGEST_NAME = 100
@@ -49,10 +50,8 @@ def list_saved(
     ).all()
     found = (
         SavedFilter(
-            id=row.id,
-            name=row.name,
+            **columns_of(row, SavedFilter),
             arguments=dict(parse_qsl(row.query)),
-            is_shared=row.is_shared,
             owner=owner,
             is_own=row.user_id == user_id,
         )

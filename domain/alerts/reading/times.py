@@ -12,9 +12,9 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from domain.alerts.reading.text import excerpt, is_blank
-from domain.alerts.reading.time_zones import find_zone
 
 #: The zero value of Go's time.Time, which senders write for "no time".
 ZERO_TIME = datetime.min.replace(tzinfo=UTC)
@@ -25,6 +25,38 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: unit and the year 5138 in its own, so the unit is never in doubt.
 _EPOCH_UNITS = ((10**11, 1), (10**14, 10**3), (10**17, 10**6), (10**20, 10**9))
 _MICROSECONDS = 10**6
+#: Those of RFC 2822 section 4.3 and those that only one zone uses; ambiguous ones (IST, BST and so
+#: on) are unknown.
+_HOURS = {
+    0: "UTC UT GMT Z ZULU WET",
+    1: "CET MEZ WEST",
+    2: "CEST MESZ EET SAST",
+    3: "EEST MSK TRT",
+    5: "PKT",
+    7: "WIB",
+    8: "HKT AWST",
+    9: "JST KST",
+    9.5: "ACST",
+    10: "AEST",
+    10.5: "ACDT",
+    11: "AEDT",
+    12: "NZST",
+    13: "NZDT",
+    -3: "BRT ART",
+    -4: "EDT",
+    -5: "EST CDT",
+    -6: "CST MDT",
+    -7: "MST PDT",
+    -8: "PST AKDT",
+    -9: "AKST",
+    -10: "HST",
+}
+_ABBREVIATIONS = {
+    name: timezone(timedelta(hours=hours)) if hours else UTC
+    for hours, names in _HOURS.items()
+    for name in names.split()
+}
+_ZONE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){1,2}", re.ASCII)
 
 #: In characters. Longer texts are no times, and matching them would be slow.
 _LONGEST = 1000
@@ -115,9 +147,22 @@ def _offset(found: re.Match[str]) -> tzinfo | None:
     return timezone(-distance if found["sign"] == "-" else distance)
 
 
+@lru_cache(maxsize=256)
+def _find_zone(name: str) -> tzinfo | None:
+    """Return the zone with this name, or None if it is unknown. Abbreviations ignore case."""
+    if name.upper() in _ABBREVIATIONS:
+        return _ABBREVIATIONS[name.upper()]
+    if not _ZONE_NAME.fullmatch(name):
+        return None
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # no such zone, no zone at all, or a folder of them
+        return None
+
+
 def _in_utc(time: datetime, offset: tzinfo | None, zone: str | None) -> _Reading:
     """Return a time in UTC by its offset, or else by the name of its zone."""
-    zone_info = offset or (find_zone(zone) if zone else None)
+    zone_info = offset or (_find_zone(zone) if zone else None)
     if zone_info is None:
         return time.replace(tzinfo=UTC), _Guess.ZONE if zone else _Guess.OFFSET
     return time.replace(tzinfo=zone_info).astimezone(UTC), None

@@ -13,6 +13,7 @@ from domain.mail.outbox import NewMessage, queue_messages
 from domain.oauth.personal_tokens.lists import is_live
 from domain.projects.bots import Maintainer, maintainers_of
 from domain.time_zones import local_time
+from domain.types.base import columns_of
 from models import Bot, PersonalAccessToken, User
 
 _A_DAY = timedelta(days=1)
@@ -114,12 +115,7 @@ def _messages(
     ending: _ExpiringToken, notice: Notice, maintainers: _Maintainers, sign: NoticeSettings
 ) -> Iterator[NewMessage]:
     if ending.user.kind != BOT:
-        owner = Maintainer(
-            id=ending.user.id,
-            name=ending.user.name,
-            email=ending.user.email,
-            time_zone=ending.user.time_zone,
-        )
+        owner = Maintainer(**columns_of(ending.user, Maintainer))
         yield _message(ending, notice, owner, _Wording.of_person(sign), sign)
         return
     path, people = maintainers.of(ending)

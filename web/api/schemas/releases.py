@@ -279,10 +279,8 @@ class ReleaseRehearsal(Resource):
             tokens_given_expiry=found.endless_tokens,
             changes=[
                 RehearsedChange(
+                    **columns_of(change, RehearsedChange),
                     change=change.id,
-                    release=change.release,
-                    title=change.title,
-                    replacement=change.replacement,
                     consumers=[RehearsedConsumer.of(use) for use in uses],
                 )
                 for change, uses in groupby(by_change, lambda use: use.change)
