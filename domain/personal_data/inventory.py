@@ -29,6 +29,7 @@ from models import (
     DeviceAuthorization,
     EmailConfirmation,
     EscalationPage,
+    Group,
     IdempotentRequest,
     Identity,
     Incident,
@@ -362,6 +363,13 @@ PERSONAL_DATA = (
             "approved_at",
             "denied_at",
         ),
+    ),
+    PersonalDataTable(
+        name="personal_namespace",
+        about="The personal namespace",
+        model=Group,
+        rows=lambda user: Group.owner_id == user.id,
+        exported=("path", "description", "created_at"),
     ),
     PersonalDataTable(
         name="memberships",

@@ -86,7 +86,7 @@ def test_a_script_makes_a_project_of_its_own_and_shares_it(library: gitlab.Gitla
     own = library.projects.create({"name": "notes"})
     assert (own.namespace["kind"], own.namespace["path"]) == ("user", library.user.username)
     assert library.namespaces.get(library.user.username).id == own.namespace["id"]
-    assert library.groups.list(get_all=True) == []
+    assert library.groups.list(get_all=True, owned=True) == []
     name = unique("ops")
     group = library.groups.create({"name": name, "path": name})
     own.share(group.id, gitlab.const.AccessLevel.DEVELOPER, expires_at="2126-01-01")

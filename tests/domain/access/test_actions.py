@@ -100,7 +100,7 @@ def test_an_archived_project_takes_no_changes_from_anybody(actor: Actor) -> None
 def test_an_archived_project_can_be_brought_back_left_and_ended() -> None:
     rows = {**PERMISSIONS, **BESIDE_THE_API}
     assert {name for name, each in rows.items() if each.in_archived} == {
-        *("projects.archive", "projects.unarchive", "projects.delete"),
+        *("projects.archive", "projects.unarchive", "projects.delete", "projects.unshare"),
         *("members.delete", "resource_tokens.revoke"),
     }
 

@@ -76,6 +76,13 @@ GROUP_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.projects.create", "POST", PROJECTS_AT, (*PROJECT, "namespace_id")),
     ("api_v4.projects.show", "GET", f"{PROJECTS_AT}/{{id}}", TOKEN),
     ("api_v4.projects.change", "PUT", "/api/v4/{project}", PROJECT),
+    (
+        "api_v4.projects.share",
+        "POST",
+        "/api/v4/{project}/share",
+        ("group_id", "group_access", "expires_at"),
+    ),
+    ("api_v4.projects.unshare", "DELETE", "/api/v4/{project}/share/{id}", ()),
     ("api_v4.projects.delete", "DELETE", f"{PROJECTS_AT}/{{id}}", TOKEN),
     ("api_v4.projects.transfer", "PUT", "/api/v4/{project}/transfer", ("namespace",)),
     (

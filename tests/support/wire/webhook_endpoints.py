@@ -5,6 +5,8 @@ _CONDITIONS = ("severities", "environments", "services", "labels")
 _PAGES = ("page", "per_page", "pagination")
 
 WEBHOOK_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("api_v4.hooks.index", "GET", "/api/v4/{project}/hooks", _PAGES),
+    ("api_v4.hooks.show", "GET", "/api/v4/{project}/hooks/{id}", ()),
     ("api_v4.webhooks.index", "GET", _AT, _PAGES),
     ("api_v4.webhooks.create", "POST", _AT, ("url", "events", *_CONDITIONS)),
     ("api_v4.webhooks.show", "GET", f"{_AT}/{{id}}", ()),
