@@ -9,7 +9,7 @@ from models.base import Base, BigId
 
 
 class IdentityProvider(Base):
-    """An OpenID Connect provider."""
+    """An OpenID Connect provider, or GitHub."""
 
     __tablename__ = "identity_providers"
 
@@ -46,7 +46,7 @@ class Identity(Base):
     provider_id: Mapped[int] = mapped_column(
         ForeignKey("identity_providers.id", ondelete="CASCADE")
     )
-    #: `sub`: it stays the same when names and addresses change.
+    #: `sub`, or GitHub's number: it stays the same when names and addresses change.
     subject: Mapped[str] = mapped_column(String(255))
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
     #: As the provider last said.
@@ -54,7 +54,7 @@ class Identity(Base):
     email: Mapped[str] = mapped_column(String(255), default="")
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
-    #: Asks the provider whether the account is still there; NULL if it gave none.
+    #: Asks the provider whether the account is still there, as GitHub's access token does; or NULL.
     refresh_token_ciphertext: Mapped[str | None] = mapped_column(Text)
     checked_at: Mapped[datetime | None]
     #: Whether it is why the user is an administrator.

@@ -1,1 +1,1 @@
-"""Signing in through OpenID Connect providers: Gatebell as their relying party."""
+"""Signing in through OpenID Connect providers and GitHub: Gatebell as their client."""

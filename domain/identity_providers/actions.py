@@ -12,6 +12,7 @@ from domain.audit.events import EventKind
 from domain.database.locks import release_locks
 from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.identity_providers.errors import ProviderAnswerError, ProviderError
+from domain.identity_providers.github import GitHub
 from domain.identity_providers.identities import remove_identity
 from domain.identity_providers.presets import PRESETS
 from domain.identity_providers.relying_party import Client, RelyingParty, Upstream
@@ -106,20 +107,12 @@ def test_connection(work: Work, provider_id: int) -> ConnectionTest:
         party = relying_party(work, _get(work, provider_id))
         release_locks(work.session)  # the other side may take its time
         found = party.metadata(afresh=True)
-        keys = party.keys(afresh=True)
+        keys = len(party.keys(afresh=True).keys) if "jwks_uri" in found else None
     except ProviderError as error:
         return ConnectionTest(works=False, problem=error.reason)
     names_itself = found.get("authorization_response_iss_parameter_supported") is True
-    return ConnectionTest(
-        works=True,
-        problem=None,
-        authorization_endpoint=found["authorization_endpoint"],
-        token_endpoint=found["token_endpoint"],
-        userinfo_endpoint=found.get("userinfo_endpoint"),
-        jwks_uri=found["jwks_uri"],
-        keys=len(keys.keys),
-        names_itself=names_itself,
-    )
+    of_ours = {"works": True, "problem": None, "keys": keys, "names_itself": names_itself}
+    return ConnectionTest(**{**found, **of_ours})
 
 
 def get_active(work: Work, slug: str) -> Row:
@@ -147,7 +140,8 @@ def relying_party(work: Work, row: Row) -> RelyingParty:
         redirect_uri=redirect_uri_of(work, row.slug),
         groups_claim=row.groups_claim if row.group_roles or row.administrators_group else None,
     )
-    return RelyingParty(client, work.policy(Upstream), now=work.now)
+    kind = RelyingParty if PRESETS[row.preset].is_openid else GitHub
+    return kind(client, work.policy(Upstream), now=work.now)
 
 
 def redirect_uri_of(work: Work, slug: str) -> str:
@@ -189,7 +183,7 @@ def _check(work: Work, row: Row) -> None:
     url = parse_outgoing_url(row.issuer, field="issuer")
     if "?" in url.target:
         raise InvalidError("An issuer has no query.", field="issuer")
-    if "openid" not in row.scopes.split():
+    if PRESETS[row.preset].is_openid and "openid" not in row.scopes.split():
         raise InvalidError("The scopes must include openid.", field="scopes")
     for each in map(GroupRole.read, row.group_roles):
         try:

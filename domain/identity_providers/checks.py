@@ -66,17 +66,17 @@ def check_identity(work: Work, identity_id: int) -> None:
     release_locks(session)  # the other side may take its time
     try:
         tokens = party.refresh(token)
+        if tokens.refresh_token is not None and tokens.refresh_token != token:
+            # Stored at once: the former one may work no more.
+            if (found := _unchanged(identity_id, kept, session=session)) is None:
+                return
+            kept = found.refresh_token_ciphertext = keyring.encrypt(tokens.refresh_token)
+            release_locks(session)
+        seen = party.checked(tokens, subject)
     except GoneThereError:
         if (found := _unchanged(identity_id, kept, session=session)) is not None:
             _end(work, found)
         return
-    if tokens.refresh_token is not None and tokens.refresh_token != token:
-        # Stored at once: the former one may work no more.
-        if (found := _unchanged(identity_id, kept, session=session)) is None:
-            return
-        kept = found.refresh_token_ciphertext = keyring.encrypt(tokens.refresh_token)
-        release_locks(session)
-    seen = party.checked(tokens, subject)
     found = _unchanged(identity_id, kept, session=session)
     if seen is not None and found is not None:
         found.name, found.email = seen.name or seen.username, seen.email

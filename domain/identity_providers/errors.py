@@ -25,7 +25,7 @@ class ProviderAwayError(ProviderError):
 
 
 class ProviderAnswerError(ProviderError):
-    """The provider answered otherwise than OpenID Connect wants, or somebody else did."""
+    """The provider answered otherwise than it should, or somebody else did."""
 
     sentence = (
         "The response of {title} could not be verified. Try again; if it happens again, tell an "
@@ -74,6 +74,6 @@ class NoProofError(ProviderError):
 
 
 class GoneThereError(ProviderError):
-    """The provider takes the refresh token no more: the account is gone, or its consent is."""
+    """The provider takes the token no more: the account is gone, or its consent is."""
 
     sentence = "Your account at {title} is no longer valid."

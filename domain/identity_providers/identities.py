@@ -34,36 +34,26 @@ def offered(session: Session) -> Sequence[ProviderView]:
     """Return the providers that people can sign in through, by their titles."""
     columns = select(IdentityProvider.slug, IdentityProvider.title)
     rows = session.execute(columns.where(IdentityProvider.active).order_by(IdentityProvider.title))
-    return tuple(ProviderView(slug=row.slug, title=row.title) for row in rows)
+    return tuple(ProviderView(**each) for each in rows.mappings())
 
 
 def connections_of(user_id: int, session: Session) -> Sequence[ProviderView]:
     """Return what a user is connected with or could be, by their titles."""
     is_mine = (Identity.provider_id == IdentityProvider.id) & (Identity.user_id == user_id)
+    name, email = func.nullif(Identity.name, ""), func.nullif(Identity.email, "")
     rows = session.execute(
         select(
             IdentityProvider.slug,
             IdentityProvider.title,
-            Identity.id,
-            func.coalesce(
-                func.nullif(Identity.email, ""), func.nullif(Identity.name, ""), Identity.subject
-            ),
+            Identity.id.label("identity_id"),
+            func.coalesce(email, name, Identity.subject, "").label("known_as"),
             Identity.last_used_at,
         )
         .outerjoin(Identity, is_mine)
         .where(or_(IdentityProvider.active, Identity.id.is_not(None)))
         .order_by(IdentityProvider.title)
     )
-    return tuple(
-        ProviderView(
-            slug=slug,
-            title=title,
-            identity_id=identity_id,
-            known_as=known_as or "",
-            last_used_at=last_used_at,
-        )
-        for slug, title, identity_id, known_as, last_used_at in rows
-    )
+    return tuple(ProviderView(**each) for each in rows.mappings())
 
 
 def find_identity(provider_id: int, subject: str, *, session: Session) -> Identity | None:

@@ -20,6 +20,8 @@ class Preset:
     vouches_for_email: bool = False
     #: Further parameters of the authorization request, such as those for a refresh token.
     parameters: Mapping[str, str] = field(default_factory=dict)
+    #: Whether it has ID tokens, with claims of groups and second factors.
+    is_openid: bool = True
     #: What its administrator has to know.
     hint: str = ""
 
@@ -62,6 +64,16 @@ _PRESETS = (
         title="GitLab",
         issuer="https://gitlab.com",
         hint="Groups are named by their paths. Another Gatebell is set up like this, too.",
+    ),
+    Preset(
+        key="github",
+        title="GitHub",
+        issuer="https://github.com",
+        scopes="user:email read:org",
+        is_openid=False,
+        hint="The issuer is https://github.com, or the URL of an Enterprise Server. Groups are "
+        "organizations that approved the OAuth app, and teams, such as acme/sre. Administrators "
+        "prove that it is them with a password or a passkey, as GitHub tells no time of sign-in.",
     ),
     Preset(key="other", title="Other OpenID Connect"),
 )

@@ -44,7 +44,9 @@ _LEFT_ALONE_FOR = timedelta(seconds=10)
 LEEWAY = timedelta(minutes=2)
 #: Of the names that become an account's.
 _CLAIMS = ("email", "preferred_username", "name")
-_MISREAD = (ValueError, TypeError, KeyError, AttributeError)
+#: What RFC 6749 and GitHub call a refresh token that is not valid.
+_INVALID_GRANTS = ("invalid_grant", "bad_refresh_token")
+MISREAD = (ValueError, TypeError, KeyError, AttributeError)
 
 Document = Mapping[str, Any]
 
@@ -147,6 +149,8 @@ class RelyingParty:
             raise self._wrong("its metadata has another issuer than the one that was entered")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             self._url(found.get(name), name)
+        if (userinfo := found.get("userinfo_endpoint")) is not None:
+            self._url(userinfo, "userinfo_endpoint")
         return found
 
     def keys(self, *, afresh: bool = False) -> KeySet:
@@ -154,7 +158,7 @@ class RelyingParty:
         found = self._document(str(self.metadata()["jwks_uri"]), afresh=afresh)
         try:
             return KeySet.import_key_set({"keys": [dict(each) for each in found["keys"]]})
-        except (JoseError, *_MISREAD) as error:
+        except (JoseError, *MISREAD) as error:
             raise self._wrong("its keys cannot be read") from error
 
     def authorization_url(self, secrets: Secrets, *, is_again: bool) -> str:
@@ -244,10 +248,10 @@ class RelyingParty:
         _, headers, body = auth.prepare("POST", address, dict(DEFAULT_HEADERS), body)
         url = self._url(address, "token_endpoint")
         _, answer = self._ask(url, body.encode(), headers)
-        given = self._object_in(answer, url)
+        given = self._value_in(answer, url)
         if "error" in given:
             code = _printable(given["error"])[:60]
-            kind = invalid_grant if code == "invalid_grant" else ProviderAnswerError
+            kind = invalid_grant if code in _INVALID_GRANTS else ProviderAnswerError
             raise kind(client.title, f"its token endpoint answered {code}")
         try:
             return Tokens.model_validate(given)
@@ -272,7 +276,7 @@ class RelyingParty:
         except JoseError as error:
             reason = f"its ID token is not valid: {_printable(str(error))[:120]}"
             raise self._wrong(reason) from error
-        except _MISREAD as error:
+        except MISREAD as error:
             raise self._wrong("its ID token cannot be read") from error
         subject = claims["sub"]
         if not _exact(subject):
@@ -299,8 +303,7 @@ class RelyingParty:
         wanted = (*_CLAIMS, *([groups_claim] if groups_claim else ()))
         endpoint = self.metadata().get("userinfo_endpoint")
         if endpoint and any(name not in claims for name in wanted):
-            headers = {"Authorization": f"Bearer {access_token}"}
-            said = self._json(self._url(endpoint, "userinfo_endpoint"), headers)
+            said = self._userinfo(access_token)
             if said.get("sub") != claims["sub"]:
                 raise self._wrong("its userinfo is about somebody else")
             claims = {**said, **claims}
@@ -316,6 +319,13 @@ class RelyingParty:
             authenticated_at=_moment(auth_time),
         )
 
+    def _userinfo(self, access_token: str) -> Any:
+        return self._said(self.metadata()["userinfo_endpoint"], access_token)
+
+    def _said(self, address: str, access_token: str, kind: type = dict) -> Any:
+        headers = {"Authorization": f"Bearer {access_token}"}
+        return self._json(self._url(address, "userinfo_endpoint"), headers, kind)
+
     def _document(self, address: str, *, afresh: bool) -> Document:
         documents, url = self._upstream.documents, self._url(address, "its address")
         asked_at, known = documents.get(address, (self._now - _KEPT_FOR, None))
@@ -326,26 +336,27 @@ class RelyingParty:
             reason = f"{url.shown} did not answer a moment ago"
             raise ProviderAwayError(self._client.title, reason)
         try:
-            found = self._json(url, {})
+            found: Document = self._json(url, {})
         except ProviderAwayError:
             documents[address] = (self._now, None)
             raise
         documents[address] = (self._now, found)
         return found
 
-    def _json(self, url: OutgoingUrl, headers: Mapping[str, str]) -> Document:
+    def _json(self, url: OutgoingUrl, headers: Mapping[str, str], kind: type = dict) -> Any:
         status, body = self._ask(url, None, {"Accept": "application/json", **headers})
         if status != HTTPStatus.OK:
-            raise self._away(status, url)
-        return self._object_in(body, url)
+            raise self._refusal(status, body, url)
+        return self._value_in(body, url, kind)
 
-    def _object_in(self, body: bytes, url: OutgoingUrl) -> Document:
+    def _value_in(self, body: bytes, url: OutgoingUrl, kind: type = dict) -> Any:
         try:
             found = orjson.loads(body)
         except ValueError:
             found = None
-        if not isinstance(found, dict):
-            raise self._wrong(f"{url.shown} did not answer with a JSON object")
+        if not isinstance(found, kind):
+            name = "object" if kind is dict else "array"
+            raise self._wrong(f"{url.shown} did not answer with a JSON {name}")
         return found
 
     def _ask(
@@ -359,17 +370,17 @@ class RelyingParty:
         except OutgoingError as error:
             raise ProviderAwayError(self._client.title, f"{url.shown}: {error}") from error
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
-            raise self._away(status, url)
+            raise self._refusal(status, answer, url)
         return status, answer
 
-    def _away(self, status: int, url: OutgoingUrl) -> ProviderAwayError:
+    def _refusal(self, status: int, _body: bytes, url: OutgoingUrl) -> ProviderError:
         return ProviderAwayError(self._client.title, f"{url.shown} answered {status}")
 
     def _url(self, address: object, name: str) -> OutgoingUrl:
         """Return a URL that the provider named: as well protected as that of its issuer."""
         try:
-            url = parse_outgoing_url(_text(address))
-        except (InvalidError, TypeError) as error:
+            url = parse_outgoing_url(str(address))
+        except InvalidError as error:
             raise self._wrong(f"{name} is no URL") from error
         if self._client.issuer.startswith("https:") and not url.is_encrypted:
             raise self._wrong(f"{name} is not encrypted")
@@ -377,12 +388,6 @@ class RelyingParty:
 
     def _wrong(self, reason: str) -> ProviderAnswerError:
         return ProviderAnswerError(self._client.title, reason)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("not a text")
-    return value
 
 
 def _printable(text: object) -> str:

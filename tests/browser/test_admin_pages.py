@@ -57,6 +57,7 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
         *("/admin/member_roles", "/admin/member_roles/new"),
         *("/admin/identity_providers", "/admin/identity_providers/new"),
         "/admin/identity_providers/new?preset=entra",
+        "/admin/identity_providers/new?preset=github",
         f"/admin/identity_providers/{provider_id}",
         *(f"/admin/users/{user_id}/delete", f"/admin/users/{user_id}/edit"),
         *("/admin/applications", "/admin/applications?of=users", "/admin/applications/new"),

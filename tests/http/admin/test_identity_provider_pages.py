@@ -95,6 +95,8 @@ def test_the_connection_is_tested_and_what_is_wrong_is_said(
     assert "signs with 1 key" in works.text
     provider.metadata = {"issuer": "http://another.example"}
     assert "another issuer than the one that was entered" in press(gatebell, page, "/test").text
+    provider.metadata = {"userinfo_endpoint": 7}
+    assert "userinfo_endpoint is no URL" in press(gatebell, page, "/test").text
     provider.begin_anew()
     provider.answers = {"/keys": lambda: (200, {}, b"[]")}
     assert "did not answer with a JSON object" in press(gatebell, page, "/test").text

@@ -25,6 +25,13 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.database.audit_log import event_about, events_about
 from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.signing_in.github_server import (
+    SUSPENDED,
+    TOKENS,
+    USER,
+    FakeGitHub,
+    running_github,
+)
 from tests.support.signing_in.openid_provider import (
     Answer,
     FakeProvider,
@@ -51,6 +58,12 @@ def provider() -> Iterator[FakeProvider]:
     """A provider that gives refresh tokens."""
     with running_provider() as made:
         made.refresh_token = "yes"
+        yield made
+
+
+@pytest.fixture
+def github() -> Iterator[FakeGitHub]:
+    with running_github() as made:
         yield made
 
 
@@ -256,3 +269,101 @@ def test_a_sign_in_meanwhile_counts_more_than_a_check(
     check_after(service, provider, HOUR)
     assert is_signed_in(service, browser)
     assert identity_of(service, provider).refresh_token_ciphertext is not None
+
+
+def test_github_is_asked_with_the_token_itself_and_roles_follow(
+    service: LiveGatebell, github: FakeGitHub
+) -> None:
+    of_team, of_organization = new_group(service), new_group(service)
+    options = [f"acme/sre = {of_team}: Developer", f"acme = {of_organization}: Guest"]
+    roles = [word for each in options for word in ("--group-roles", each)]
+    github.orgs, github.teams = ["acme"], ["acme/sre"]
+    arrive(service, github, "--preset", "github", *roles)
+    github.teams = []
+    github.person |= {"name": "Mona Lisa"}
+    check_after(service, github, HOUR)
+    assert role_of(service, github, of_team) is None
+    assert role_of(service, github, of_organization) is Role.GUEST
+    github.orgs = []
+    check_after(service, github, HOUR)
+    assert role_of(service, github, of_organization) is None
+    assert TOKENS not in github.asked
+    identity = identity_of(service, github)
+    assert (identity.name, identity.email) == ("Mona Lisa", github.person["email"])
+    # It is kept encrypted.
+    keyring = Keyring(settings_of(service).secret_key)
+    assert [keyring.decrypt(identity.refresh_token_ciphertext or "")] == list(github.tokens)
+
+
+@pytest.mark.parametrize(
+    "how", ["revoked", "suspended", "suspended by an administrator", "a token that has expired"]
+)
+def test_whom_github_lets_in_no_more_loses_access_here(
+    service: LiveGatebell, github: FakeGitHub, how: str
+) -> None:
+    github.refresh_token = "yes" if "expired" in how else None
+    browser = arrive(service, github, "--preset", "github")
+    person = person_of(github)
+    make_token(service, person)
+    if "suspended" in how:
+        said = SUSPENDED if how == "suspended" else SUSPENDED.replace(b"was", b"is")
+        github.answers = {USER: lambda: (403, {}, said)}
+    elif how == "revoked":
+        github.tokens.clear()
+    else:
+        github.refresh_token = "of somebody else"
+    check_after(service, github, HOUR)
+    assert not is_signed_in(service, browser)
+    assert not is_token_live(service, person)
+    event = event_about(service, person, EventKind.IDENTITY_ENDED)
+    assert event.details == {"browsers": 1, "applications_ended": 0, "tokens_revoked": 1}
+    github.asked.clear()
+    check_after(service, github, HOUR)
+    assert github.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (500, SUSPENDED),
+        (403, b'{"message": "API rate limit exceeded"}'),
+        (403, b'{"message": "You have exceeded a secondary rate limit"}'),
+        (429, b"{}"),
+        (404, b'{"message": "Not Found"}'),
+        (302, b""),
+        (200, b"<html>"),
+        (200, b'{"id": 7, "login": "somebody-else", "name": null}'),
+    ],
+)
+def test_while_github_is_away_or_wants_fewer_requests_nothing_changes(
+    service: LiveGatebell, github: FakeGitHub, status: int, body: bytes
+) -> None:
+    browser = arrive(service, github, "--preset", "github")
+    make_token(service, person_of(github))
+    before = identity_of(service, github)
+    github.answers = {USER: lambda: (status, {}, body)}
+    check_after(service, github, HOUR)
+    assert github.asked[0] == USER
+    after = identity_of(service, github)
+    assert after.refresh_token_ciphertext == before.refresh_token_ciphertext
+    assert after.name == before.name
+    assert is_signed_in(service, browser)
+    assert is_token_live(service, person_of(github))
+
+
+def test_the_tokens_of_a_github_app_are_refreshed(
+    service: LiveGatebell, github: FakeGitHub
+) -> None:
+    github.refresh_token = "yes"
+    browser = arrive(service, github, "--preset", "github")
+    for _ in range(2):
+        github.tokens.clear()
+        check_after(service, github, HOUR)
+    assert github.asked.count(TOKENS) == 2
+    assert is_signed_in(service, browser)
+    kept = identity_of(service, github).refresh_token_ciphertext or ""
+    assert Keyring(settings_of(service).secret_key).decrypt(kept) == github.refresh_token
+    # Who takes the app's authorization back has no valid token, although one was refreshed.
+    github.answers = {USER: lambda: (401, {}, b"{}")}
+    check_after(service, github, HOUR)
+    assert not is_signed_in(service, browser)

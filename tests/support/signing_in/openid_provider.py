@@ -31,6 +31,7 @@ class FakeProvider:
     """What it says of people, and what is wrong with that."""
 
     url: str = ""
+    authorize: str = "/authorize"
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, auto_kid=True))
     #: Of whoever signs in next.
     person: dict[str, Any] = field(default_factory=dict)
@@ -152,20 +153,30 @@ class _Server(ThreadingHTTPServer):
         """Say nothing about clients that have gone."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class ProviderHandler(BaseHTTPRequestHandler):
+    """Hands requests to the provider, and notes which they were."""
+
     protocol_version = "HTTP/1.1"
     server: _Server
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        if path == "/authorize":
+        path, _, query = self.path.partition("?")
+        if path == self.server.provider.authorize:
             self.send_response(302)
             self.send_header("Location", self.server.provider.response_to(self.path))
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        self._answer(path, *self.document(path, query))
+
+    def document(self, path: str, _query: str) -> tuple[int, Any]:
+        """Answer a GET."""
         found = self.server.provider.document(path)
-        self._answer(path, 404 if found is None else 200, found or {})
+        return (404, {}) if found is None else (200, found)
+
+    def written(self, found: Any) -> bytes:
+        """Write an answer."""
+        return json.dumps(found).encode()
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -176,10 +187,10 @@ class _Handler(BaseHTTPRequestHandler):
         given = self.server.provider.tokens_for(sent, self.headers.get("Authorization", ""))
         self._answer(self.path, *given)
 
-    def _answer(self, path: str, status: int, found: dict[str, Any]) -> None:
+    def _answer(self, path: str, status: int, found: Any) -> None:
         self.server.provider.asked.append(path)
         headers: Mapping[str, str] = {"Content-Type": "application/json"}
-        body = json.dumps(found).encode()
+        body = self.written(found)
         if path in self.server.provider.answers:
             status, headers, body = self.server.provider.answers[path]()
         self.send_response(status)
@@ -194,11 +205,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running_provider() -> Iterator[FakeProvider]:
+def running_provider(
+    provider: FakeProvider | None = None, *, handler: type[ProviderHandler] = ProviderHandler
+) -> Iterator[FakeProvider]:
     """Run a provider on a port of loopback."""
     SECRETS.remember(CLIENT_SECRET)
-    server = _Server(("127.0.0.1", 0), _Handler)
-    server.provider = provider = FakeProvider(url=f"http://127.0.0.1:{server.server_port}")
+    server = _Server(("127.0.0.1", 0), handler)
+    server.provider = provider = provider or FakeProvider()
+    provider.url = f"http://127.0.0.1:{server.server_port}"
     provider.is_about()
     thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
@@ -251,7 +265,9 @@ def sign_in_through(
     browser = browser or gatebell.http()
     begun = ask_to_sign_in(gatebell, browser, slug, at=at)
     assert begun.status_code == 302, begun.text
-    assert begun.headers["Location"].startswith(f"{provider.url}/authorize?"), begun.headers
+    assert begun.headers["Location"].startswith(f"{provider.url}{provider.authorize}?"), (
+        begun.headers
+    )
     return come_back(browser, provider.response_to(begun.headers["Location"], **changes))
 
 

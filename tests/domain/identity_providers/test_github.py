@@ -1,0 +1,44 @@
+"""Where GitHub and its Enterprise Servers are asked."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from domain.identity_providers.github import GitHub
+from domain.identity_providers.relying_party import Client, Upstream
+from domain.outgoing_urls import OutgoingUrl
+
+
+def nobody(url: OutgoingUrl, *_rest: object) -> tuple[int, bytes]:
+    """Answer nothing."""
+    raise AssertionError(url)
+
+
+@pytest.mark.parametrize(
+    ("issuer", "oauth", "api"),
+    [
+        ("https://github.com", "https://github.com", "https://api.github.com"),
+        ("https://github.com/", "https://github.com", "https://api.github.com"),
+        ("https://acme.ghe.com", "https://acme.ghe.com", "https://api.acme.ghe.com"),
+        ("https://git.example", "https://git.example", "https://git.example/api/v3"),
+        ("https://notgithub.com", "https://notgithub.com", "https://notgithub.com/api/v3"),
+    ],
+)
+def test_each_github_has_its_addresses(issuer: str, oauth: str, api: str) -> None:
+    client = Client(
+        title="GitHub",
+        preset="github",
+        issuer=issuer,
+        client_id="gatebell",
+        client_secret="a secret",
+        scopes="user:email",
+        redirect_uri="https://gate.example/users/auth/github/callback",
+        groups_claim=None,
+    )
+    github = GitHub(client, Upstream(fetch=nobody), now=datetime(2027, 3, 1, tzinfo=UTC))
+    assert github.metadata() == {
+        "authorization_endpoint": f"{oauth}/login/oauth/authorize",
+        "token_endpoint": f"{oauth}/login/oauth/access_token",
+        "token_endpoint_auth_methods_supported": ["client_secret_post"],
+        "userinfo_endpoint": f"{api}/user",
+    }
