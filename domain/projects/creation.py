@@ -335,7 +335,8 @@ def own_namespace(work: Work) -> str:
 
     Raises InvalidError for who is no person, and TakenError if a group has the user name.
     """
-    user = work.session.get(User, work.actor.id)
+    # Of two first projects at once, the second one finds what the first one made.
+    user = work.session.get(User, work.actor.id, with_for_update={"key_share": True})
     if user is None or user.kind != HUMAN:
         raise InvalidError("namespace_id is missing", field="namespace_id")
     found = work.session.scalar(select(Group.path).where(Group.owner_id == user.id))

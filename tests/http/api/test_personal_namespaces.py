@@ -1,8 +1,11 @@
 """Personal namespaces: projects without a group, and what becomes of them with their owner."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
+import requests
 
 from domain.access.roles import Role
 from tests.http.api.test_projects_api import made, new_group, path_of, script_of
@@ -42,6 +45,20 @@ def test_a_project_without_a_group_is_ones_own(gatebell: LiveGatebell) -> None:
         assert other.send("GET", f"/namespaces/{reference}").status_code == 404
     theirs = {"name": "x", "namespace_id": space["id"]}
     assert other.send("POST", "/projects", json=theirs).status_code == 404
+
+
+@pytest.mark.both_databases
+def test_of_first_projects_at_once_each_is_made(gatebell: LiveGatebell) -> None:
+    for _ in range(3):
+        make = partial(make_project, script_of(gatebell, make_user(gatebell)))
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(make, range(4)))
+        assert [answer.status_code for answer in answers] == [201] * 4
+        assert len({answer.json()["namespace"]["id"] for answer in answers}) == 1
+
+
+def make_project(script: Api, number: int) -> requests.Response:
+    return Api(script.gatebell, script.token).send("POST", "/projects", json={"name": f"p{number}"})
 
 
 def test_members_of_a_project_get_nothing_else_of_its_owner(gatebell: LiveGatebell) -> None:
