@@ -211,7 +211,8 @@ def test_two_workers_share_the_mail_and_send_each_of_them_once(pair: Pair) -> No
     ]
     with ThreadPoolExecutor(len(hosts)) as workers:
         list(workers.map(send_mail, hosts))
-    assert not unsent(pair.one)
+    # The hosts' own workers send too: one of them may not be through with the last message.
+    assert waited_for(lambda: not unsent(pair.one))
     assert Counter(map(tuple, pair.mailbox.recipients)) == {(reader,): 1 for reader in readers}
 
 
