@@ -28,7 +28,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.sealing.sign_ins import find_relying_party
 from web.services import settings
-from web.signing_in.completion import next_url, renew_this_sign_in
+from web.signing_in.completion import next_url, renew_this_sign_in, take_page
 
 account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 
@@ -86,7 +86,7 @@ def security() -> ResponseReturnValue:
     others = ["browsers"]
     others += ["applications"] if form.end_applications.data else []
     flash(f"Your password is changed. All your other {' and '.join(others)} are signed out.")
-    return redirect(url_for("account.security"))
+    return redirect(take_page())
 
 
 def _change_password(form: PasswordForm) -> bool:

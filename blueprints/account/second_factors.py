@@ -20,6 +20,7 @@ from web.services import settings
 from web.signing_in.completion import (
     finish_adding_factor,
     renew_this_sign_in,
+    take_page,
     take_recovery_codes,
     to_recovery_codes,
 )
@@ -84,8 +85,8 @@ def show_recovery_codes() -> ResponseReturnValue:
     """Show newly issued codes once."""
     codes = take_recovery_codes()
     if not codes:
-        return redirect(url_for("account.security"))
-    page = render_template("second_factors/recovery_codes.html", codes=codes)
+        return redirect(take_page())
+    page = render_template("second_factors/recovery_codes.html", codes=codes, next_page=take_page())
     return page, 200, {"Cache-Control": "no-store"}
 
 

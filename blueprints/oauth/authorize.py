@@ -30,6 +30,7 @@ from web.oauth.binding import oauth_context, request_from, request_in_query, sen
 from web.oauth.endpoint_urls import authorization_url, read_asked_at, with_asked_at
 from web.sealing.forms import consume, open_consent_form, seal_consent_form
 from web.services import now
+from web.signing_in.completion import lead_to_security
 
 authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_applications=True)
 
@@ -145,7 +146,7 @@ def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnVal
     Who is signed in, and has something to set up first, is led there.
     """
     if current_user.is_authenticated and not is_known:
-        return redirect(url_for("account.security"))
+        return lead_to_security()
     asked = request.args.to_dict(flat=False)
     return_url = authorization_url(with_asked_at(asked) if checked.may_need_new_sign_in else asked)
     again = "yes" if is_known else None

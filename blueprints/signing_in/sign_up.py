@@ -3,7 +3,7 @@
 Programs that look at messages follow links, so only the form's POST changes anything.
 """
 
-from flask import flash, redirect, render_template, session, url_for
+from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.sign_up import LINK_LIFETIME
@@ -19,16 +19,12 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings
-from web.signing_in.completion import requested_page, sign_in_as
+from web.signing_in.completion import keep_page, kept_page, requested_page, sign_in_as
 
 sign_up = PageBlueprint(
     "sign_up", __name__, url_prefix="/users/sign_up", leads_to_applications=True
 )
 
-#: What was asked for before, in the session: only the browser that asked for a link goes on there.
-_NEXT = "sign_up_next"
-#: Browsers drop a cookie of four kilobytes, and the session has more in it.
-_LONGEST_NEXT = 2_000
 _SENT = "Look into your mail: a message is on its way to {}. Its link works for a day."
 _WAITS = (
     "Your account is made, and waits for an administrator. You get an e-mail when it is approved."
@@ -55,7 +51,7 @@ def send_link() -> ResponseReturnValue:
     if not email:
         return _question(form), 422
     wanted = requested_page()
-    session[_NEXT] = wanted if len(wanted) <= _LONGEST_NEXT else ""
+    keep_page(wanted)  # only the browser that asked for a link goes on there
     flash(_SENT.format(email))
     return redirect(url_for("sessions.sign_in", next=wanted or None))
 
@@ -128,7 +124,7 @@ def _page(form: OwnAccountForm, sealed: str) -> tuple[str, int, dict[str, str]]:
         invitation=None,
         email=email,
         policy=domain.show_link(work(), email),
-        target=url_for("sign_up.create", sealed=sealed, next=session.get(_NEXT) or None),
+        target=url_for("sign_up.create", sealed=sealed, next=kept_page() or None),
         minimum=settings().password_min_length,
     )
     return page, 422 if form.errors else 200, NOT_KEPT

@@ -16,6 +16,7 @@ from web.access.marks import get_current_user, load_current_user
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.extensions import db
 from web.http.endpoints import find_endpoint, page_blueprints
+from web.http.public_urls import current_path
 from web.http.work import work
 from web.sealing.session_secrets import keep_secret, take_secret
 from web.sealing.sign_ins import begin_pending_sign_in
@@ -23,6 +24,9 @@ from web.services import services, settings
 from web.signing_in.attempts import remember_browser
 
 _SESSION_KEY = "recovery_codes"
+_KEPT_PAGE = "kept_page"
+#: Browsers drop a cookie of four kilobytes, and the session has more in it.
+_LONGEST_KEPT_PAGE = 2_000
 
 
 def complete(authentication: Authentication, next_page: str = "") -> ResponseReturnValue:
@@ -77,13 +81,31 @@ def requested_page() -> str:
     return target if is_ours and "/.." not in path and target.isprintable() else ""
 
 
+def keep_page(path: str) -> None:
+    """Keep the page of this service that is shown after what has to come first."""
+    session[_KEPT_PAGE] = path if len(path) <= _LONGEST_KEPT_PAGE else ""
+
+
+def kept_page() -> str:
+    """Return the kept page, or an empty string."""
+    kept: str = session.get(_KEPT_PAGE, "")
+    return kept
+
+
+def take_page() -> str:
+    """Return and forget the page that is next: the kept one, or the settings of security."""
+    kept = kept_page()
+    session.pop(_KEPT_PAGE, None)
+    return kept or url_for("account.security")
+
+
 def finish_adding_factor(name: str, codes: Sequence[str]) -> ResponseReturnValue:
     """Confirm a new second factor; the first one has recovery codes."""
     renew_this_sign_in()
     if codes:
         return to_recovery_codes(codes)
     flash(f"The {name} is ready: use it when you sign in.")
-    return redirect(url_for("account.security"))
+    return redirect(take_page())
 
 
 def to_recovery_codes(codes: Sequence[str]) -> ResponseReturnValue:
@@ -112,8 +134,15 @@ def _lead_to_choice() -> ResponseReturnValue | None:
     if is_open or not current_user.is_authenticated:
         return None
     if current_user.user.must_change_password:
-        return redirect(url_for("account.security"))
+        return lead_to_security()
     is_for_setup = endpoint is not None and endpoint.open_before_second_factor
     if not is_for_setup and must_set_up_second_factor():
-        return redirect(url_for("account.security"))
+        return lead_to_security()
     return None
+
+
+def lead_to_security() -> ResponseReturnValue:
+    """Redirect to where the signed-in user sets up what is missing, and keep the asked page."""
+    if request.method == "GET":
+        keep_page(current_path())
+    return redirect(url_for("account.security"))

@@ -1,13 +1,17 @@
 """A second factor that the instance requires: of administrators or everybody, at once or later."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from html import unescape
+from urllib.parse import urljoin
 
 import pytest
 import requests
 
 from models import User
+from tests.http.signing_in.test_second_factors import set_up
 from tests.support.accounts.people import (
     CALLBACK,
     Person,
@@ -18,7 +22,7 @@ from tests.support.accounts.people import (
     open_browser,
 )
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.oauth.oauth_wire import ask
+from tests.support.oauth.oauth_wire import ask, ask_at, decide, landing, sign_in_on
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.signing_in.openid_provider import FakeProvider, add_provider, sign_in_through
 from tests.support.signing_in.passkey_wire import give_passkey
@@ -121,6 +125,36 @@ def test_a_new_app_opens_the_pages_at_once(start: Start) -> None:
     assert opened(service, browser, PROFILE) == SECURITY
     give_app(service, person)
     assert opened(service, browser, PROFILE) == PROFILE
+
+
+@pytest.mark.parametrize("lacks", ["second factor", "password of their own", "both"])
+def test_after_setting_up_what_is_missing_one_goes_on_to_the_application(
+    start: Start, lacks: str
+) -> None:
+    service = start("nobody" if lacks == "password of their own" else "everybody")
+    person = make_user(service)
+    client = make_application(service, person)
+    browser = service.http()
+    page = ask(browser, service, client, state="kept")
+    if lacks != "second factor":
+        with database_of(service) as session:
+            mine = session.query(User).filter_by(username=person.username)
+            mine.update({"must_change_password": True})
+    page, password = sign_in_on(browser, page, person), person.password
+    assert page.url == service.url + SECURITY
+    if lacks != "second factor":
+        old, password = password, "kettle orbit lantern velvet"
+        typed = {"new_password": password, "repeat_password": password}
+        form = form_with(page, "new_password")
+        answer = submit(browser, page, form, current_password=old, **typed)
+        page = ask_at(browser, urljoin(page.url, answer.headers["Location"]))
+    if lacks != "password of their own":
+        assert page.url == service.url + SECURITY
+        _, answer = set_up(service, browser, password)
+        codes = browser.get(urljoin(page.url, answer.headers["Location"]))
+        (onward,) = re.findall(r'href="([^"]*)">I have saved my codes', codes.text)
+        page = ask_at(browser, urljoin(page.url, unescape(onward)))
+    assert landing(decide(browser, page))["state"] == "kept"
 
 
 def test_of_administrators_alone(start: Start) -> None:
