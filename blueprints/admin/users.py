@@ -16,6 +16,7 @@ from domain.accounts.factors.second_factors import factors_of
 from domain.accounts.types import Account, AccountChangeBody, Erased, NewAccount, PasswordResetBody
 from domain.database.paging import one_of, words
 from domain.errors import InvalidError, NotFoundError
+from domain.identity_providers.identities import connections_of, disconnect_user
 from domain.oauth.clients.directory import list_own
 from domain.oauth.consent.authorized_applications import list_authorized
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
@@ -101,6 +102,7 @@ def show(user_id: int) -> ResponseReturnValue:
         is_you=user_id == get_current_user().id,
         password=take_one_time_secret(_PASSWORD, user_id),
         factors=factors_of(user_id, session=session),
+        connections=connections_of(user_id, session, possible=False),
         applications=list_own(user_id, session=session, now=moment),
         authorized=list_authorized(user_id, session=session, now=moment),
         token_count=_count_tokens(user_id),
@@ -238,6 +240,14 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
     if done.removed:
         flash(f"Two-factor authentication is off for {done.username}.")
     return _back_to(user_id)
+
+
+@users.post("/<int:user_id>/disconnect/<provider>")
+@administrator
+def disconnect(user_id: int, provider: str) -> ResponseReturnValue:
+    """Disconnect an account from an identity provider."""
+    user = disconnect_user(work(), user_id, provider)
+    return _done(user, f"{user.username} can no longer sign in through this provider.")
 
 
 @users.post("/<int:user_id>/make_administrator")

@@ -17,6 +17,7 @@ from domain.accounts.types import (
 from domain.accounts.users import find_user
 from domain.database.paging import parse_id
 from domain.errors import QueryError
+from domain.identity_providers.identities import disconnect_user
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.types import Project, ProjectQuery, find_projects
 from domain.releases.schedule import BY_ID
@@ -133,3 +134,4 @@ users.bind(
     "GET", "/users/<int:user_id>/export", actions.export_user, limit=Family.USER, writes=True
 )
 users.bind("DELETE", "/users/<int:user_id>", actions.delete_user)
+users.bind("DELETE", "/users/<int:user_id>/identities/<provider>", disconnect_user)

@@ -149,6 +149,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "users.reject": _administrator(_WRITE),
     "users.deactivate": _administrator(_WRITE),
     "users.activate": _administrator(_WRITE),
+    "users.disconnect": _administrator(_WRITE),
     "users.block": _administrator(_WRITE),
     "users.unblock": _administrator(_WRITE),
     # Their own; administrators those of all.

@@ -1,5 +1,6 @@
 """Lists, search and counts of accounts: for administrators, and of people for each other."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +25,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.administration import get_account
 from domain.accounts.email_addresses import IS_UNCONFIRMED, find_waiting
 from domain.accounts.profiles import avatar_url, profile_path
-from domain.accounts.types import Account, AccountPage, ListedAccount, UserQuery
+from domain.accounts.types import Account, AccountIdentity, AccountPage, ListedAccount, UserQuery
 from domain.accounts.types import User as PublicUser
 from domain.accounts.users import (
     ACTIVE,
@@ -169,7 +170,27 @@ def list_accounts(
         User.kind != ERASED, *_conditions(query), *_words(query.search, _ALL_NAMES)
     )
     found = fetch_part(statement, _ORDERS, part, session=session)
-    return Found.of(found, partial(_account, base_url=base_url))
+    known = _identities([row[0].id for row in found.items], session=session)
+    return Found.of(
+        found,
+        lambda row: Account(**_account_fields(row, base_url), identities=known[row[0].id]),
+    )
+
+
+def _identities(
+    user_ids: Sequence[int], *, session: Session
+) -> Mapping[int, list[AccountIdentity]]:
+    """Return the identities of users, by the slugs of their providers."""
+    columns = select(Identity.user_id, IdentityProvider.slug, Identity.subject)
+    rows = session.execute(
+        columns.join(IdentityProvider)
+        .where(Identity.user_id.in_(user_ids))
+        .order_by(IdentityProvider.slug)
+    )
+    found = defaultdict[int, list[AccountIdentity]](list)
+    for user_id, slug, subject in rows:
+        found[user_id].append(AccountIdentity(provider=slug, extern_uid=subject))
+    return found
 
 
 def list_public_users(
@@ -246,6 +267,7 @@ def look_up_account(user_id: int, *, session: Session, now: datetime, base_url: 
     )
     return AccountPage(
         **_account_fields(row, base_url),
+        identities=_identities([user.id], session=session)[user.id],
         password_changed_at=user.password_changed_at,
         open_sign_ins=session.scalar(sign_ins) or 0,
         waiting_address=find_waiting(user_id, session=session),

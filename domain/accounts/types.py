@@ -122,8 +122,17 @@ class User(Resource):
     created_at: Time
 
 
-class Account(User):
-    """A user, as shown to administrators."""
+class AccountIdentity(Resource):
+    """An account at an identity provider, which signs the user in."""
+
+    #: The slug of the identity provider.
+    provider: str
+    #: The subject: what tells accounts there from each other.
+    extern_uid: str
+
+
+class AccountFields(User):
+    """What administrators see of every account."""
 
     email: str
     #: When it was shown that the e-mail address is theirs; null if it never was.
@@ -135,15 +144,22 @@ class Account(User):
     time_zone: str
 
 
-class ListedAccount(Account):
+class ListedAccount(AccountFields):
     """A user in the list of administrators."""
 
     must_change_password: bool
 
 
-class AccountPage(ListedAccount):
+class Account(AccountFields):
+    """A user, as shown to administrators."""
+
+    identities: list[AccountIdentity]
+
+
+class AccountPage(Account):
     """A user on the page for administrators."""
 
+    must_change_password: bool
     password_changed_at: Time | None
     #: The number of live sign-ins.
     open_sign_ins: int

@@ -9,12 +9,15 @@ from sqlalchemy.orm import Session
 
 from domain.access.actions import action
 from domain.access.actor import Work
+from domain.accounts.administration import get_account
+from domain.accounts.types import Account
 from domain.accounts.users import lock_account
 from domain.audit.events import EventKind
 from domain.errors import ConflictError, NotFoundError
 from domain.identity_providers.group_roles import take_back
 from domain.identity_providers.relying_party import Arrived
 from domain.keyring import Keyring
+from domain.users.actions import show_account
 from models import Identity, IdentityProvider, Passkey, SignIn, User
 
 
@@ -37,8 +40,10 @@ def offered(session: Session) -> Sequence[ProviderView]:
     return tuple(ProviderView(**each) for each in rows.mappings())
 
 
-def connections_of(user_id: int, session: Session) -> Sequence[ProviderView]:
-    """Return what a user is connected with or could be, by their titles."""
+def connections_of(
+    user_id: int, session: Session, *, possible: bool = True
+) -> Sequence[ProviderView]:
+    """Return what a user is connected with, and what is possible, by their titles."""
     is_mine = (Identity.provider_id == IdentityProvider.id) & (Identity.user_id == user_id)
     name, email = func.nullif(Identity.name, ""), func.nullif(Identity.email, "")
     rows = session.execute(
@@ -50,7 +55,7 @@ def connections_of(user_id: int, session: Session) -> Sequence[ProviderView]:
             Identity.last_used_at,
         )
         .outerjoin(Identity, is_mine)
-        .where(or_(IdentityProvider.active, Identity.id.is_not(None)))
+        .where(or_(IdentityProvider.active & possible, Identity.id.is_not(None)))
         .order_by(IdentityProvider.title)
     )
     return tuple(ProviderView(**each) for each in rows.mappings())
@@ -114,9 +119,35 @@ def disconnect(work: Work, sign_in_id: int, identity_id: int) -> str:
     provider = session.get_one(IdentityProvider, identity.provider_id)
     this = update(SignIn).where(SignIn.id == sign_in_id, SignIn.user_id == user_id)
     session.execute(this.values(identity_id=None))
+    _disconnect(work, provider, identity)
+    return provider.title
+
+
+@action("users.disconnect")
+def disconnect_user(work: Work, user_id: int, provider: str) -> Account:
+    """Disconnect a user from an identity provider, even if it is their only way in.
+
+    Browsers that it signed in are signed out, and roles that it gave end. The provider is given by
+    its slug. Raises NotFoundError.
+    """
+    lock_account(get_account(user_id, session=work.session).id, session=work.session)
+    slug = provider.replace("\x00", "")
+    found = work.session.execute(
+        select(IdentityProvider, Identity)
+        .join(Identity)
+        .where(Identity.user_id == user_id, IdentityProvider.slug == slug)
+    ).one_or_none()
+    if found is None:
+        message = "The user is not connected with this identity provider."
+        raise NotFoundError(message)
+    _disconnect(work, *found)
+    return show_account(work, user_id)
+
+
+def _disconnect(work: Work, provider: IdentityProvider, identity: Identity) -> None:
+    user_id = identity.user_id
     remove_identity(work, provider, identity)
     work.record(EventKind.IDENTITY_DISCONNECTED, subject=provider.slug, user_id=user_id)
-    return provider.title
 
 
 def remove_identity(work: Work, provider: IdentityProvider, identity: Identity) -> None:

@@ -13,6 +13,7 @@ from domain.accounts.users import get_user
 from domain.contacts import actions as contact_actions
 from domain.database.paging import Slice
 from domain.errors import InvalidError
+from domain.identity_providers.identities import disconnect_user
 from domain.oauth.personal_tokens import actions as token_actions
 from domain.types.reading import read_body
 from domain.users import actions, sign_up
@@ -39,6 +40,7 @@ for each in (
     actions.reset_password,
     actions.show_user,
     actions.unlock_user,
+    disconnect_user,
     sign_up.approve_user,
     sign_up.reject_user,
 ):

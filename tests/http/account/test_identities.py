@@ -2,19 +2,21 @@
 
 from urllib.parse import urlsplit
 
+import gitlab
 import pytest
 import requests
 from sqlalchemy import delete, select, update
 
 from domain.audit.events import EventKind
 from models import Identity, SignIn, User
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import id_of, press, root
 from tests.support.accounts.people import (
     Person,
     database_of,
     make_user,
     open_browser,
 )
+from tests.support.accounts.personal_tokens import make_token
 from tests.support.database.audit_log import event_about
 from tests.support.mail.email_links import new_address
 from tests.support.service.live import LiveGatebell
@@ -26,6 +28,7 @@ from tests.support.signing_in.openid_provider import (
 )
 from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
 from tests.support.wire.html_forms import form_to, form_with, submit
+from tests.support.wire.page_text import words
 
 AGAIN = "/users/sign_in?again=yes"
 SECURITY = "/-/user_settings/security"
@@ -270,3 +273,35 @@ def test_a_provider_that_does_not_say_when_somebody_signed_in_is_no_proof(
     page = get(gatebell, browser, "/admin/member_roles/new")
     answer = submit(browser, page, form_with(page, "description"), name="x", base="20")
     assert urlsplit(answer.headers["Location"]).path == "/users/sign_in"
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("face", ["page", "python-gitlab", "command"])
+def test_an_administrator_sees_and_ends_what_an_account_is_connected_with(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, face: str
+) -> None:
+    browser = newcomer(gatebell, provider, slug)
+    person, subject = person_of(provider), provider.person["sub"]
+    user_id = id_of(gatebell, person)
+    page_path = f"/admin/users/{user_id}"
+    page = get(gatebell, open_browser(gatebell, root(gatebell)), page_path)
+    assert f"as {person.email}" in words(page)
+    token = make_token(gatebell, root(gatebell)).clear
+    with gitlab.Gitlab(gatebell.url, private_token=token) as library:
+        library.session.trust_env = False  # no proxy between us
+        user = library.users.get(user_id)
+        assert user.identities == [{"provider": slug, "extern_uid": subject}]
+        (listed,) = library.users.list(username=person.username, get_all=True)
+        assert listed.identities == user.identities
+        if face == "page":
+            assert press(gatebell, page_path, f"/disconnect/{slug}").status_code == 302
+        elif face == "command":
+            assert gatebell.cli("users", "disconnect", person.username, slug)["identities"] == []
+        else:
+            user.identityproviders.delete(slug)
+        assert library.users.get(user_id).identities == []
+        with pytest.raises(gitlab.GitlabDeleteError, match="not connected"):
+            user.identityproviders.delete(slug)
+    assert not is_signed_in(gatebell, browser)
+    event_about(gatebell, person, EventKind.IDENTITY_DISCONNECTED)
+    assert slug not in get(gatebell, open_browser(gatebell, root(gatebell)), page_path).text

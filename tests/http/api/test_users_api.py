@@ -38,6 +38,7 @@ PUBLIC = {
 }
 OF_ADMINISTRATORS = {
     *("email", "confirmed_at", "is_admin", "last_sign_in_at", "two_factor_enabled", "time_zone"),
+    "identities",
 }
 PASSWORD = "a guess takes longer than this"
 

@@ -201,6 +201,7 @@ ENDPOINTS = (
     Endpoint("api_v4.users.block", "POST", "/api/v4/users/{id}/block"),
     Endpoint("api_v4.users.unblock", "POST", "/api/v4/users/{id}/unblock"),
     Endpoint("api_v4.users.export", "GET", "/api/v4/users/{id}/export"),
+    Endpoint("api_v4.users.disconnect", "DELETE", "/api/v4/users/{id}/identities/{provider}"),
     Endpoint(
         "api_v4.users.delete",
         "DELETE",
