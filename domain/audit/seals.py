@@ -15,6 +15,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.database.rows import delete_rows
 from domain.database.upsert import insert_into
 from domain.keyring import Keyring
 from domain.randomness import random_hex
@@ -124,11 +125,7 @@ def _shorten(session: Session) -> None:
     )
     last = select(func.max(AuditSeal.id)).scalar_subquery()
     beginning = func.coalesce(first_kept - 1, last)
-    session.execute(
-        delete(AuditSeal)
-        .where(AuditSeal.id < beginning)
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(delete_rows(AuditSeal).where(AuditSeal.id < beginning))
 
 
 def seal_erased(event: AuditEvent, *, key: bytes) -> None:

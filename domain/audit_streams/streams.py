@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any, cast
 
 import orjson
-from sqlalchemy import ColumnElement, delete, func, select, true, update
+from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Actor
@@ -26,6 +26,7 @@ from domain.audit.events import EventKind
 from domain.audit.log import in_words, view_of
 from domain.audit_streams.types import AuditStream
 from domain.clock import date_and_time, written
+from domain.database.rows import delete_rows, update_rows
 from domain.destination_actions import Notice, NoticeSettings
 from domain.mail.outbox import queue_messages
 from domain.outgoing import claims
@@ -146,9 +147,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
         """Remove the event; after a failure, try again what was set aside."""
         del attempt, now
         session.execute(
-            delete(AuditStreamEntry)
-            .where(AuditStreamEntry.id == delivery.entry_id)
-            .execution_options(synchronize_session=False)
+            delete_rows(AuditStreamEntry).where(AuditStreamEntry.id == delivery.entry_id)
         )
         has_failed = select(AuditStreamRow.id).where(
             *claims.is_ours(AuditStreamRow, claim), AuditStreamRow.failing_since.is_not(None)
@@ -173,10 +172,9 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
         entry.set_aside_at = now
         # The next event has not been tried.
         session.execute(
-            update(AuditStreamRow)
+            update_rows(AuditStreamRow)
             .where(*claims.is_ours(AuditStreamRow, claim))
             .values(tries=0, next_try_at=None)
-            .execution_options(synchronize_session=False)
         )
         return replace(failure, sets_aside=True)
 
@@ -193,14 +191,13 @@ def _take_back(
     stream_id: int, session: Session, condition: ColumnElement[bool], **values: int
 ) -> None:
     session.execute(
-        update(AuditStreamEntry)
+        update_rows(AuditStreamEntry)
         .where(
             AuditStreamEntry.stream_id == stream_id,
             AuditStreamEntry.set_aside_at.is_not(None),
             condition,
         )
         .values(set_aside_at=None, **values)
-        .execution_options(synchronize_session=False)
     )
 
 
@@ -221,10 +218,9 @@ def drop_old_entries(
     def drop(stream_id: int, condition: ColumnElement[bool]) -> int:
         def note(count: int) -> None:
             session.execute(
-                update(AuditStreamRow)
+                update_rows(AuditStreamRow)
                 .where(AuditStreamRow.id == stream_id)
                 .values(dropped=AuditStreamRow.dropped + count, last_dropped_at=now)
-                .execution_options(synchronize_session=False)
             )
 
         return AUDIT_STREAMS.remove_entries(condition, session=session, between=between, noted=note)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, case, func, select, update
+from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action, question
@@ -24,6 +24,7 @@ from domain.ci_cd.types import (
     NewDeployment,
 )
 from domain.database.paging import fetch_part
+from domain.database.rows import update_rows
 from domain.errors import InvalidError, NotFoundError, QueryError
 from domain.projects.views import ProjectView
 from domain.types.base import Found, columns_of
@@ -198,11 +199,10 @@ def _next_iid(project_id: int, *, session: Session) -> int:
     stored = func.coalesce(of_project.scalar_subquery(), 0)
     last = case((stored > Project.last_deployment_iid, stored), else_=Project.last_deployment_iid)
     return session.scalars(
-        update(Project)
+        update_rows(Project)
         .where(Project.id == project_id)
         .values(last_deployment_iid=last + 1)
         .returning(Project.last_deployment_iid)
-        .execution_options(synchronize_session=False)
     ).one()
 
 

@@ -13,6 +13,7 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
 from domain.database.paging import LARGEST_ID
+from domain.database.rows import update_rows
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.escalations import dry_run
 from domain.escalations.policies import all_policies, lock_rules, policies_of, resolve_steps
@@ -246,14 +247,13 @@ def _check_others_take_over(work: Work, row: PolicyRow) -> None:
 def _wake_escalations(work: Work, row: PolicyRow) -> None:
     """Let escalations of a policy that was changed or deleted look at once what follows."""
     work.session.execute(
-        update(Escalation)
+        update_rows(Escalation)
         .where(
             Escalation.policy_id == row.id,
             Escalation.state.in_(_UNDER_WAY),
             Escalation.next_at > work.now,
         )
         .values(next_at=work.now)
-        .execution_options(synchronize_session=False)
     )
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 
-from sqlalchemy import case, or_, select, update
+from sqlalchemy import case, or_, select
 from sqlalchemy.orm import Session
 
+from domain.database.rows import update_rows
 from domain.database.upsert import insert_into
 from domain.errors import InvalidError
 from models import Contact, Page, PageRecipient, User
@@ -131,11 +132,10 @@ def _release_held_pages(row: PageRecipient, *, session: Session, now: datetime) 
     for is_critical in (False, True):
         due_at = held_until(quiet, is_critical=is_critical, now=now) or now
         found = session.execute(
-            update(Page)
+            update_rows(Page)
             .where(*waiting, Page.is_critical.is_(is_critical))
             .values(due_at=due_at)
             .returning(Page.id)
-            .execution_options(synchronize_session=False)
         ).first()
         if found is not None:
             wake_recipient(row.id, due_at, session=session)
@@ -192,8 +192,7 @@ def wake_recipient(recipient_id: int, due_at: datetime, *, session: Session) -> 
     """See to it that the waiting pages of a recipient are looked at by a moment."""
     is_later = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > due_at)
     session.execute(
-        update(PageRecipient)
+        update_rows(PageRecipient)
         .where(PageRecipient.id == recipient_id)
         .values(due_at=case((is_later, due_at), else_=PageRecipient.due_at))
-        .execution_options(synchronize_session=False)
     )

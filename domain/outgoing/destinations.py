@@ -14,9 +14,10 @@ from functools import partial
 from sys import maxsize
 from typing import Any, ClassVar, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, Select, SQLColumnExpression, delete, exists, func, select
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, exists, func, select
 from sqlalchemy.orm import Session
 
+from domain.database.rows import delete_rows
 from domain.due import NOW, Moment
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import Keyring
@@ -482,11 +483,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
         total = 0
         while ids := session.scalars(oldest).all():
-            session.execute(
-                delete(self.queue.entry)
-                .where(self.queue.entry.id.in_(ids))
-                .execution_options(synchronize_session=False)
-            )
+            session.execute(delete_rows(self.queue.entry).where(self.queue.entry.id.in_(ids)))
             noted(len(ids))
             between()
             total += len(ids)

@@ -7,12 +7,13 @@ role.
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from sqlalchemy import delete, exists, false, select
+from sqlalchemy import exists, false, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.accounts.machines import make_machine
 from domain.accounts.users import ACTIVE, BOT, HUMAN
+from domain.database.rows import delete_rows
 from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
 from domain.projects.views import Namespace
@@ -39,11 +40,7 @@ def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
         PersonalAccessToken.revoked_at.is_(None),
         PersonalAccessToken.expires_at > now,
     )
-    session.execute(
-        delete(Member)
-        .where(Member.user_id == user_id, is_bot, ~has_token)
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(delete_rows(Member).where(Member.user_id == user_id, is_bot, ~has_token))
 
 
 def bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:

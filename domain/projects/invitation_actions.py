@@ -7,7 +7,7 @@ not the address belongs to an account.
 
 from datetime import date
 
-from sqlalchemy import ColumnElement, Select, delete, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from domain.access.actions import action, question
 from domain.access.actor import Seal, Work
@@ -16,6 +16,7 @@ from domain.accounts.email_addresses import Letterhead
 from domain.accounts.users import ACTIVE, checked_email, view_of
 from domain.audit.events import EventKind
 from domain.database.paging import ListPart, fetch_part
+from domain.database.rows import delete_rows
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.mail.outbox import NewMessage, queue_messages
@@ -300,4 +301,4 @@ def _recorded(work: Work, kind: EventKind, invitation: Invitation) -> Invitation
 
 
 def _delete(work: Work, condition: ColumnElement[bool]) -> None:
-    work.session.execute(delete(Row).where(condition).execution_options(synchronize_session=False))
+    work.session.execute(delete_rows(Row).where(condition))

@@ -13,6 +13,7 @@ from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN, UserView, get_user
 from domain.audit.events import EventKind
+from domain.database.rows import delete_rows
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_namespace
@@ -63,9 +64,9 @@ def store_member(
 ) -> None:
     """Store a membership in place of one that has ended; raise ConflictError for a live one."""
     session.execute(
-        delete(Member)
-        .where(Member.user_id == user.id, is_here(namespace), Member.expires_at <= now.date())
-        .execution_options(synchronize_session=False)
+        delete_rows(Member).where(
+            Member.user_id == user.id, is_here(namespace), Member.expires_at <= now.date()
+        )
     )
     insert = insert_into(Member, session=session).values(
         user_id=user.id,

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from sqlalchemy import (
     ColumnElement,
-    delete,
     exists,
     func,
     insert,
@@ -19,7 +18,6 @@ from sqlalchemy import (
     or_,
     select,
     true,
-    update,
 )
 from sqlalchemy.orm import Session
 
@@ -27,6 +25,7 @@ from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.names import LONGEST_PATH
 from domain.database.locks import AdvisoryLock
+from domain.database.rows import delete_rows, update_rows
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.access import roles_by_shares
 from domain.projects.creation import (
@@ -193,9 +192,7 @@ def _keep_former(
     """Store the present paths as former ones."""
     rows = select(table.path, _key(table), table.id, literal(now)).where(inside)
     columns = ["path", "path_key", _holder(table), "created_at"]
-    session.execute(
-        insert(FormerPath).from_select(columns, rows).execution_options(synchronize_session=False)
-    )
+    session.execute(insert(FormerPath).from_select(columns, rows))
 
 
 def _set_beginning(
@@ -207,16 +204,14 @@ def _set_beginning(
         "path": literal(path) + func.substr(table.path, rest),
         "path_key": literal(fold(path)) + func.substr(_key(table), rest),
     }
-    session.execute(
-        update(table).where(inside).values(values).execution_options(synchronize_session=False)
-    )
+    session.execute(update_rows(table).where(inside).values(values))
 
 
 def _settle(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
     """Remove former paths that are present ones again; raise TakenError for those of others."""
     holder = getattr(FormerPath, _holder(table))
     is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
-    session.execute(delete(FormerPath).where(is_again).execution_options(synchronize_session=False))
+    session.execute(delete_rows(FormerPath).where(is_again))
     taken = select(table.path).join(FormerPath, FormerPath.path_key == table.path_key)
     of_another = session.scalar(taken.where(inside).limit(1))
     if of_another is not None:

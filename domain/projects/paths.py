@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from sqlalchemy import ColumnElement, delete, func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.database.paging import parse_id
+from domain.database.rows import delete_rows
 from domain.errors import NotFoundError, TakenError
 from domain.projects.grants import subtree
 from domain.projects.views import Namespace
@@ -109,7 +110,7 @@ def release_former_path(namespace: Namespace, former_id: int, *, session: Sessio
         raise NotFoundError(message)
     path, released = former.path, _with_those_below(former)
     _check_no_images(former, released, session=session)
-    session.execute(delete(FormerPath).where(released).execution_options(synchronize_session=False))
+    session.execute(delete_rows(FormerPath).where(released))
     return path
 
 

@@ -17,9 +17,10 @@ from enum import Enum
 from typing import Any
 
 import orjson
-from sqlalchemy import case, func, or_, update
+from sqlalchemy import case, func, or_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from domain.database.rows import update_rows
 from domain.database.upsert import insert_into
 from domain.errors import DomainError
 from domain.registry.repositories import (
@@ -301,13 +302,12 @@ def _store_latest(
 def _store_repository_removal(event: RegistryEvent, repository_id: int, session: Session) -> None:
     table = RegistryRepository
     session.execute(
-        update(table)
+        update_rows(table)
         .where(
             table.id == repository_id,
             or_(table.removed_at.is_(None), table.removed_at < event.moment),
         )
         .values(removed_at=event.moment)
-        .execution_options(synchronize_session=False)
     )
 
 

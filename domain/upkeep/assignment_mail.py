@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.alerts.listing.filters import SEVERITIES
+from domain.database.rows import delete_rows
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.notifications.messages import one_line, short
 from models import (
@@ -99,11 +100,7 @@ def forget_assignments(*, session: Session) -> None:
 
 
 def _forget(ids: Sequence[int], *, session: Session) -> None:
-    session.execute(
-        delete(AssignmentNotice)
-        .where(AssignmentNotice.id.in_(ids))
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(delete_rows(AssignmentNotice).where(AssignmentNotice.id.in_(ids)))
 
 
 def _told(

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import deactivate_idle
 from domain.accounts.email_addresses import Letterhead
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.database.rows import update_rows
 from domain.escalations.steps import TargetKind
 from domain.mail.outbox import queue_messages
 from models import (
@@ -54,8 +55,8 @@ class IdleAccounts:
         is_nearly_idle = _is_idle(before + NOTICE, self.now, named)
         is_over = User.idle_noticed_at <= self.now - NOTICE
         is_new, used_again = User.idle_noticed_at.is_(None), not_(is_nearly_idle)
-        forget = update(User).where(used_again, not_(is_new)).values(idle_noticed_at=None)
-        self.session.execute(forget.execution_options(synchronize_session=False))
+        forget = update_rows(User).where(used_again, not_(is_new)).values(idle_noticed_at=None)
+        self.session.execute(forget)
         self.between()
         return {
             "deactivated": self._each(is_idle & is_over, self._deactivate),

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select, update
+from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select
 from sqlalchemy.orm import Session, defer
 
 from domain.alerts.following import Follower, follow, unfollow
 from domain.alerts.matching.conditions import conditions_from
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.database.paging import Page, Slice, fetch_page
+from domain.database.rows import update_rows
 from domain.destination_actions import Notice, NoticeSettings
 from domain.due import Moment
 from domain.errors import ConflictError, NotFoundError
@@ -353,14 +354,13 @@ def _give_up(
     total = 0
     while ids := session.scalars(some).all():
         session.execute(
-            update(DeliveryRow)
+            update_rows(DeliveryRow)
             .where(DeliveryRow.id.in_(ids), _IS_WAITING)
             .values(
                 state=DeliveryState.FAILED.value,
                 next_try_at=None,
                 error=func.coalesce(DeliveryRow.error, reason),
             )
-            .execution_options(synchronize_session=False)
         )
         between()
         total += len(ids)

@@ -23,7 +23,6 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    update,
 )
 from sqlalchemy.orm import Session
 
@@ -31,6 +30,7 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
 from domain.database.locks import AdvisoryLock, release_locks
+from domain.database.rows import update_rows
 from domain.database.statements import KeptConnection
 from domain.encryption.key_strength import LEAST_RSA_BITS, MOST_RSA_BITS
 from domain.errors import InvalidError
@@ -182,10 +182,9 @@ def rotate(
         session.execute(delete(SigningKey))
     takes_over_at = now + NOTICE if rotation is KeyRotation.AFTER_NOTICE else now
     session.execute(
-        update(SigningKey)
+        update_rows(SigningKey)
         .where(or_(SigningKey.retired_at.is_(None), SigningKey.retired_at > takes_over_at))
         .values(retired_at=takes_over_at)
-        .execution_options(synchronize_session=False)
     )
     return str(_store(key, session, keyring, now).kid)
 
