@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, partial_index
 from models.folding import folded, keep_folded
 
 
@@ -114,13 +114,7 @@ class Delivery(Base):
 
     __table_args__ = (
         Index("ix_deliveries_integration_id_id", "integration_id", "id"),
-        Index(
-            "ix_deliveries_refused",
-            "integration_id",
-            "id",
-            postgresql_where=text("status_code >= 300"),
-            sqlite_where=text("status_code >= 300"),
-        ),
+        partial_index("ix_deliveries_refused", "integration_id", "id", where="status_code >= 300"),
         Index("ix_deliveries_project_id", "project_id"),
     )
 
@@ -198,35 +192,32 @@ class Alert(Base):
         # One for all statuses together; other conditions are checked for each alert.
         Index("ix_alerts_project_id_started_at_id", "project_id", "started_at", "id"),
         Index("ix_alerts_urgency", "project_id", "status", text("(-severity)"), "started_at", "id"),
-        Index(
+        partial_index(
             "ix_alerts_environment",
             "project_id",
             "environment",
             "status",
             "started_at",
             "id",
-            postgresql_where=text("environment IS NOT NULL"),
-            sqlite_where=text("environment IS NOT NULL"),
+            where="environment IS NOT NULL",
         ),
-        Index(
+        partial_index(
             "ix_alerts_service",
             "project_id",
             "service",
             "status",
             "started_at",
             "id",
-            postgresql_where=text("service IS NOT NULL"),
-            sqlite_where=text("service IS NOT NULL"),
+            where="service IS NOT NULL",
         ),
         Index("ix_alerts_integration", "integration_id", "status", "started_at", "id"),
         # At most one open alert per fingerprint, also with concurrent deliveries.
-        Index(
+        partial_index(
             "uq_alerts_open_fingerprint",
             "fingerprint",
             "project_id",
             unique=True,
-            postgresql_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
-            sqlite_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
+            where="fingerprint IS NOT NULL AND status <> 'resolved'",
         ),
         # For the resolved alert that a late recovery belongs to.
         Index("ix_alerts_fingerprint", "fingerprint", "project_id", "id"),

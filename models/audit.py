@@ -3,17 +3,16 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, Integer, LargeBinary, String, Text, text
+from sqlalchemy import JSON, ForeignKey, Index, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, partial_index
 from models.destination import Destination
 
 
 def _of_place(column: str) -> Index:
-    has_place = text(f"{column} IS NOT NULL")
     name = f"ix_audit_events_{column}_id"
-    return Index(name, column, "id", postgresql_where=has_place, sqlite_where=has_place)
+    return partial_index(name, column, "id", where=f"{column} IS NOT NULL")
 
 
 class AuditEvent(Base):

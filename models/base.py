@@ -4,7 +4,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    MetaData,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
 
@@ -86,3 +95,11 @@ class Base(DeclarativeBase):
         }
     )
     type_annotation_map = {datetime: UTCDateTime}  # noqa: RUF012 - SQLAlchemy's declared name
+
+
+def partial_index(
+    name: str, *columns: Any, where: str | ColumnElement[bool], unique: bool = False
+) -> Index:
+    """Return an index of the rows that meet a condition, on both databases."""
+    condition = text(where) if isinstance(where, str) else where
+    return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, Integer, SmallInteger, String, Text, text
+from sqlalchemy import JSON, ForeignKey, Index, Integer, SmallInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, partial_index
 from models.folding import folded, keep_folded
 
 
@@ -108,33 +108,13 @@ class Escalation(Base):
     ended_at: Mapped[datetime | None]
 
     __table_args__ = (
-        Index(
-            "ix_escalations_next_at",
-            "next_at",
-            postgresql_where=text("next_at IS NOT NULL"),
-            sqlite_where=text("next_at IS NOT NULL"),
-        ),
+        partial_index("ix_escalations_next_at", "next_at", where="next_at IS NOT NULL"),
         # Those whose clock was ahead.
-        Index(
-            "ix_escalations_decided_at",
-            "decided_at",
-            postgresql_where=text("next_at IS NOT NULL"),
-            sqlite_where=text("next_at IS NOT NULL"),
-        ),
+        partial_index("ix_escalations_decided_at", "decided_at", where="next_at IS NOT NULL"),
         # Those of a policy that is deleted or changed.
-        Index(
-            "ix_escalations_policy_id",
-            "policy_id",
-            postgresql_where=text("next_at IS NOT NULL"),
-            sqlite_where=text("next_at IS NOT NULL"),
-        ),
+        partial_index("ix_escalations_policy_id", "policy_id", where="next_at IS NOT NULL"),
         # Those that are pruned.
-        Index(
-            "ix_escalations_ended_at",
-            "ended_at",
-            postgresql_where=text("ended_at IS NOT NULL"),
-            sqlite_where=text("ended_at IS NOT NULL"),
-        ),
+        partial_index("ix_escalations_ended_at", "ended_at", where="ended_at IS NOT NULL"),
         {"sqlite_autoincrement": True},
     )
 

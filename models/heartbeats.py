@@ -11,11 +11,10 @@ from sqlalchemy import (
     SmallInteger,
     String,
     Text,
-    text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, partial_index
 
 
 class Heartbeat(Base):
@@ -67,12 +66,7 @@ class Heartbeat(Base):
 
     __table_args__ = (
         Index("ix_heartbeats_project_id_id", "project_id", "id"),
-        Index(
-            "ix_heartbeats_due_ms",
-            "due_ms",
-            postgresql_where=text("due_ms IS NOT NULL"),
-            sqlite_where=text("due_ms IS NOT NULL"),
-        ),
+        partial_index("ix_heartbeats_due_ms", "due_ms", where="due_ms IS NOT NULL"),
         # SQLite would use the number of a deleted one again, and its alerts with it.
         {"sqlite_autoincrement": True},
     )

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import JSON, ForeignKey, Index, SmallInteger, String, Text, UniqueConstraint
+from sqlalchemy import JSON, ForeignKey, SmallInteger, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, partial_index
 
 
 class IdentityProvider(Base):
@@ -64,11 +64,8 @@ class Identity(Base):
         UniqueConstraint("provider_id", "subject"),
         UniqueConstraint("user_id", "provider_id"),
         # Of those that can be asked about, the one that was not for the longest time.
-        Index(
-            "ix_identities_checked_at",
-            "checked_at",
-            postgresql_where=refresh_token_ciphertext.is_not(None),
-            sqlite_where=refresh_token_ciphertext.is_not(None),
+        partial_index(
+            "ix_identities_checked_at", "checked_at", where=refresh_token_ciphertext.is_not(None)
         ),
     )
 

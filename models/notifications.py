@@ -12,10 +12,9 @@ from sqlalchemy import (
     Text,
     false,
 )
-from sqlalchemy import text as sql
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, partial_index
 
 
 class Contact(Base):
@@ -61,19 +60,10 @@ class Contact(Base):
 
     __table_args__ = (
         CheckConstraint("(user_id IS NULL) <> (project_id IS NULL)", name="one_owner"),
-        Index(
-            "ix_contacts_next_try_at",
-            "next_try_at",
-            postgresql_where=sql("next_try_at IS NOT NULL"),
-            sqlite_where=sql("next_try_at IS NOT NULL"),
-        ),
+        partial_index("ix_contacts_next_try_at", "next_try_at", where="next_try_at IS NOT NULL"),
         # One each, however many workers find that somebody has no other contact.
-        Index(
-            "uq_contacts_account_email",
-            "user_id",
-            unique=True,
-            postgresql_where=sql("address_ciphertext IS NULL"),
-            sqlite_where=sql("address_ciphertext IS NULL"),
+        partial_index(
+            "uq_contacts_account_email", "user_id", unique=True, where="address_ciphertext IS NULL"
         ),
         # Escalation policies name channels by their id, so none is used again.
         {"sqlite_autoincrement": True},
@@ -110,12 +100,7 @@ class PageRecipient(Base):
 
     __table_args__ = (
         CheckConstraint("(user_id IS NULL) <> (contact_id IS NULL)", name="one_kind"),
-        Index(
-            "ix_page_recipients_due_at",
-            "due_at",
-            postgresql_where=sql("due_at IS NOT NULL"),
-            sqlite_where=sql("due_at IS NOT NULL"),
-        ),
+        partial_index("ix_page_recipients_due_at", "due_at", where="due_at IS NOT NULL"),
     )
 
 
@@ -159,20 +144,14 @@ class Page(Base):
     has_news: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
-        Index(
+        partial_index(
             "ix_pages_waiting",
             "recipient_id",
             "due_at",
-            postgresql_where=sql("batch_id IS NULL AND withdrawn_at IS NULL"),
-            sqlite_where=sql("batch_id IS NULL AND withdrawn_at IS NULL"),
+            where="batch_id IS NULL AND withdrawn_at IS NULL",
         ),
         Index("ix_pages_created_at", "created_at"),
-        Index(
-            "ix_pages_news",
-            "id",
-            postgresql_where=sql("has_news"),
-            sqlite_where=sql("has_news"),
-        ),
+        partial_index("ix_pages_news", "id", where="has_news"),
     )
 
 
@@ -203,13 +182,7 @@ class PageMessage(Base):
     text: Mapped[str | None] = mapped_column(Text)
 
     __table_args__ = (
-        Index(
-            "ix_page_messages_waiting",
-            "contact_id",
-            "id",
-            postgresql_where=sql("ended_at IS NULL"),
-            sqlite_where=sql("ended_at IS NULL"),
-        ),
+        partial_index("ix_page_messages_waiting", "contact_id", "id", where="ended_at IS NULL"),
         Index("ix_page_messages_contact_id_id", "contact_id", "id"),
         Index("uq_page_messages_contact_id_key", "contact_id", "key", unique=True),
         Index("ix_page_messages_ended_at", "ended_at"),

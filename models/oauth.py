@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, column_property, mapped_column
 
-from models.base import Base, BigId, UTCDateTimeOrNever
+from models.base import Base, BigId, UTCDateTimeOrNever, partial_index
 from models.folding import folded, keep_folded
 
 
@@ -164,12 +164,7 @@ class BackchannelSession(Base):
 
     __table_args__ = (
         UniqueConstraint("application_id", "sid"),
-        Index(
-            "ix_backchannel_sessions_due_at",
-            due_at,
-            postgresql_where=sign_in_id.is_(None),
-            sqlite_where=sign_in_id.is_(None),
-        ),
+        partial_index("ix_backchannel_sessions_due_at", due_at, where=sign_in_id.is_(None)),
     )
 
 

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, partial_index
 from models.folding import folded, keep_folded
 
 
@@ -49,27 +49,15 @@ class Group(Base):
     name_key: Mapped[str | None] = folded()
 
     __table_args__ = (
-        Index(
+        partial_index(
             "ix_groups_two_factor_required_at",
             two_factor_required_at,
-            postgresql_where=two_factor_required_at.is_not(None),
-            sqlite_where=two_factor_required_at.is_not(None),
+            where=two_factor_required_at.is_not(None),
         ),
-        Index(
-            "uq_groups_owner_id",
-            owner_id,
-            unique=True,
-            postgresql_where=owner_id.is_not(None),
-            sqlite_where=owner_id.is_not(None),
-        ),
+        partial_index("uq_groups_owner_id", owner_id, unique=True, where=owner_id.is_not(None)),
         Index("uq_groups_path_lower", func.lower(path), unique=True),
         Index("uq_groups_path_key", path_key, unique=True),
-        Index(
-            "ix_groups_deleted_at",
-            deleted_at,
-            postgresql_where=deleted_at.is_not(None),
-            sqlite_where=deleted_at.is_not(None),
-        ),
+        partial_index("ix_groups_deleted_at", deleted_at, where=deleted_at.is_not(None)),
     )
 
 
@@ -122,12 +110,7 @@ class Project(Base):
         # The projects of a group in the order of its page, and who sees the group.
         Index("ix_projects_group_id_path_key", "group_id", "path_key", "id"),
         Index("ix_projects_group_id_visibility", "group_id", "visibility"),
-        Index(
-            "ix_projects_deleted_at",
-            deleted_at,
-            postgresql_where=deleted_at.is_not(None),
-            sqlite_where=deleted_at.is_not(None),
-        ),
+        partial_index("ix_projects_deleted_at", deleted_at, where=deleted_at.is_not(None)),
     )
 
 
@@ -182,12 +165,7 @@ class Member(Base):
         UniqueConstraint("user_id", "project_id"),
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
         # Only those that end: for the roles in force a planner would read the whole index.
-        Index(
-            "ix_members_expires_at",
-            expires_at,
-            postgresql_where=expires_at.is_not(None),
-            sqlite_where=expires_at.is_not(None),
-        ),
+        partial_index("ix_members_expires_at", expires_at, where=expires_at.is_not(None)),
         # The members of a group or project in the order of their list.
         Index("ix_members_group_id_user_id", "group_id", "user_id"),
         Index("ix_members_project_id_user_id", "project_id", "user_id"),

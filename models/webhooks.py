@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, Integer, SmallInteger, String, Text, text
+from sqlalchemy import JSON, ForeignKey, Index, Integer, SmallInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, partial_index
 from models.destination import Destination
 
 _IS_WAITING = "state = 'waiting'"
@@ -67,21 +67,11 @@ class WebhookDelivery(Base):
 
     __table_args__ = (
         Index("ix_webhook_deliveries_endpoint_id_id", "endpoint_id", "id"),
-        Index(
-            "ix_webhook_deliveries_due",
-            "endpoint_id",
-            "next_try_at",
-            "id",
-            postgresql_where=text(_IS_WAITING),
-            sqlite_where=text(_IS_WAITING),
+        partial_index(
+            "ix_webhook_deliveries_due", "endpoint_id", "next_try_at", "id", where=_IS_WAITING
         ),
-        Index(
-            "ix_webhook_deliveries_order",
-            "endpoint_id",
-            "order_key",
-            "id",
-            postgresql_where=text(_IS_WAITING),
-            sqlite_where=text(_IS_WAITING),
+        partial_index(
+            "ix_webhook_deliveries_order", "endpoint_id", "order_key", "id", where=_IS_WAITING
         ),
     )
 
