@@ -4,7 +4,6 @@ from datetime import datetime
 
 from sqlalchemy import (
     BigInteger,
-    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -14,16 +13,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, partial_index
+from models.base import Numbered, belongs_to, partial_index
 
 
-class Heartbeat(Base):
+class Heartbeat(Numbered):
     """A URL that a job requests when it has run, and what is known of the job."""
 
     __tablename__ = "heartbeats"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(100))
     description: Mapped[str] = mapped_column(Text, default="")
     #: Keyed hash of the secret part of the URL, for the look-up.
@@ -72,13 +70,12 @@ class Heartbeat(Base):
     )
 
 
-class HeartbeatPing(Base):
+class HeartbeatPing(Numbered):
     """A request to the URL of a heartbeat."""
 
     __tablename__ = "heartbeat_pings"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    heartbeat_id: Mapped[int] = mapped_column(ForeignKey("heartbeats.id", ondelete="CASCADE"))
+    heartbeat_id: Mapped[int] = belongs_to("heartbeats")
     created_at: Mapped[datetime]
     #: start, success, fail or log.
     kind: Mapped[str] = mapped_column(String(8))
