@@ -92,8 +92,7 @@ def _stored(wanted: KeyedRequest, session: Session, keyring: Keyring) -> StoredR
         ).where(IdempotentRequest.digest == wanted.digest)
     ).one_or_none()
     if found is None or found.status is None:
-        message = "A request with this Idempotency-Key is in progress."
-        raise ConflictError(message)
+        raise ConflictError("A request with this Idempotency-Key is in progress.")
     if not keyring.matches(wanted.content, [found.request_digest]):
         message = "This Idempotency-Key belongs to another request: use a new one for each request."
         raise ReusedKeyError(message, field="Idempotency-Key")

@@ -141,8 +141,7 @@ def find_target(project_path: str, *, session: Session, keyring: Keyring) -> Tar
         .limit(1)
     ).first()
     if row is None:
-        message = f"The project {project_path} has no active HTTP endpoint."
-        raise SelfMonitorError(message)
+        raise SelfMonitorError(f"The project {project_path} has no active HTTP endpoint.")
     integration, path = row
     return Target(
         project_id=integration.project_id,

@@ -212,8 +212,7 @@ def activate(work: Work, user_id: int) -> bool:
 
 def _refuse_other_states(user: User) -> None:
     if user.state not in {ACTIVE, DEACTIVATED}:
-        message = f"{user.username} is {user.state}, neither active nor deactivated."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"{user.username} is {user.state}, neither active nor deactivated.")
 
 
 def replace_password(work: Work, user_id: int) -> str:

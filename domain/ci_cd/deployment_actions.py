@@ -68,8 +68,7 @@ def show_deployment(work: Work, project: ProjectView, deployment_id: int) -> Dep
     """Show a deployment."""
     row = work.session.get(DeploymentRow, deployment_id)
     if row is None or row.project_id != project.id:
-        message = "Deployment not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError("Deployment not found in this project.")
     environment = get_numbered_environment(project.id, row.environment_id, session=work.session)
     return _shown(work, [(row, environment)])[0]
 

@@ -39,8 +39,7 @@ class QuietHours:
     def __post_init__(self) -> None:
         """Raise InvalidError for times that are none, or the same."""
         if not (0 <= self.starts < _DAY_MINUTES and 0 <= self.ends < _DAY_MINUTES):
-            message = "Enter a time of day such as 22:00."
-            raise InvalidError(message, field="quiet_from")
+            raise InvalidError("Enter a time of day such as 22:00.", field="quiet_from")
         if self.starts == self.ends:
             message = "Quiet hours must not end at the time at which they start."
             raise InvalidError(message, field="quiet_until")
@@ -71,12 +70,10 @@ def minutes_of(text: str, *, field: str) -> int:
     hours, colon, minutes = text.strip().partition(":")
     digits = hours.isdecimal() and minutes.isdecimal() and (hours + minutes).isascii()
     if not (colon and digits and len(minutes) == 2 and len(hours) <= 2):  # noqa: PLR2004 - digits
-        message = "Enter a time of day such as 22:00."
-        raise InvalidError(message, field=field)
+        raise InvalidError("Enter a time of day such as 22:00.", field=field)
     found = int(hours) * 60 + int(minutes)
     if int(minutes) >= 60 or found >= _DAY_MINUTES:  # noqa: PLR2004 - minutes of an hour
-        message = "A time of day is between 00:00 and 23:59."
-        raise InvalidError(message, field=field)
+        raise InvalidError("A time of day is between 00:00 and 23:59.", field=field)
     return found
 
 

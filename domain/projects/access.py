@@ -230,8 +230,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
             if present is None:
                 raise MovedError(path, namespace_of(project))
             return permissions.project(project)
-    message = "Project not found, or you do not have access."
-    raise NotFoundError(message)
+    raise NotFoundError("Project not found, or you do not have access.")
 
 
 def follow_to_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
@@ -289,8 +288,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
             if present is None:
                 raise MovedError(path, namespace_of(group))
             return view
-    message = "Group not found, or you do not have access."
-    raise NotFoundError(message)
+    raise NotFoundError("Group not found, or you do not have access.")
 
 
 def _holds_seen(group_id: int, viewer: Viewer, *, session: Session) -> bool:

@@ -198,8 +198,7 @@ def _store(work: Work, namespace: Namespace, email: str, new: NewInvitations) ->
     )
     stored = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if stored is None:
-        message = f"{address} has already been invited."
-        raise ConflictError(message, field="email")
+        raise ConflictError(f"{address} has already been invited.", field="email")
     return _get(work, Row.id == stored[0])
 
 
@@ -246,8 +245,7 @@ def _check_not_archived(work: Work, namespace: Namespace) -> None:
         Project.id == namespace.project_id, Project.archived_at.is_not(None)
     )
     if namespace.project_id is not None and work.session.scalar(is_archived) is not None:
-        message = f"{namespace.path} is archived: members cannot be added."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"{namespace.path} is archived: members cannot be added.")
 
 
 def _is_of(namespace: Namespace) -> ColumnElement[bool]:

@@ -60,8 +60,7 @@ def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMe
     ids = (members.login_of(each, session=work.session) for each in new.user_id)
     logins = [*new.username, *ids]
     if not logins:
-        message = "user_id or username is missing"
-        raise InvalidError(message, field="user_id")
+        raise InvalidError("user_id or username is missing", field="user_id")
     members.check_day(new.expires_at, work.now.date())
     added = [_add(work, holder, login, new) for login in logins]
     return AddedMembers() if len(added) > 1 else show_direct_member(work, holder, added[0])
@@ -179,16 +178,14 @@ def _get(work: Work, holder: Holder, user_id: int) -> MemberView:
         holder.namespace, user_id, session=work.session, today=work.now.date()
     )
     if found is None:
-        message = "Member not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member not found.")
     return found
 
 
 def _get_direct(work: Work, holder: Holder, user_id: int) -> MemberView:
     found = _get(work, holder, user_id)
     if found.own_role is None:
-        message = "This member has no role of their own here."
-        raise NotFoundError(message)
+        raise NotFoundError("This member has no role of their own here.")
     return found
 
 

@@ -105,8 +105,7 @@ def get_direct_member(
         namespace, user_id, session=session, today=today, viewer_id=viewer_id
     )
     if not found or found.id != member_id:
-        message = "Member not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member not found.")
     return found
 
 

@@ -41,8 +41,7 @@ def get_member_role(role_id: int, *, session: Session) -> MemberRole:
     """Return a custom role, or raise NotFoundError."""
     found = session.get(Row, role_id)
     if found is None:
-        message = "Member role not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member role not found.")
     return _shown(found)
 
 
@@ -69,8 +68,7 @@ def _lock(role_id: int, *, session: Session) -> None:
     """Keep others from deleting a role until the commit; raise NotFoundError if it is gone."""
     found = select(Row.id).where(Row.id == role_id)
     if session.scalar(found.with_for_update(read=True, key_share=True)) is None:
-        message = "Member role not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member role not found.")
 
 
 def _shown(row: Row) -> MemberRole:
@@ -110,8 +108,7 @@ def create_member_role(work: Work, new: NewMemberRole) -> MemberRole:
     )
     added = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if added is None:
-        message = f"A member role “{name}” already exists."
-        raise TakenError(message, field="name")
+        raise TakenError(f"A member role “{name}” already exists.", field="name")
     made = get_member_role(added.id, session=work.session)
     _record(work, EventKind.MEMBER_ROLE_CREATED, made)
     return made
@@ -128,8 +125,7 @@ def delete_member_role(work: Work, role_id: int) -> MemberRole:
     found = get_member_role(role_id, session=work.session)
     in_use = select(Member.id).where(Member.member_role_id == role_id).limit(1)
     if work.session.scalar(in_use) is not None:
-        message = f"Members have the role “{found.name}”: give them another one first."
-        raise ConflictError(message)
+        raise ConflictError(f"Members have the role “{found.name}”: give them another one first.")
     work.session.delete(row)
     _record(work, EventKind.MEMBER_ROLE_REMOVED, found)
     return found

@@ -112,8 +112,7 @@ def record_member(
 def check_day(expires_at: date | None, today: date) -> None:
     """Raise InvalidError for a day on which a role would have ended already."""
     if expires_at is not None and expires_at <= today:
-        message = "expires_at must be a day after today."
-        raise InvalidError(message, field="expires_at")
+        raise InvalidError("expires_at must be a day after today.", field="expires_at")
 
 
 def change_end(
@@ -140,8 +139,7 @@ def login_of(user_id: int, *, session: Session) -> str:
     """Return the user name of an account, or raise NotFoundError."""
     username = session.scalar(select(User.username).where(User.id == user_id, User.kind != ERASED))
     if username is None:
-        message = "User not found."
-        raise NotFoundError(message)
+        raise NotFoundError("User not found.")
     return username
 
 
@@ -197,8 +195,7 @@ def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
     lock_namespace(namespace, session=session)
     role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
-        message = f"You need the Maintainer role in {namespace.path}."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"You need the Maintainer role in {namespace.path}.")
     return role
 
 
@@ -209,8 +206,7 @@ def lock_namespace(namespace: Namespace, *, session: Session) -> None:
     # writer.
     live = select(table.id).where(table.id == namespace.id, table.deleted_at.is_(None))
     if session.scalar(live.with_for_update(key_share=True)) is None:
-        message = f"{namespace.path} was deleted in the meantime."
-        raise NotFoundError(message)
+        raise NotFoundError(f"{namespace.path} was deleted in the meantime.")
 
 
 def _check_login(login: str, by: Viewer) -> None:
@@ -241,8 +237,7 @@ def _get_member(
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
-        message = "Member not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member not found.")
     member, user = row
     if member.role > giver:
         message = f"{user.username} is {Role(member.role).label} here, which is above your role."
@@ -323,8 +318,7 @@ def leave(namespace: Namespace, *, by: Viewer, session: Session) -> None:
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
-        message = f"You have no role of your own in {namespace.path}."
-        raise NotFoundError(message)
+        raise NotFoundError(f"You have no role of your own in {namespace.path}.")
     member, user = row
     _check_is_no_bot(user)
     keep_an_owner(namespace, member, session=session)

@@ -66,8 +66,7 @@ def transfer_project(
     _one_at_a_time(session)
     project = _get(Project, project_id, session=session)
     if fold(parent(project.path) or "") == fold(group_path):
-        message = f"The project is already in {group_path}."
-        raise InvalidError(message, field="namespace")
+        raise InvalidError(f"The project is already in {group_path}.", field="namespace")
     segment = project.path.rpartition("/")[2]
     return _move_project(project_id, group_path, segment, session=session, now=now)
 
@@ -115,11 +114,9 @@ def transfer_group(
     path = _get(Group, group_id, session=session).path
     if fold(parent(path) or "") == fold(parent_path or ""):
         there = f"in {parent_path}" if parent_path else "at the top level"
-        message = f"The group is already {there}."
-        raise InvalidError(message, field="group_id")
+        raise InvalidError(f"The group is already {there}.", field="group_id")
     if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
-        message = "A group cannot be moved into itself."
-        raise InvalidError(message, field="group_id")
+        raise InvalidError("A group cannot be moved into itself.", field="group_id")
     segment = path.rpartition("/")[2]
     return _move_group(group_id, parent_path, segment, reserved=reserved, session=session, now=now)
 

@@ -106,8 +106,7 @@ def release_former_path(namespace: Namespace, former_id: int, *, session: Sessio
     """
     former = session.scalar(select(FormerPath).where(FormerPath.id == former_id, _is_of(namespace)))
     if former is None:
-        message = "This former path was already released."
-        raise NotFoundError(message)
+        raise NotFoundError("This former path was already released.")
     path, released = former.path, _with_those_below(former)
     _check_no_images(former, released, session=session)
     session.execute(delete_rows(FormerPath).where(released))

@@ -102,15 +102,12 @@ def parse_envelope(content: bytes) -> Envelope:
     try:
         body = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        message = "The body is not valid JSON."
-        raise EnvelopeError(message) from error
+        raise EnvelopeError("The body is not valid JSON.") from error
     given = body.get("events") if isinstance(body, dict) else None
     if not isinstance(given, list):
-        message = 'The body must be an object with a list "events".'
-        raise EnvelopeError(message)
+        raise EnvelopeError('The body must be an object with a list "events".')
     if len(given) > MOST_EVENTS:
-        message = f"A notification may have at most {MOST_EVENTS} events."
-        raise EnvelopeError(message)
+        raise EnvelopeError(f"A notification may have at most {MOST_EVENTS} events.")
     events = tuple(event for each in given if (event := _parse(each)) is not None)
     return Envelope(events=events, left_out=len(given) - len(events))
 

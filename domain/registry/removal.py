@@ -101,8 +101,7 @@ def _compiled(pattern: str, name: str) -> Any:
     options.never_capture = True
     options.log_errors = False
     if len(pattern) > LONGEST_REGEX:
-        message = f"{name} can have at most {LONGEST_REGEX} characters"
-        raise InvalidError(message, field=name)
+        raise InvalidError(f"{name} can have at most {LONGEST_REGEX} characters", field=name)
     try:
         return re2.compile(pattern, options)
     except (re2.error, UnicodeEncodeError) as error:
@@ -194,8 +193,7 @@ def queue_removal(
         rule.check()
     waiting = select(func.count()).where(RegistryRemoval.repository_id == repository.id)
     if (session.scalar(waiting) or 0) >= _MOST_WAITING:
-        message = "Other removals of this repository are still waiting. Try again later."
-        raise InvalidError(message)
+        raise InvalidError("Other removals of this repository are still waiting. Try again later.")
     session.add(
         RegistryRemoval(
             repository_id=repository.id,

@@ -328,8 +328,7 @@ def get_tag(repository: RepositoryView, name: str, *, session: Session) -> TagVi
         _tags_of(repository).where(_TAG.name == name.replace("\x00", "\ufffd")), repository, session
     )
     if not found:
-        message = "Tag not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Tag not found.")
     return found[0]
 
 
