@@ -41,6 +41,7 @@ from domain.outgoing.destinations import (
     Refusal,
 )
 from domain.outgoing.signing import Message, new_message_id
+from domain.types.base import columns_of
 from models import AuditEvent, AuditStreamEntry, User
 from models import AuditStream as AuditStreamRow
 
@@ -111,12 +112,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
     def view(self, row: AuditStreamRow, *more: Any, **shared: Any) -> AuditStream:
         """Return the view of a row."""
         (set_aside,) = more
-        return AuditStream(
-            **shared,
-            set_aside=set_aside,
-            dropped=row.dropped,
-            last_dropped_at=row.last_dropped_at,
-        )
+        return AuditStream(**columns_of(row, AuditStream) | shared, set_aside=set_aside)
 
     def first(
         self, row: AuditStreamRow, *, session: Session, now: datetime

@@ -1,6 +1,6 @@
 """Visibility of groups and projects, and the roles of viewers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from domain.projects.grants import (
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.paths import MovedError, ancestors, find_moved
 from domain.projects.views import GroupView, JobTokenScope, Namespace, ProjectView, Viewer
+from domain.types.base import columns_of
 from models import Alert, Group, Member, MemberRole, Project, ProjectShare
 from models.folding import fold
 
@@ -167,16 +168,12 @@ class Permissions:
     def project(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
         """Return a project as the viewer sees it."""
         seen = ProjectView(
-            id=project.id,
-            name=project.name,
-            path=project.path,
-            visibility=project.visibility,
-            created_at=project.created_at,
+            **columns_of(project, ProjectView),
             role=self.role_in_project(project),
-            group_id=project.group_id,
-            description=project.description,
             is_archived=project.archived_at is not None,
-            access_levels=_access_levels(project),
+            access_levels={
+                each: AccessLevel(getattr(project, f"{each}_access_level")) for each in Feature
+            },
             abilities=self.abilities_in_project(project),
             job_token_scope=JobTokenScope(
                 outbound_enabled=project.limits_job_token_to_others,
@@ -190,29 +187,11 @@ class Permissions:
         """Return a group as the viewer sees it, without what is in it."""
         role = self.role_in_group(group.path)
         return GroupView(
-            id=group.id,
-            name=group.name,
-            path=group.path,
+            **columns_of(group, GroupView),
             # It follows its owner's account: nobody changes it otherwise.
             role=role and Role.GUEST if group.owner_id else role,
-            created_at=group.created_at,
-            parent_id=group.parent_id,
-            owner_id=group.owner_id,
-            description=group.description,
-            two_factor_required_at=group.two_factor_required_at,
-            two_factor_grace_period=group.two_factor_grace_period,
             abilities=self.abilities_in_group(group.path),
         )
-
-
-def _access_levels(project: Project) -> Mapping[Feature, AccessLevel]:
-    return {
-        Feature.RELEASES: AccessLevel(project.releases_access_level),
-        Feature.ENVIRONMENTS: AccessLevel(project.environments_access_level),
-        Feature.FEATURE_FLAGS: AccessLevel(project.feature_flags_access_level),
-        Feature.INFRASTRUCTURE: AccessLevel(project.infrastructure_access_level),
-        Feature.MONITOR: AccessLevel(project.monitor_access_level),
-    }
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:

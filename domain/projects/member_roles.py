@@ -17,7 +17,7 @@ from domain.audit.events import EventKind
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.projects.member_types import MemberRole, NewMemberRole
-from domain.types.base import Found, OffsetQuery
+from domain.types.base import Found, OffsetQuery, columns_of
 from models import Member
 from models import MemberRole as Row
 from models.folding import fold
@@ -73,14 +73,7 @@ def _lock(role_id: int, *, session: Session) -> None:
 
 def _shown(row: Row) -> MemberRole:
     added: dict[str, Any] = {each.value: each in row.abilities for each in Ability}
-    return MemberRole(
-        id=row.id,
-        name=row.name,
-        description=row.description,
-        base_access_level=row.base_role,
-        created_at=row.created_at,
-        **added,
-    )
+    return MemberRole(**columns_of(row, MemberRole), base_access_level=row.base_role, **added)
 
 
 @question("member_roles.index")

@@ -26,6 +26,7 @@ from domain.outgoing.destinations import Between, DestinationKind, DestinationSt
 from domain.outgoing.signing import Message, unsigned_headers
 from domain.outgoing_urls import parse_outgoing_url
 from domain.projects.bots import maintainers_of
+from domain.types.base import columns_of
 from domain.webhooks.queueing import new_delivery
 from domain.webhooks.types import (
     TESTED,
@@ -77,15 +78,9 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def view(self, row: WebhookEndpoint, *more: Any, **shared: Any) -> Webhook:
         """Return the view of a row."""
         del more
-        return Webhook.model_validate(
-            {
-                **shared,
-                **conditions_from(row.conditions).to_json(),
-                "events": row.events,
-                "active": row.paused_at is None,
-                "pause_reason": row.pause_reason,
-            }
-        )
+        conditions = conditions_from(row.conditions).to_json()
+        own = {"active": row.paused_at is None, **conditions}
+        return Webhook.model_validate(columns_of(row, Webhook) | shared | own)
 
     def columns(self, details: EndpointDetails) -> Mapping[str, object]:
         """Return events and conditions, or raise InvalidError."""
