@@ -16,6 +16,7 @@ from domain.accounts.users import (
     DEACTIVATED,
     ERASED,
     HUMAN,
+    IN_USE,
     PENDING,
     SERVICE,
     NewUser,
@@ -264,7 +265,7 @@ def _keep_an_administrator(user_id: int, *, session: Session) -> None:
     """Raise ConflictError if no other active administrator is left; concurrent calls serialize."""
     administrators = session.scalars(
         select(User.id)
-        .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
+        .where(User.is_admin, IN_USE)
         .order_by(User.id)
         # KEY SHARE: inserting a row that refers to the user, such as a sign-in, does not wait.
         .with_for_update(key_share=True)

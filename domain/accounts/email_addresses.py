@@ -22,7 +22,7 @@ from domain.database.rows import delete_rows, update_rows
 from domain.database.upsert import insert_into
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.mail.outbox import NewMessage, Sign, queue_messages
 from models import EmailConfirmation, Mail, User
 from models.folding import fold
 
@@ -38,12 +38,9 @@ _TAKEN = "Another user has this e-mail address."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Letterhead:
+class Letterhead(Sign):
     """What messages about addresses are written with."""
 
-    instance_name: str
-    #: Without a trailing slash.
-    base_url: str
     keyring: Keyring
     #: Without a mail server, nothing is queued, and addresses wait for an administrator.
     has_mail_server: bool

@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Actor
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.audit.events import EventKind
 from domain.audit.log import in_words, view_of
 from domain.audit_streams.types import AuditStream
@@ -246,9 +246,7 @@ def queue_stream_notices(sign: NoticeSettings, *, session: Session, now: datetim
         for stream in AUDIT_STREAMS.list_all(session=session, now=now)
         for each in _notices(stream, sign, now)
     ]
-    administrators = session.scalars(
-        select(User).where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
-    ).all()
+    administrators = session.scalars(select(User).where(User.is_admin, IN_USE)).all()
     messages = [notice.to(each, sign) for notice in notices for each in administrators]
     return queue_messages(messages, session=session, now=now)
 

@@ -37,14 +37,19 @@ class NewMessage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class Sign:
+    """The settings that messages name: which installation sends them."""
+
+    instance_name: str
+    #: Without a trailing slash.
+    base_url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message(NewMessage):
     """A message claimed by a worker."""
 
     id: int
-    key: str
-    recipient: str
-    subject: str
-    text: str
     created_at: datetime
     #: The number of attempts, including this one.
     tries: int

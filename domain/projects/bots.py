@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.accounts.machines import make_machine
-from domain.accounts.users import ACTIVE, BOT, HUMAN
+from domain.accounts.users import BOT, IN_USE
 from domain.database.rows import delete_rows
 from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
@@ -81,8 +81,7 @@ def maintainers_of(
             Group.path.in_((*ancestors(path), path)) | is_here,
             Member.role >= int(least),
             is_in_force(today),
-            User.state == ACTIVE,
-            User.kind == HUMAN,
+            IN_USE,
         )
         .order_by(User.id)
     )

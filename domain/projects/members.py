@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.access.roles import Role
-from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN, UserView, get_user
+from domain.accounts.users import BOT, ERASED, IN_USE, UserView, get_user
 from domain.audit.events import EventKind
 from domain.database.rows import delete_rows
 from domain.database.upsert import insert_into
@@ -281,8 +281,7 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
             # One who ceases to be an owner by the calendar would leave the group without any.
             Member.expires_at.is_(None),
             other,
-            User.kind == HUMAN,
-            User.state == ACTIVE,
+            IN_USE,
         )
     )
     return session.scalar(owners.limit(1)) is not None

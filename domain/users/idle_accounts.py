@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.administration import deactivate_idle
 from domain.accounts.email_addresses import Letterhead
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.database.rows import update_rows
 from domain.escalations.steps import TargetKind
@@ -106,7 +106,7 @@ def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnEl
     """Return the condition of active accounts of people that nobody has used since a time."""
     last_administrator = (
         select(User.id)
-        .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
+        .where(User.is_admin, IN_USE)
         .order_by(_LAST_SEEN.desc(), User.id.desc())
         .limit(1)
         .correlate(None)
@@ -134,8 +134,7 @@ def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnEl
         ),
     )
     return and_(
-        User.kind == HUMAN,
-        User.state == ACTIVE,
+        IN_USE,
         before > _LAST_SEEN,
         User.id.not_in(named),
         User.id.not_in(last_administrator),

@@ -12,7 +12,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.factors.passkeys import Assertion
-from domain.accounts.users import ACTIVE, HUMAN, UserView, view_of
+from domain.accounts.users import IN_USE, UserView, view_of
 from domain.database.rows import update_rows
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring
@@ -88,8 +88,7 @@ def find_sign_in(
         .where(
             SignIn.token_digest.in_(digests),
             SignIn.expires_at > now,
-            User.state == ACTIVE,
-            User.kind == HUMAN,
+            IN_USE,
         )
     ).first()
     if row is None:
