@@ -11,7 +11,7 @@ from hashlib import sha256
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.errors import ConflictError, InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from models import IdempotentRequest

@@ -18,8 +18,7 @@ from domain.accounts.attempt_limits import claim_attempt
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, checked_email
 from domain.audit.events import EventKind
-from domain.database.rows import delete_rows, update_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into, update_rows
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.mail.outbox import NewMessage, Sign, queue_messages

@@ -28,8 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.reading.incoming import Severity
-from domain.database.rows import delete_rows, update_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into, update_rows
 from domain.due import NOW, Moment
 from domain.types.base import Resource
 from models import AlertChange, AlertFollower

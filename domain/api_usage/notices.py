@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.users import IN_USE
 from domain.api_usage.consumers import ConsumerKind, ConsumerView
 from domain.api_usage.reading import Period, Use, uses_of_instance
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.mail.outbox import NewMessage, Sign, queue_messages
 from domain.projects.bots import Maintainer, maintainers_of
 from domain.releases.changes import Change

@@ -15,8 +15,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.database.rows import delete_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into
 from domain.keyring import Keyring
 from domain.randomness import random_hex
 from models import AuditEvent, AuditKey, AuditSeal

@@ -1,12 +1,26 @@
-"""UPDATE and DELETE that leave alone what the session has loaded.
+"""INSERT … ON CONFLICT for both databases, and changes of many rows.
 
-SQLAlchemy would look for the changed rows among the session's objects, or read them back for it
-(`synchronize_session`). These statements are of rows that the session does not use again.
+Of a changed row, SQLAlchemy would look for an object of the session, or read it back for it
+(`synchronize_session`). The statements here are of rows that the session does not use again.
 """
 
 from typing import Any
 
 from sqlalchemy import Delete, Update, delete, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+
+def insert_into(table: type[Any], *, session: Session) -> postgresql.Insert | sqlite.Insert:
+    """Return an insert statement of the session's database that knows ON CONFLICT."""
+    return insert_for(session.get_bind().dialect.name, table)
+
+
+def insert_for(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlite.Insert:
+    """Return the same statement for a dialect name."""
+    if dialect_name == "postgresql":
+        return postgresql.insert(table)
+    return sqlite.insert(table)
 
 
 def update_rows(table: Any) -> Update:

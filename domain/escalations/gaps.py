@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from domain.access.roles import Ability
 from domain.accounts.users import IN_USE
 from domain.clock import date_and_time
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.escalations.policies import names_of, plan_of
 from domain.escalations.steps import Target, TargetKind
 from domain.mail.outbox import NewMessage, Sign, queue_messages

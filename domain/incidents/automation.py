@@ -20,8 +20,7 @@ from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
 from domain.alerts.matching.conditions import meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.audit.events import Event, EventKind, EventSource, store_event
-from domain.database.rows import delete_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into
 from domain.incidents.changes import close_recovered, severity_entry
 from domain.incidents.links import LinkedAlert, hold, holders_of, link, open_incidents_of
 from domain.incidents.listing import lock_incidents

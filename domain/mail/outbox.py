@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import update_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.due import NOW
 from models import Mail
 

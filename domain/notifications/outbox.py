@@ -13,8 +13,7 @@ from sqlalchemy import ColumnElement, bindparam, exists, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
-from domain.database.rows import update_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.due import NOW, Moment
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.contact_types.base import Delivery, Problem

@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import case, exists, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import update_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.notifications.recipients import (
     BETWEEN_PAGES,
     GATHERING_PAUSE,

@@ -7,8 +7,7 @@ from enum import StrEnum
 from sqlalchemy import case, or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import update_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.notifications.contact_types.mail import EMAIL, EMAIL_LANE
 from models import Contact, PageMessage
 

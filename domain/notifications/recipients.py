@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from sqlalchemy import case, or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import update_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.errors import InvalidError
 from models import Contact, Page, PageRecipient, User
 

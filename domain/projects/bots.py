@@ -17,6 +17,7 @@ from domain.database.rows import delete_rows
 from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
 from domain.projects.views import Namespace
+from domain.types.base import columns_of
 from models import Bot, Group, Member, PersonalAccessToken, Project, User
 
 
@@ -85,7 +86,4 @@ def maintainers_of(
         )
         .order_by(User.id)
     )
-    return path, tuple(
-        Maintainer(id=row.id, name=row.name, email=row.email, time_zone=row.time_zone)
-        for row in people
-    )
+    return path, tuple(Maintainer(**columns_of(row, Maintainer)) for row in people)

@@ -16,8 +16,7 @@ from domain.accounts.email_addresses import Letterhead
 from domain.accounts.users import ACTIVE, checked_email, view_of
 from domain.audit.events import EventKind
 from domain.database.paging import ListPart, fetch_part
-from domain.database.rows import delete_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.projects.access import role_in_namespace

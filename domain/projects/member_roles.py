@@ -14,7 +14,7 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.access.roles import Ability, Role, with_included
 from domain.audit.events import EventKind
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.projects.member_types import MemberRole, NewMemberRole
 from domain.types.base import Found, OffsetQuery, columns_of

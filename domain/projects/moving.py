@@ -54,7 +54,7 @@ _MOST_SHOWN = 50
 
 def rename_project(project_id: int, segment: str, *, session: Session, now: datetime) -> Changes:
     """Change the last part of a project's path; raise InvalidError or TakenError."""
-    _one_at_a_time(session)
+    AdvisoryLock.MOVES.take(session)
     group_path = parent(_get(Project, project_id, session=session).path) or ""
     return _move_project(project_id, group_path, segment, session=session, now=now)
 
@@ -63,7 +63,7 @@ def transfer_project(
     project_id: int, group_path: str, *, session: Session, now: datetime
 ) -> Changes:
     """Move a project into another group; raise InvalidError, NotFoundError or TakenError."""
-    _one_at_a_time(session)
+    AdvisoryLock.MOVES.take(session)
     project = _get(Project, project_id, session=session)
     if fold(parent(project.path) or "") == fold(group_path):
         raise InvalidError(f"The project is already in {group_path}.", field="namespace")
@@ -75,7 +75,7 @@ def rename_group(
     group_id: int, segment: str, *, reserved: frozenset[str], session: Session, now: datetime
 ) -> Changes:
     """Change the last part of a group's path; raise InvalidError or TakenError."""
-    _one_at_a_time(session)
+    AdvisoryLock.MOVES.take(session)
     above = parent(_get(Group, group_id, session=session).path)
     return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
 
@@ -110,7 +110,7 @@ def transfer_group(
 
     Raises InvalidError, NotFoundError or TakenError.
     """
-    _one_at_a_time(session)
+    AdvisoryLock.MOVES.take(session)
     path = _get(Group, group_id, session=session).path
     if fold(parent(path) or "") == fold(parent_path or ""):
         there = f"in {parent_path}" if parent_path else "at the top level"
@@ -236,12 +236,6 @@ def _check_segment(segment: str) -> None:
     if "/" in segment:
         message = "path must be a single name; use a transfer to change the group."
         raise InvalidError(message, field="path")
-
-
-def _one_at_a_time(session: Session) -> None:
-    """Wait for other moves, so that no two can block each other; SQLite has one writer."""
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(select(func.pg_advisory_xact_lock(AdvisoryLock.MOVES.value)))
 
 
 def _get(table: type[Row], row_id: int, *, session: Session) -> Row:

@@ -20,8 +20,7 @@ import orjson
 from sqlalchemy import case, func, or_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.database.rows import update_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.errors import DomainError
 from domain.registry.repositories import (
     DIGEST,

@@ -13,8 +13,7 @@ from joserfc import jwt
 from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import update_rows
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.due import NOW
 from domain.keyring import Keyring
 from domain.oauth.openid.id_tokens import subject
