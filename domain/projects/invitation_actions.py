@@ -15,7 +15,7 @@ from domain.access.roles import Role
 from domain.accounts.email_addresses import Letterhead
 from domain.accounts.users import ACTIVE, checked_email, view_of
 from domain.audit.events import EventKind
-from domain.database.paging import ListPart, fetch_part
+from domain.database.paging import fetch_part
 from domain.database.rows import delete_rows, insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.mail.outbox import NewMessage, queue_messages
@@ -56,8 +56,7 @@ def list_invitations(work: Work, holder: Holder, query: InvitationQuery) -> Foun
     """List the pending invitations."""
     search = func.lower(Row.email).contains(query.query.lower(), autoescape=True)
     wanted = _pending(work).where(_is_of(holder.namespace), search)
-    part = ListPart(size=query.size, offset=query.offset)
-    found = fetch_part(wanted, {"id": Row.id}, part, session=work.session)
+    found = fetch_part(wanted, {"id": Row.id}, query.part, session=work.session)
     return Found.of(found, Invitation.model_validate)
 
 

@@ -7,7 +7,6 @@ from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.profiles import avatar_path, profile_path
 from domain.audit.events import EventKind
-from domain.database.paging import ListPart
 from domain.errors import InvalidError, NotFoundError
 from domain.projects import members
 from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
@@ -123,7 +122,7 @@ def _list(work: Work, holder: Holder, query: MemberQuery, *, is_direct: bool) ->
     found = list_members(
         holder.namespace,
         wanted,
-        ListPart(size=query.size, offset=query.offset),
+        query.part,
         viewer_id=None,
         session=work.session,
         today=work.now.date(),

@@ -215,7 +215,7 @@ def repositories_page(project_id: int, part: Slice, *, session: Session) -> Page
         view=lambda row: _Row(row[0].id, row[0], row[1]),
     )
     views = _views([(each.repository, each.project_path) for each in rows.items], session)
-    return Page(items=views, next_before=rows.next_before, previous_after=rows.previous_after)
+    return rows.with_items(views)
 
 
 class _Row(NamedTuple):
