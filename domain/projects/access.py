@@ -279,20 +279,10 @@ def _holds_seen(group_id: int, viewer: Viewer, *, session: Session) -> bool:
     return any(session.scalar(each.limit(1)) is not None for each in ways)
 
 
-def get_group_for(
-    path: str,
-    viewer: Viewer,
-    *,
-    at_least: Role,
-    ability: Ability | None = None,
-    session: Session,
-) -> GroupView:
-    """Return the group if the viewer has this role there, or a custom one with this ability.
-
-    Raises ForbiddenError or NotFoundError.
-    """
+def get_group_for(path: str, viewer: Viewer, *, at_least: Role, session: Session) -> GroupView:
+    """Return the group if the viewer has this role there; raise ForbiddenError or NotFoundError."""
     group = get_group(path, viewer, session=session)
-    check_role(group, at_least, ability)
+    check_role(group, at_least)
     return group
 
 
