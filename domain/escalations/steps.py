@@ -239,13 +239,6 @@ def shifted(progress: Progress, length: timedelta) -> Progress:
     return replace(progress, began_at=progress.began_at + length)
 
 
-_GONE = {
-    TargetKind.USER: "a deleted user",
-    TargetKind.SCHEDULE: "a deleted schedule",
-    TargetKind.CHANNEL: "a deleted channel",
-}
-
-
 def length_words(length: timedelta) -> str:
     """Return a length of time, such as `1 h 30 min`."""
     parts, rest = [], length
@@ -259,7 +252,7 @@ def length_words(length: timedelta) -> str:
 def target_words(kind: TargetKind, name: str | None) -> str:
     """Return whom a target pages; without a name it was deleted."""
     if name is None:
-        return _GONE[kind]
+        return f"a deleted {kind}"
     if kind is TargetKind.USER:
         return f"@{name}"
     return f"the people on call in {name}" if kind is TargetKind.SCHEDULE else f"channel {name}"
