@@ -9,7 +9,7 @@ from flask import flash, redirect, render_template, session
 from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
-from domain.access.scopes import ScopeView
+from domain.access.scopes import Scope
 from domain.database.paging import one_of
 from domain.errors import InvalidError
 from domain.oauth.personal_tokens import lists
@@ -39,7 +39,7 @@ class TokenPages(ABC, Generic[TokenForm]):
     #: The scopes of a new token.
     offered: Sequence[str] = ORDINARY_SCOPES
     #: What each scope allows.
-    scope_words: ClassVar[Mapping[str, ScopeView]]
+    scope_words: ClassVar[Mapping[str, Scope]]
     #: The project or group of the tokens; None for a user's own.
     namespace: Namespace | None = None
     #: The highest role of a token that the user may end.

@@ -9,7 +9,7 @@ from domain.audit.events import EventKind
 from domain.clock import written
 from domain.database.locks import release_locks
 from domain.keyring import Keyring
-from domain.mail.outbox import NewMessage
+from domain.mail.outbox import NewMessage, Sign
 from domain.outgoing.claims import Attempt
 from domain.outgoing.destinations import DestinationDetails, DestinationKind, NewSecret
 from domain.outgoing.signing import Message
@@ -180,12 +180,9 @@ def _owner(project: ProjectView | None) -> int | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoticeSettings:
+class NoticeSettings(Sign):
     """The settings that messages about destinations name."""
 
-    instance_name: str
-    #: Without a trailing slash.
-    base_url: str
     #: After so long events of the audit log are given up, or a webhook is paused.
     days: int
 

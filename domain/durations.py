@@ -33,8 +33,7 @@ def parse_duration(text: str, *, field: str = "") -> timedelta:
             timedelta(),
         )
     except OverflowError as error:
-        message = f"“{text[:30]}” is too long."
-        raise InvalidError(message, field=field) from error
+        raise InvalidError(f"“{text[:30]}” is too long.", field=field) from error
 
 
 def duration_text(length: timedelta) -> str:

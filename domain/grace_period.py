@@ -28,6 +28,5 @@ class GracePeriod(Enum):
         """Return the grace period of a form value; raise ValueError for an unknown one."""
         found = next((each for each in cls if each.key == key), None)
         if found is None:
-            message = f"“{key}” is not one of {', '.join(each.key for each in cls)}."
-            raise ValueError(message)
+            raise ValueError(f"“{key}” is not one of {', '.join(each.key for each in cls)}.")
         return found

@@ -11,7 +11,7 @@ from hashlib import sha256
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.errors import ConflictError, InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from models import IdempotentRequest
@@ -92,8 +92,7 @@ def _stored(wanted: KeyedRequest, session: Session, keyring: Keyring) -> StoredR
         ).where(IdempotentRequest.digest == wanted.digest)
     ).one_or_none()
     if found is None or found.status is None:
-        message = "A request with this Idempotency-Key is in progress."
-        raise ConflictError(message)
+        raise ConflictError("A request with this Idempotency-Key is in progress.")
     if not keyring.matches(wanted.content, [found.request_digest]):
         message = "This Idempotency-Key belongs to another request: use a new one for each request."
         raise ReusedKeyError(message, field="Idempotency-Key")

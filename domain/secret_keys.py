@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import delete, select, text
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.errors import DomainError
 from domain.keyring import Keyring, UndecipherableError
 from domain.programs.hosts import SILENCE

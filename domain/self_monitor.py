@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import orjson
-from sqlalchemy import delete, exists, func, or_, select
+from sqlalchemy import exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.formats.registry import OWN_FORMAT
 from domain.alerts.reading import fingerprint
 from domain.clock import written
+from domain.database.rows import delete_rows
 from domain.keyring import Keyring
 from domain.types.base import columns_of
 from models import (
@@ -78,8 +79,7 @@ def record_check(check: Check, *, session: Session) -> None:
     )
     session.add(row)
     session.flush()  # to get the id
-    old = delete(SelfMonitorCheck).where(SelfMonitorCheck.id <= row.id - _KEPT)
-    session.execute(old.execution_options(synchronize_session=False))
+    session.execute(delete_rows(SelfMonitorCheck).where(SelfMonitorCheck.id <= row.id - _KEPT))
 
 
 def monitor_state(*, period: timedelta, session: Session, now: datetime) -> MonitorState:
@@ -141,8 +141,7 @@ def find_target(project_path: str, *, session: Session, keyring: Keyring) -> Tar
         .limit(1)
     ).first()
     if row is None:
-        message = f"The project {project_path} has no active HTTP endpoint."
-        raise SelfMonitorError(message)
+        raise SelfMonitorError(f"The project {project_path} has no active HTTP endpoint.")
     integration, path = row
     return Target(
         project_id=integration.project_id,
@@ -209,5 +208,5 @@ def remove_earlier(project_id: int, *, session: Session) -> None:
     of_monitor = (Alert.fingerprint == _FINGERPRINT) & (Alert.project_id == project_id)
     newest = session.scalar(select(func.max(Alert.id)).where(of_monitor))
     if newest is not None:
-        earlier = delete(Alert).where(of_monitor, Alert.id < newest, Alert.status == "resolved")
-        session.execute(earlier.execution_options(synchronize_session=False))
+        is_over = of_monitor & (Alert.status == "resolved")
+        session.execute(delete_rows(Alert).where(is_over, Alert.id < newest))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 from wtforms import BooleanField, IntegerField, RadioField, SelectMultipleField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
-from domain.access.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, ScopeView, in_order, views
+from domain.access.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, Scope, in_order, views
 from domain.grace_period import GracePeriod
 from domain.oauth.clients.types import ApplicationView
 from domain.oauth.grants.registry import PERMITTED_GRANTS
@@ -62,7 +62,7 @@ class ApplicationForm(Form):
         self.scopes.choices = [(name, BY_NAME[name].title) for name in names]
 
     @property
-    def scope_choices(self) -> tuple[ScopeView, ...]:
+    def scope_choices(self) -> tuple[Scope, ...]:
         """The available scopes with their descriptions."""
         return views(choice[0] for choice in self.scopes.iter_choices())
 

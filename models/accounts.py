@@ -5,7 +5,6 @@ from datetime import datetime
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
-    ForeignKey,
     Index,
     LargeBinary,
     SmallInteger,
@@ -16,16 +15,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, Numbered, belongs_to
 from models.folding import folded, keep_folded
 
 
-class User(Base):
+class User(Numbered):
     """An account. Names and e-mail addresses are unique after case folding."""
 
     __tablename__ = "users"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     username: Mapped[str] = mapped_column(String(255))
     email: Mapped[str] = mapped_column(String(255))
     name: Mapped[str] = mapped_column(String(255))
@@ -75,41 +73,33 @@ class EmailConfirmation(Base):
     __tablename__ = "email_confirmations"
 
     #: One for each user: a later one replaces it, and its link with it.
-    user_id: Mapped[int] = mapped_column(
-        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    user_id: Mapped[int] = belongs_to("users", primary_key=True, autoincrement=False)
     email: Mapped[str] = mapped_column(String(255))
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class Bot(Base):
+class Bot(Numbered):
     """The group or project of a bot's access token, of which it is a member."""
 
     __tablename__ = "bots"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), unique=True)
-    group_id: Mapped[int | None] = mapped_column(
-        ForeignKey("groups.id", ondelete="CASCADE"), index=True
-    )
-    project_id: Mapped[int | None] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), index=True
-    )
+    user_id: Mapped[int] = belongs_to("users", unique=True)
+    group_id: Mapped[int | None] = belongs_to("groups", index=True)
+    project_id: Mapped[int | None] = belongs_to("projects", index=True)
 
     __table_args__ = (
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
     )
 
 
-class SignIn(Base):
+class SignIn(Numbered):
     """A browser in which a user is signed in; deleting the row signs it out."""
 
     __tablename__ = "sign_ins"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     #: When the user authenticated: OpenID Connect's auth_time.
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
@@ -124,13 +114,12 @@ class SignIn(Base):
     is_proof: Mapped[bool] = mapped_column(default=True, server_default=true())
 
 
-class TotpDevice(Base):
+class TotpDevice(Numbered):
     """The authenticator app of a user (RFC 6238)."""
 
     __tablename__ = "totp_devices"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), unique=True)
+    user_id: Mapped[int] = belongs_to("users", unique=True)
     #: Encrypted and not hashed, because the service computes codes from it.
     seed_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
@@ -140,25 +129,23 @@ class TotpDevice(Base):
     last_used_step: Mapped[int | None] = mapped_column(BigInteger)
 
 
-class RecoveryCode(Base):
+class RecoveryCode(Numbered):
     """A single-use recovery code."""
 
     __tablename__ = "recovery_codes"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
 
 
-class Passkey(Base):
+class Passkey(Numbered):
     """A WebAuthn credential of a user."""
 
     __tablename__ = "passkeys"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     credential_id: Mapped[bytes] = mapped_column(LargeBinary(1023), unique=True)
     #: COSE key, as received from the authenticator.

@@ -8,7 +8,6 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Date,
-    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -22,17 +21,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, Numbered, belongs_to, partial_index, refers_to
 from models.folding import folded, keep_folded
 
 
-class Integration(Base):
+class Integration(Numbered):
     """A receiver of alerts, or the link to an external on-call tool."""
 
     __tablename__ = "integrations"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     #: A name of `domain/alerts/formats/registry.py`; any text, so a format needs no migration.
     type: Mapped[str] = mapped_column(String(16))
     name: Mapped[str] = mapped_column(String(255))
@@ -65,7 +63,7 @@ class Integration(Base):
     )
 
 
-class Delivery(Base):
+class Delivery(Numbered):
     """One request to a receiver and its outcome.
 
     The body is stored here only; an alert refers to the delivery whose report it shows.
@@ -73,12 +71,9 @@ class Delivery(Base):
 
     __tablename__ = "deliveries"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     #: NULL once the integration was deleted; its alerts still need their payload.
-    integration_id: Mapped[int | None] = mapped_column(
-        ForeignKey("integrations.id", ondelete="SET NULL")
-    )
+    integration_id: Mapped[int | None] = refers_to("integrations")
     #: The format of the body, a name of the same registry.
     format: Mapped[str] = mapped_column(String(16))
     #: The mapping that it was read with (`domain.alerts.reading.mapping`); NULL if unknown.
@@ -114,13 +109,7 @@ class Delivery(Base):
 
     __table_args__ = (
         Index("ix_deliveries_integration_id_id", "integration_id", "id"),
-        Index(
-            "ix_deliveries_refused",
-            "integration_id",
-            "id",
-            postgresql_where=text("status_code >= 300"),
-            sqlite_where=text("status_code >= 300"),
-        ),
+        partial_index("ix_deliveries_refused", "integration_id", "id", where="status_code >= 300"),
         Index("ix_deliveries_project_id", "project_id"),
     )
 
@@ -134,14 +123,12 @@ class AlertCounter(Base):
 
     __tablename__ = "alert_counters"
 
-    project_id: Mapped[int] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
     #: On SQLite, the last alert number (iid) of the project.
     last_iid: Mapped[int] = mapped_column(default=0)
 
 
-class Alert(Base):
+class Alert(Numbered):
     """A problem that was reported once or several times.
 
     Columns hold the fields that lists show and search; others are read from the delivery's body.
@@ -149,18 +136,13 @@ class Alert(Base):
 
     __tablename__ = "alerts"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
-    integration_id: Mapped[int | None] = mapped_column(
-        ForeignKey("integrations.id", ondelete="SET NULL")
-    )
+    integration_id: Mapped[int | None] = refers_to("integrations")
     #: The last delivery that changed a field of the alert, else the one that opened it, and the
     #: index of the item.
-    delivery_id: Mapped[int | None] = mapped_column(
-        ForeignKey("deliveries.id", ondelete="SET NULL"), index=True
-    )
+    delivery_id: Mapped[int | None] = refers_to("deliveries", index=True)
     item_index: Mapped[int] = mapped_column(default=0)
     #: SHA-256; reports with the same one are grouped. NULL: never grouped.
     fingerprint: Mapped[bytes | None] = mapped_column(LargeBinary(32))
@@ -198,35 +180,32 @@ class Alert(Base):
         # One for all statuses together; other conditions are checked for each alert.
         Index("ix_alerts_project_id_started_at_id", "project_id", "started_at", "id"),
         Index("ix_alerts_urgency", "project_id", "status", text("(-severity)"), "started_at", "id"),
-        Index(
+        partial_index(
             "ix_alerts_environment",
             "project_id",
             "environment",
             "status",
             "started_at",
             "id",
-            postgresql_where=text("environment IS NOT NULL"),
-            sqlite_where=text("environment IS NOT NULL"),
+            where="environment IS NOT NULL",
         ),
-        Index(
+        partial_index(
             "ix_alerts_service",
             "project_id",
             "service",
             "status",
             "started_at",
             "id",
-            postgresql_where=text("service IS NOT NULL"),
-            sqlite_where=text("service IS NOT NULL"),
+            where="service IS NOT NULL",
         ),
         Index("ix_alerts_integration", "integration_id", "status", "started_at", "id"),
         # At most one open alert per fingerprint, also with concurrent deliveries.
-        Index(
+        partial_index(
             "uq_alerts_open_fingerprint",
             "fingerprint",
             "project_id",
             unique=True,
-            postgresql_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
-            sqlite_where=text("fingerprint IS NOT NULL AND status <> 'resolved'"),
+            where="fingerprint IS NOT NULL AND status <> 'resolved'",
         ),
         # For the resolved alert that a late recovery belongs to.
         Index("ix_alerts_fingerprint", "fingerprint", "project_id", "id"),
@@ -238,9 +217,7 @@ class AlertDay(Base):
 
     __tablename__ = "alert_days"
 
-    project_id: Mapped[int] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
     #: In UTC.
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     #: Empty for alerts without an environment.
@@ -268,12 +245,8 @@ class Occurrence(Base):
 
     __tablename__ = "occurrences"
 
-    alert_id: Mapped[int] = mapped_column(
-        ForeignKey("alerts.id", ondelete="CASCADE"), primary_key=True
-    )
-    delivery_id: Mapped[int] = mapped_column(
-        ForeignKey("deliveries.id", ondelete="CASCADE"), primary_key=True, index=True
-    )
+    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True)
+    delivery_id: Mapped[int] = belongs_to("deliveries", primary_key=True, index=True)
     #: Index among the items of the body.
     item_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     #: The rank of its `domain.alerts.storing.lifecycle.Action`.
@@ -282,14 +255,13 @@ class Occurrence(Base):
     is_late: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
-class AlertNote(Base):
+class AlertNote(Numbered):
     """An entry of an alert's activity: an action or note of a user, or a change by a report."""
 
     __tablename__ = "alert_notes"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    alert_id: Mapped[int] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), index=True)
-    user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="SET NULL"))
+    alert_id: Mapped[int] = belongs_to("alerts", index=True)
+    user_id: Mapped[int | None] = refers_to("users")
     #: Kept when the account is deleted.
     user_name: Mapped[str] = mapped_column(String(255))
     #: note, status, assignee or page.
@@ -301,9 +273,7 @@ class AlertNote(Base):
     #: Old and new values by column, if a report changed them. A trigger writes it (migration 0051),
     #: and the entry is deleted with the delivery.
     changes: Mapped[dict[str, list[Any]] | None] = mapped_column(JSON(none_as_null=True))
-    delivery_id: Mapped[int | None] = mapped_column(
-        ForeignKey("deliveries.id", ondelete="CASCADE"), index=True
-    )
+    delivery_id: Mapped[int | None] = belongs_to("deliveries", index=True)
 
 
 class Assignment(Base):
@@ -311,23 +281,18 @@ class Assignment(Base):
 
     __tablename__ = "assignments"
 
-    alert_id: Mapped[int] = mapped_column(
-        ForeignKey("alerts.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = belongs_to("users", index=True)
 
 
-class AlertBatch(Base):
+class AlertBatch(Numbered):
     """A status that a user gave to several alerts: selected ones, or all that match a filter."""
 
     __tablename__ = "alert_batches"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     #: NULL for alerts of all projects of the user.
-    project_id: Mapped[int | None] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), index=True
-    )
+    project_id: Mapped[int | None] = belongs_to("projects", index=True)
     #: The new status.
     status: Mapped[str] = mapped_column(String(16))
     #: The arguments of the list that the user came from.
@@ -368,9 +333,7 @@ class AlertBatchItem(Base):
 
     __tablename__ = "alert_batch_items"
 
-    batch_id: Mapped[int] = mapped_column(
-        ForeignKey("alert_batches.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    batch_id: Mapped[int] = belongs_to("alert_batches", primary_key=True, autoincrement=False)
     alert_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     old_status: Mapped[str] = mapped_column(String(16))
     old_ended_at: Mapped[datetime | None]
@@ -378,15 +341,14 @@ class AlertBatchItem(Base):
     note_id: Mapped[int] = mapped_column(BigInteger)
 
 
-class SavedAlertFilter(Base):
+class SavedAlertFilter(Numbered):
     """The search, filters and order of a list of alerts, under a name."""
 
     __tablename__ = "saved_alert_filters"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    user_id: Mapped[int] = belongs_to("users")
     #: NULL for the list of all projects.
-    project_id: Mapped[int | None] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int | None] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(100))
     #: The arguments of the list's address.
     query: Mapped[str] = mapped_column(Text)
@@ -405,14 +367,12 @@ class AlertFollower(Base):
 
     __tablename__ = "alert_followers"
 
-    project_id: Mapped[int] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
     #: A `domain.alerts.following.Follower`.
     follower: Mapped[str] = mapped_column(String(16), primary_key=True)
 
 
-class AlertChange(Base):
+class AlertChange(Numbered):
     """A change of an alert that one follower has not handled yet; deleted when it has.
 
     A trigger on `alerts` adds one for each follower in the transaction of the change. There are no
@@ -421,7 +381,6 @@ class AlertChange(Base):
 
     __tablename__ = "alert_changes"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     follower: Mapped[str] = mapped_column(String(16))
     project_id: Mapped[int] = mapped_column(BigId)
     alert_id: Mapped[int] = mapped_column(BigId)
@@ -450,13 +409,12 @@ class AlertChange(Base):
     )
 
 
-class Environment(Base):
+class Environment(Numbered):
     """An environment of a project; alerts refer to it by its name."""
 
     __tablename__ = "environments"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
     #: Where it runs.

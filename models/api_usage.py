@@ -2,18 +2,17 @@
 
 from datetime import date, datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, String, Text, select
+from sqlalchemy import BigInteger, Index, LargeBinary, String, Text, select
 from sqlalchemy.orm import Mapped, column_property, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, Numbered, belongs_to
 
 
-class CallShape(Base):
+class CallShape(Numbered):
     """What calls have in common: method, route and the names of parameters, without any value."""
 
     __tablename__ = "call_shapes"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     #: SHA-256 of the other columns.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     method: Mapped[str] = mapped_column(String(16))
@@ -25,7 +24,7 @@ class CallShape(Base):
     changes: Mapped[str] = mapped_column(Text)
 
 
-class CallCount(Base):
+class CallCount(Numbered):
     """The calls of a shape that a consumer made on a day.
 
     A personal, project or group access token is a consumer, and an application with each of its
@@ -39,18 +38,13 @@ class CallCount(Base):
         Index("ix_call_counts_application_id_day", "application_id", "day"),
     )
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     #: SHA-256 of day, consumer and shape.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     day: Mapped[date] = mapped_column(index=True)
-    shape_id: Mapped[int] = mapped_column(ForeignKey("call_shapes.id", ondelete="CASCADE"))
-    user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
-    application_id: Mapped[int | None] = mapped_column(
-        ForeignKey("applications.id", ondelete="CASCADE")
-    )
-    personal_token_id: Mapped[int | None] = mapped_column(
-        ForeignKey("personal_access_tokens.id", ondelete="CASCADE"), index=True
-    )
+    shape_id: Mapped[int] = belongs_to("call_shapes")
+    user_id: Mapped[int | None] = belongs_to("users")
+    application_id: Mapped[int | None] = belongs_to("applications")
+    personal_token_id: Mapped[int | None] = belongs_to("personal_access_tokens", index=True)
     count: Mapped[int] = mapped_column(BigInteger)
     first_at: Mapped[datetime]
     last_at: Mapped[datetime]
@@ -70,9 +64,7 @@ class ChangeNotice(Base):
 
     __tablename__ = "change_notices"
 
-    user_id: Mapped[int] = mapped_column(
-        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    user_id: Mapped[int] = belongs_to("users", primary_key=True, autoincrement=False)
     #: The id in the release schedule.
     change_id: Mapped[str] = mapped_column(String(100), primary_key=True)
     told_at: Mapped[datetime]

@@ -3,20 +3,19 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, Integer, LargeBinary, String, Text, text
+from sqlalchemy import JSON, Index, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, Numbered, partial_index, refers_to
 from models.destination import Destination
 
 
 def _of_place(column: str) -> Index:
-    has_place = text(f"{column} IS NOT NULL")
     name = f"ix_audit_events_{column}_id"
-    return Index(name, column, "id", postgresql_where=has_place, sqlite_where=has_place)
+    return partial_index(name, column, "id", where=f"{column} IS NOT NULL")
 
 
-class AuditEvent(Base):
+class AuditEvent(Numbered):
     """An audit event: the actor, the action, the account concerned and the source.
 
     Only changed by the erasure of a person, and only removed for its age.
@@ -24,15 +23,14 @@ class AuditEvent(Base):
 
     __tablename__ = "audit_events"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     created_at: Mapped[datetime] = mapped_column(index=True)
     #: The kind: `sign_in.succeeded`, `token.revoked`, …
     kind: Mapped[str] = mapped_column(String(64))
     #: The actor; the name is kept when the account is deleted. NULL: the service itself.
-    actor_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="SET NULL"))
+    actor_id: Mapped[int | None] = refers_to("users")
     actor_name: Mapped[str] = mapped_column(String(255))
     #: The account that it concerns, whose owner may read it.
-    user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="SET NULL"))
+    user_id: Mapped[int | None] = refers_to("users")
     #: The project or the group that it concerns, which may be deleted; found by its path.
     project_id: Mapped[int | None] = mapped_column(BigId)
     group_id: Mapped[int | None] = mapped_column(BigId)
@@ -100,7 +98,7 @@ class AuditStream(Destination):
     last_dropped_at: Mapped[datetime | None]
 
 
-class AuditStreamEntry(Base):
+class AuditStreamEntry(Numbered):
     """An event that waits for one destination; deleted when it was delivered.
 
     A trigger on `audit_events` adds one for each destination in the event's own transaction. There
@@ -109,7 +107,6 @@ class AuditStreamEntry(Base):
 
     __tablename__ = "audit_stream_entries"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     stream_id: Mapped[int] = mapped_column(BigId)
     #: The stored event; NULL for one that is streamed only, whose content is in `payload`.
     event_id: Mapped[int | None] = mapped_column(BigId)

@@ -4,8 +4,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 from sqlalchemy.types import TypeDecorator
 
 # SQLite only generates ids for INTEGER PRIMARY KEY.
@@ -86,3 +96,30 @@ class Base(DeclarativeBase):
         }
     )
     type_annotation_map = {datetime: UTCDateTime}  # noqa: RUF012 - SQLAlchemy's declared name
+
+
+class Numbered(Base):
+    """The base of every table whose rows have an id that the database gives."""
+
+    __abstract__ = True
+
+    #: The first column of each.
+    id: Mapped[int] = mapped_column(BigId, primary_key=True, sort_order=-1)
+
+
+def belongs_to(table: str, **options: Any) -> MappedColumn[Any]:
+    """Return a column for the id of a row of another table, with which this one is deleted."""
+    return mapped_column(ForeignKey(f"{table}.id", ondelete="CASCADE"), **options)
+
+
+def refers_to(table: str, **options: Any) -> MappedColumn[Any]:
+    """Return a column for the id of a row of another table, NULL when that was deleted."""
+    return mapped_column(ForeignKey(f"{table}.id", ondelete="SET NULL"), **options)
+
+
+def partial_index(
+    name: str, *columns: Any, where: str | ColumnElement[bool], unique: bool = False
+) -> Index:
+    """Return an index of the rows that meet a condition, on both databases."""
+    condition = text(where) if isinstance(where, str) else where
+    return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)

@@ -2,31 +2,28 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import BigId, Numbered, belongs_to, refers_to
 
 
-class Deployment(Base):
+class Deployment(Numbered):
     """A commit that was brought to an environment."""
 
     __tablename__ = "deployments"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     #: Its number in the project.
     iid: Mapped[int]
-    environment_id: Mapped[int] = mapped_column(ForeignKey("environments.id", ondelete="CASCADE"))
+    environment_id: Mapped[int] = belongs_to("environments")
     #: Of the commit, as the reporter wrote it.
     sha: Mapped[str] = mapped_column(String(64))
     #: The branch or tag.
     ref: Mapped[str] = mapped_column(String(255))
     is_tag: Mapped[bool]
     status: Mapped[str] = mapped_column(String(16))
-    user_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    user_id: Mapped[int | None] = refers_to("users", index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     #: When it ended, in whichever way.
@@ -41,13 +38,12 @@ class Deployment(Base):
     )
 
 
-class CommitStatus(Base):
+class CommitStatus(Numbered):
     """What one job of external CI says of a commit; reported again, it is changed."""
 
     __tablename__ = "commit_statuses"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     sha: Mapped[str] = mapped_column(String(64))
     #: Empty if the reporter named none.
     ref: Mapped[str] = mapped_column(Text)
@@ -59,9 +55,7 @@ class CommitStatus(Base):
     coverage: Mapped[float | None]
     allow_failure: Mapped[bool]
     pipeline_id: Mapped[int | None] = mapped_column(BigId)
-    user_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    user_id: Mapped[int | None] = refers_to("users", index=True)
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
@@ -69,22 +63,19 @@ class CommitStatus(Base):
     __table_args__ = (Index("ix_commit_statuses_project_id_sha", "project_id", "sha", "id"),)
 
 
-class ProjectRelease(Base):
+class ProjectRelease(Numbered):
     """A release of a project, named by its tag."""
 
     __tablename__ = "project_releases"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     tag_name: Mapped[str] = mapped_column(String(255))
     name: Mapped[str] = mapped_column(String(255))
     #: Markdown.
     description: Mapped[str] = mapped_column(Text)
     #: The branch, tag or commit that the tag was made from, if it was told.
     ref: Mapped[str | None] = mapped_column(String(255))
-    user_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    user_id: Mapped[int | None] = refers_to("users", index=True)
     created_at: Mapped[datetime]
     released_at: Mapped[datetime]
 
@@ -94,13 +85,12 @@ class ProjectRelease(Base):
     )
 
 
-class ReleaseLink(Base):
+class ReleaseLink(Numbered):
     """A link to a file of a release, kept elsewhere."""
 
     __tablename__ = "release_links"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    release_id: Mapped[int] = mapped_column(ForeignKey("project_releases.id", ondelete="CASCADE"))
+    release_id: Mapped[int] = belongs_to("project_releases")
     name: Mapped[str] = mapped_column(String(255))
     url: Mapped[str] = mapped_column(Text)
     #: other, runbook, image or package.

@@ -5,15 +5,14 @@ from datetime import datetime
 from sqlalchemy import Integer, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import BigId, Numbered
 
 
-class Destination(Base):
+class Destination(Numbered):
     """A URL that messages are sent to, and the state of their delivery."""
 
     __abstract__ = True
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     url: Mapped[str] = mapped_column(Text)
     #: Encrypted with SECRET_KEY; the former secret signs as well until it expires.
     secret_ciphertext: Mapped[str] = mapped_column(Text)

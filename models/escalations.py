@@ -3,20 +3,19 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, Integer, SmallInteger, String, Text, text
+from sqlalchemy import JSON, Index, Integer, SmallInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, Numbered, belongs_to, partial_index, refers_to
 from models.folding import folded, keep_folded
 
 
-class EscalationPolicy(Base):
+class EscalationPolicy(Numbered):
     """Steps that page people one after the other, until somebody acknowledges the alert."""
 
     __tablename__ = "escalation_policies"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
     #: For alerts that no route is about; at most one of a project.
     is_default: Mapped[bool]
@@ -40,22 +39,19 @@ class EscalationPolicy(Base):
 keep_folded(EscalationPolicy.name, EscalationPolicy.name_key)
 
 
-class AlertRoute(Base):
+class AlertRoute(Numbered):
     """Which alerts of a project go to which policy; the first route that fits decides."""
 
     __tablename__ = "alert_routes"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
     #: 1, 2, 3 … in the order in which routes are asked.
     position: Mapped[int] = mapped_column(Integer)
     #: As `domain.alerts.matching.conditions` writes them.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
     #: NULL: nobody is paged.
-    policy_id: Mapped[int | None] = mapped_column(
-        ForeignKey("escalation_policies.id", ondelete="CASCADE"), index=True
-    )
+    policy_id: Mapped[int | None] = belongs_to("escalation_policies", index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
@@ -72,7 +68,7 @@ class Escalation(Base):
 
     #: A part of the keys of pages, so that an alert that was reopened is paged for again.
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    alert_id: Mapped[int] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), unique=True)
+    alert_id: Mapped[int] = belongs_to("alerts", unique=True)
     project_id: Mapped[int] = mapped_column(BigId)
     #: A `domain.escalations.running.State`.
     state: Mapped[str] = mapped_column(String(16))
@@ -108,48 +104,25 @@ class Escalation(Base):
     ended_at: Mapped[datetime | None]
 
     __table_args__ = (
-        Index(
-            "ix_escalations_next_at",
-            "next_at",
-            postgresql_where=text("next_at IS NOT NULL"),
-            sqlite_where=text("next_at IS NOT NULL"),
-        ),
+        partial_index("ix_escalations_next_at", "next_at", where="next_at IS NOT NULL"),
         # Those whose clock was ahead.
-        Index(
-            "ix_escalations_decided_at",
-            "decided_at",
-            postgresql_where=text("next_at IS NOT NULL"),
-            sqlite_where=text("next_at IS NOT NULL"),
-        ),
+        partial_index("ix_escalations_decided_at", "decided_at", where="next_at IS NOT NULL"),
         # Those of a policy that is deleted or changed.
-        Index(
-            "ix_escalations_policy_id",
-            "policy_id",
-            postgresql_where=text("next_at IS NOT NULL"),
-            sqlite_where=text("next_at IS NOT NULL"),
-        ),
+        partial_index("ix_escalations_policy_id", "policy_id", where="next_at IS NOT NULL"),
         # Those that are pruned.
-        Index(
-            "ix_escalations_ended_at",
-            "ended_at",
-            postgresql_where=text("ended_at IS NOT NULL"),
-            sqlite_where=text("ended_at IS NOT NULL"),
-        ),
+        partial_index("ix_escalations_ended_at", "ended_at", where="ended_at IS NOT NULL"),
         {"sqlite_autoincrement": True},
     )
 
 
-class EscalationPage(Base):
+class EscalationPage(Numbered):
     """A person or channel that a step paged."""
 
     __tablename__ = "escalation_pages"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    alert_id: Mapped[int] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), index=True)
+    alert_id: Mapped[int] = belongs_to("alerts", index=True)
     #: NULL for a channel, and for a person whose account was deleted.
-    user_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    user_id: Mapped[int | None] = refers_to("users", index=True)
     #: NULL for a person. It has no foreign key: the channel may be deleted.
     channel_id: Mapped[int | None] = mapped_column(BigId)
     #: The numbers of round and step, from 1.

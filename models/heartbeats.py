@@ -4,27 +4,24 @@ from datetime import datetime
 
 from sqlalchemy import (
     BigInteger,
-    ForeignKey,
     Index,
     Integer,
     LargeBinary,
     SmallInteger,
     String,
     Text,
-    text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Numbered, belongs_to, partial_index
 
 
-class Heartbeat(Base):
+class Heartbeat(Numbered):
     """A URL that a job requests when it has run, and what is known of the job."""
 
     __tablename__ = "heartbeats"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(100))
     description: Mapped[str] = mapped_column(Text, default="")
     #: Keyed hash of the secret part of the URL, for the look-up.
@@ -67,24 +64,18 @@ class Heartbeat(Base):
 
     __table_args__ = (
         Index("ix_heartbeats_project_id_id", "project_id", "id"),
-        Index(
-            "ix_heartbeats_due_ms",
-            "due_ms",
-            postgresql_where=text("due_ms IS NOT NULL"),
-            sqlite_where=text("due_ms IS NOT NULL"),
-        ),
+        partial_index("ix_heartbeats_due_ms", "due_ms", where="due_ms IS NOT NULL"),
         # SQLite would use the number of a deleted one again, and its alerts with it.
         {"sqlite_autoincrement": True},
     )
 
 
-class HeartbeatPing(Base):
+class HeartbeatPing(Numbered):
     """A request to the URL of a heartbeat."""
 
     __tablename__ = "heartbeat_pings"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    heartbeat_id: Mapped[int] = mapped_column(ForeignKey("heartbeats.id", ondelete="CASCADE"))
+    heartbeat_id: Mapped[int] = belongs_to("heartbeats")
     created_at: Mapped[datetime]
     #: start, success, fail or log.
     kind: Mapped[str] = mapped_column(String(8))

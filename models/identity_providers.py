@@ -2,18 +2,17 @@
 
 from datetime import datetime
 
-from sqlalchemy import JSON, ForeignKey, Index, SmallInteger, String, Text, UniqueConstraint
+from sqlalchemy import JSON, SmallInteger, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, Numbered, belongs_to, partial_index
 
 
-class IdentityProvider(Base):
+class IdentityProvider(Numbered):
     """An OpenID Connect provider, or GitHub."""
 
     __tablename__ = "identity_providers"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     #: Its name in URLs.
     slug: Mapped[str] = mapped_column(String(64), unique=True)
     title: Mapped[str] = mapped_column(String(255))
@@ -37,18 +36,15 @@ class IdentityProvider(Base):
     created_at: Mapped[datetime]
 
 
-class Identity(Base):
+class Identity(Numbered):
     """An account at a provider that signs in an account here."""
 
     __tablename__ = "identities"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    provider_id: Mapped[int] = mapped_column(
-        ForeignKey("identity_providers.id", ondelete="CASCADE")
-    )
+    provider_id: Mapped[int] = belongs_to("identity_providers")
     #: `sub`, or GitHub's number: it stays the same when names and addresses change.
     subject: Mapped[str] = mapped_column(String(255))
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    user_id: Mapped[int] = belongs_to("users")
     #: As the provider last said.
     name: Mapped[str] = mapped_column(String(255), default="")
     email: Mapped[str] = mapped_column(String(255), default="")
@@ -64,11 +60,8 @@ class Identity(Base):
         UniqueConstraint("provider_id", "subject"),
         UniqueConstraint("user_id", "provider_id"),
         # Of those that can be asked about, the one that was not for the longest time.
-        Index(
-            "ix_identities_checked_at",
-            "checked_at",
-            postgresql_where=refresh_token_ciphertext.is_not(None),
-            sqlite_where=refresh_token_ciphertext.is_not(None),
+        partial_index(
+            "ix_identities_checked_at", "checked_at", where=refresh_token_ciphertext.is_not(None)
         ),
     )
 
@@ -78,14 +71,7 @@ class IdentityRole(Base):
 
     __tablename__ = "identity_roles"
 
-    identity_id: Mapped[int] = mapped_column(
-        ForeignKey("identities.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    group_id: Mapped[int] = mapped_column(
-        ForeignKey("groups.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        index=True,
-    )
+    identity_id: Mapped[int] = belongs_to("identities", primary_key=True, autoincrement=False)
+    group_id: Mapped[int] = belongs_to("groups", primary_key=True, autoincrement=False, index=True)
     #: As it was given: if the member has another one by now, somebody here has changed it.
     role: Mapped[int] = mapped_column(SmallInteger)

@@ -5,7 +5,6 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
-    ForeignKey,
     Index,
     LargeBinary,
     SmallInteger,
@@ -17,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, Numbered, belongs_to, refers_to
 
 
 class IncidentCounter(Base):
@@ -25,19 +24,16 @@ class IncidentCounter(Base):
 
     __tablename__ = "incident_counters"
 
-    project_id: Mapped[int] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
     last_iid: Mapped[int] = mapped_column(default=0)
 
 
-class IncidentRule(Base):
+class IncidentRule(Numbered):
     """Which alerts of a project open an incident."""
 
     __tablename__ = "incident_rules"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
     #: What `domain.alerts.matching.conditions` stores.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
@@ -58,21 +54,18 @@ class IncidentWaiting(Base):
 
     __tablename__ = "incident_waiting"
 
-    alert_id: Mapped[int] = mapped_column(
-        ForeignKey("alerts.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = belongs_to("projects")
 
     __table_args__ = (Index("ix_incident_waiting_project_id_alert_id", "project_id", "alert_id"),)
 
 
-class Incident(Base):
+class Incident(Numbered):
     """A problem that people work on, with the alerts that report it."""
 
     __tablename__ = "incidents"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
     title: Mapped[str] = mapped_column(String(255))
@@ -84,12 +77,8 @@ class Incident(Base):
     status: Mapped[str] = mapped_column(String(16))
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: The rule that opened it; NULL if a user did, or if the rule was deleted.
-    rule_id: Mapped[int | None] = mapped_column(
-        ForeignKey("incident_rules.id", ondelete="SET NULL")
-    )
-    author_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    rule_id: Mapped[int | None] = refers_to("incident_rules")
+    author_id: Mapped[int | None] = refers_to("users", index=True)
     #: Kept when the account is deleted; empty for incidents of rules and commands.
     author_name: Mapped[str] = mapped_column(String(255))
     #: The number of linked alerts.
@@ -115,15 +104,8 @@ class IncidentAlert(Base):
 
     __tablename__ = "incident_alerts"
 
-    incident_id: Mapped[int] = mapped_column(
-        ForeignKey("incidents.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    alert_id: Mapped[int] = mapped_column(
-        ForeignKey("alerts.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        index=True,
-    )
+    incident_id: Mapped[int] = belongs_to("incidents", primary_key=True, autoincrement=False)
+    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False, index=True)
 
 
 class IncidentFingerprint(Base):
@@ -131,13 +113,9 @@ class IncidentFingerprint(Base):
 
     __tablename__ = "incident_fingerprints"
 
-    project_id: Mapped[int] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
     fingerprint: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
-    incident_id: Mapped[int] = mapped_column(
-        ForeignKey("incidents.id", ondelete="CASCADE"), index=True
-    )
+    incident_id: Mapped[int] = belongs_to("incidents", index=True)
 
 
 class IncidentAssignee(Base):
@@ -145,27 +123,17 @@ class IncidentAssignee(Base):
 
     __tablename__ = "incident_assignees"
 
-    incident_id: Mapped[int] = mapped_column(
-        ForeignKey("incidents.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    user_id: Mapped[int] = mapped_column(
-        ForeignKey("users.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-        index=True,
-    )
+    incident_id: Mapped[int] = belongs_to("incidents", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = belongs_to("users", primary_key=True, autoincrement=False, index=True)
 
 
-class IncidentNote(Base):
+class IncidentNote(Numbered):
     """An entry of an incident's timeline: a comment of a user, or a change of the incident."""
 
     __tablename__ = "incident_notes"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    incident_id: Mapped[int] = mapped_column(ForeignKey("incidents.id", ondelete="CASCADE"))
-    user_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    incident_id: Mapped[int] = belongs_to("incidents")
+    user_id: Mapped[int | None] = refers_to("users", index=True)
     #: Kept when the account is deleted; empty for what rules and commands did.
     user_name: Mapped[str] = mapped_column(String(255))
     #: A `domain.incidents.timeline.EntryKind`.

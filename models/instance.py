@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Integer, LargeBinary, String, Text
+from sqlalchemy import Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, Numbered, belongs_to
 
 
 class InstanceSetting(Base):
@@ -18,12 +18,11 @@ class InstanceSetting(Base):
     updated_at: Mapped[datetime]
 
 
-class SelfMonitorCheck(Base):
+class SelfMonitorCheck(Numbered):
     """One synthetic alert on its way through the service."""
 
     __tablename__ = "self_monitor_checks"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     started_at: Mapped[datetime]
     #: Milliseconds from the request until its response, until the first page had left and until the
     #: resolution was answered; NULL for a step that did not happen.
@@ -36,13 +35,12 @@ class SelfMonitorCheck(Base):
     switch_problem: Mapped[str | None] = mapped_column(Text)
 
 
-class IdempotentRequest(Base):
+class IdempotentRequest(Numbered):
     """A request that is carried out once, however often it is sent."""
 
     __tablename__ = "idempotent_requests"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     #: SHA-256 of the caller and its key.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     #: Keyed hash of method, URL and body.
@@ -53,12 +51,11 @@ class IdempotentRequest(Base):
     claimed_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class Installation(Base):
+class Installation(Numbered):
     """The installation: one row, written by its migration."""
 
     __tablename__ = "installation"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     installed_at: Mapped[datetime]
 
 
@@ -117,11 +114,10 @@ class WebServer(Base):
     seen_at: Mapped[datetime]
 
 
-class UnreachableTime(Base):
+class UnreachableTime(Numbered):
     """A time in which no web server received requests."""
 
     __tablename__ = "unreachable_times"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     began_at: Mapped[datetime]
     ended_at: Mapped[datetime] = mapped_column(index=True)

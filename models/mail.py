@@ -2,18 +2,17 @@
 
 from datetime import datetime
 
-from sqlalchemy import JSON, ForeignKey, Integer, String, Text
+from sqlalchemy import JSON, Integer, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, Numbered, belongs_to
 
 
-class Mail(Base):
+class Mail(Numbered):
     """A message to one recipient, sent by the worker."""
 
     __tablename__ = "mails"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     #: Identifies the message: a second one with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
     recipient: Mapped[str] = mapped_column(String(255))
@@ -27,20 +26,15 @@ class Mail(Base):
     last_error: Mapped[str | None] = mapped_column(Text)
 
 
-class AssignmentNotice(Base):
+class AssignmentNotice(Numbered):
     """An assignment to an alert or an incident that the user is told of, until it is written."""
 
     __tablename__ = "assignment_notices"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     #: One of both.
-    alert_id: Mapped[int | None] = mapped_column(
-        ForeignKey("alerts.id", ondelete="CASCADE"), index=True
-    )
-    incident_id: Mapped[int | None] = mapped_column(
-        ForeignKey("incidents.id", ondelete="CASCADE"), index=True
-    )
+    alert_id: Mapped[int | None] = belongs_to("alerts", index=True)
+    incident_id: Mapped[int | None] = belongs_to("incidents", index=True)
     #: Who assigned it; empty for commands.
     by_name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
@@ -51,8 +45,6 @@ class KnownGaps(Base):
 
     __tablename__ = "known_gaps"
 
-    project_id: Mapped[int] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
     #: The size of each gap by its key (`domain.escalations.gaps`).
     gaps: Mapped[dict[str, int]] = mapped_column(JSON)

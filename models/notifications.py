@@ -4,7 +4,6 @@ from datetime import datetime
 
 from sqlalchemy import (
     CheckConstraint,
-    ForeignKey,
     Index,
     Integer,
     SmallInteger,
@@ -12,24 +11,18 @@ from sqlalchemy import (
     Text,
     false,
 )
-from sqlalchemy import text as sql
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, BigId, Numbered, belongs_to, partial_index
 
 
-class Contact(Base):
+class Contact(Numbered):
     """Where a person, or a project as a whole, gets messages, and the state of their delivery."""
 
     __tablename__ = "contacts"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="CASCADE"), index=True
-    )
-    project_id: Mapped[int | None] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), index=True
-    )
+    user_id: Mapped[int | None] = belongs_to("users", index=True)
+    project_id: Mapped[int | None] = belongs_to("projects", index=True)
     #: email or apprise.
     type: Mapped[str] = mapped_column(String(16))
     label: Mapped[str] = mapped_column(String(100))
@@ -61,37 +54,23 @@ class Contact(Base):
 
     __table_args__ = (
         CheckConstraint("(user_id IS NULL) <> (project_id IS NULL)", name="one_owner"),
-        Index(
-            "ix_contacts_next_try_at",
-            "next_try_at",
-            postgresql_where=sql("next_try_at IS NOT NULL"),
-            sqlite_where=sql("next_try_at IS NOT NULL"),
-        ),
+        partial_index("ix_contacts_next_try_at", "next_try_at", where="next_try_at IS NOT NULL"),
         # One each, however many workers find that somebody has no other contact.
-        Index(
-            "uq_contacts_account_email",
-            "user_id",
-            unique=True,
-            postgresql_where=sql("address_ciphertext IS NULL"),
-            sqlite_where=sql("address_ciphertext IS NULL"),
+        partial_index(
+            "uq_contacts_account_email", "user_id", unique=True, where="address_ciphertext IS NULL"
         ),
         # Escalation policies name channels by their id, so none is used again.
         {"sqlite_autoincrement": True},
     )
 
 
-class PageRecipient(Base):
+class PageRecipient(Numbered):
     """A person, or a channel of a project, that is paged, and when that may happen next."""
 
     __tablename__ = "page_recipients"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="CASCADE"), unique=True
-    )
-    contact_id: Mapped[int | None] = mapped_column(
-        ForeignKey("contacts.id", ondelete="CASCADE"), unique=True
-    )
+    user_id: Mapped[int | None] = belongs_to("users", unique=True)
+    contact_id: Mapped[int | None] = belongs_to("contacts", unique=True)
     #: When its waiting pages leave; NULL if none waits.
     due_at: Mapped[datetime | None]
     #: The last message about alerts that fire, and the last one at all.
@@ -110,46 +89,37 @@ class PageRecipient(Base):
 
     __table_args__ = (
         CheckConstraint("(user_id IS NULL) <> (contact_id IS NULL)", name="one_kind"),
-        Index(
-            "ix_page_recipients_due_at",
-            "due_at",
-            postgresql_where=sql("due_at IS NOT NULL"),
-            sqlite_where=sql("due_at IS NOT NULL"),
-        ),
+        partial_index("ix_page_recipients_due_at", "due_at", where="due_at IS NOT NULL"),
     )
 
 
-class PageBatch(Base):
+class PageBatch(Numbered):
     """The pages that left together for a recipient, as one message to each of its contacts."""
 
     __tablename__ = "page_batches"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    recipient_id: Mapped[int] = mapped_column(ForeignKey("page_recipients.id", ondelete="CASCADE"))
+    recipient_id: Mapped[int] = belongs_to("page_recipients")
     created_at: Mapped[datetime] = mapped_column(index=True)
 
     __table_args__ = (Index("ix_page_batches_recipient_id_id", "recipient_id", "id"),)
 
 
-class Page(Base):
+class Page(Numbered):
     """What one recipient is to be told of one alert."""
 
     __tablename__ = "pages"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     #: Identifies the page: a second one with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
-    recipient_id: Mapped[int] = mapped_column(ForeignKey("page_recipients.id", ondelete="CASCADE"))
-    alert_id: Mapped[int] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"), index=True)
+    recipient_id: Mapped[int] = belongs_to("page_recipients")
+    alert_id: Mapped[int] = belongs_to("alerts", index=True)
     #: `firing`, or `follow_up` for what became of an alert.
     kind: Mapped[str] = mapped_column(String(16))
     is_critical: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     #: NULL until it leaves.
-    batch_id: Mapped[int | None] = mapped_column(
-        ForeignKey("page_batches.id", ondelete="CASCADE"), index=True
-    )
+    batch_id: Mapped[int | None] = belongs_to("page_batches", index=True)
     #: Since when it is not sent any more.
     withdrawn_at: Mapped[datetime | None]
     #: `accepted` by a contact, or `failed` at all of them so far; NULL until then.
@@ -159,36 +129,27 @@ class Page(Base):
     has_news: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
-        Index(
+        partial_index(
             "ix_pages_waiting",
             "recipient_id",
             "due_at",
-            postgresql_where=sql("batch_id IS NULL AND withdrawn_at IS NULL"),
-            sqlite_where=sql("batch_id IS NULL AND withdrawn_at IS NULL"),
+            where="batch_id IS NULL AND withdrawn_at IS NULL",
         ),
         Index("ix_pages_created_at", "created_at"),
-        Index(
-            "ix_pages_news",
-            "id",
-            postgresql_where=sql("has_news"),
-            sqlite_where=sql("has_news"),
-        ),
+        partial_index("ix_pages_news", "id", where="has_news"),
     )
 
 
-class PageMessage(Base):
+class PageMessage(Numbered):
     """A message to one contact: pages, a notice, the code that confirms it, or a test."""
 
     __tablename__ = "page_messages"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    contact_id: Mapped[int] = mapped_column(ForeignKey("contacts.id", ondelete="CASCADE"))
+    contact_id: Mapped[int] = belongs_to("contacts")
     #: page, notice, code or test.
     kind: Mapped[str] = mapped_column(String(16))
     #: NULL for all but pages.
-    batch_id: Mapped[int | None] = mapped_column(
-        ForeignKey("page_batches.id", ondelete="CASCADE"), index=True
-    )
+    batch_id: Mapped[int | None] = belongs_to("page_batches", index=True)
     created_at: Mapped[datetime]
     #: NULL while it waits.
     ended_at: Mapped[datetime | None]
@@ -203,13 +164,7 @@ class PageMessage(Base):
     text: Mapped[str | None] = mapped_column(Text)
 
     __table_args__ = (
-        Index(
-            "ix_page_messages_waiting",
-            "contact_id",
-            "id",
-            postgresql_where=sql("ended_at IS NULL"),
-            sqlite_where=sql("ended_at IS NULL"),
-        ),
+        partial_index("ix_page_messages_waiting", "contact_id", "id", where="ended_at IS NULL"),
         Index("ix_page_messages_contact_id_id", "contact_id", "id"),
         Index("uq_page_messages_contact_id_key", "contact_id", "key", unique=True),
         Index("ix_page_messages_ended_at", "ended_at"),

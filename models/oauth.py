@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
-    ForeignKey,
     Index,
     LargeBinary,
     SmallInteger,
@@ -18,7 +17,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, column_property, mapped_column
 
-from models.base import Base, BigId, UTCDateTimeOrNever
+from models.base import (
+    Base,
+    BigId,
+    Numbered,
+    UTCDateTimeOrNever,
+    belongs_to,
+    partial_index,
+    refers_to,
+)
 from models.folding import folded, keep_folded
 
 
@@ -27,10 +34,8 @@ class ServiceAccount(Base):
 
     __tablename__ = "service_accounts"
 
-    application_id: Mapped[int] = mapped_column(
-        ForeignKey("applications.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), unique=True)
+    application_id: Mapped[int] = belongs_to("applications", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = belongs_to("users", unique=True)
 
 
 class Application(Base):
@@ -40,7 +45,7 @@ class Application(Base):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     uid: Mapped[str] = mapped_column(String(64), unique=True)
-    owner_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    owner_id: Mapped[int] = belongs_to("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     #: Exactly as registered.
     redirect_uris: Mapped[list[str]] = mapped_column(JSON)
@@ -92,15 +97,12 @@ class Application(Base):
 keep_folded(Application.name, Application.name_key)
 
 
-class ApplicationSecret(Base):
+class ApplicationSecret(Numbered):
     """A valid client secret; only its keyed hash is stored."""
 
     __tablename__ = "application_secrets"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    application_id: Mapped[int] = mapped_column(
-        ForeignKey("applications.id", ondelete="CASCADE"), index=True
-    )
+    application_id: Mapped[int] = belongs_to("applications", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
     #: Set when a newer secret was issued; until then both are valid.
@@ -110,7 +112,7 @@ class ApplicationSecret(Base):
     keyed_at: Mapped[datetime | None]
 
 
-class Authorization(Base):
+class Authorization(Numbered):
     """A grant of a user: its authorization code, and the family of tokens issued from it.
 
     The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE,
@@ -119,11 +121,8 @@ class Authorization(Base):
 
     __tablename__ = "authorizations"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    application_id: Mapped[int] = mapped_column(
-        ForeignKey("applications.id", ondelete="CASCADE"), index=True
-    )
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    application_id: Mapped[int] = belongs_to("applications", index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     redirect_uri: Mapped[str | None] = mapped_column(Text)
     #: S256 code challenge (RFC 7636), or NULL.
@@ -145,18 +144,15 @@ class Authorization(Base):
     revoked_at: Mapped[datetime | None]
 
 
-class BackchannelSession(Base):
+class BackchannelSession(Numbered):
     """A sign-in of which an application was told, and of whose end it has to hear."""
 
     __tablename__ = "backchannel_sessions"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    application_id: Mapped[int] = mapped_column(ForeignKey("applications.id", ondelete="CASCADE"))
+    application_id: Mapped[int] = belongs_to("applications")
     #: NULL once it has ended.
-    sign_in_id: Mapped[int | None] = mapped_column(
-        ForeignKey("sign_ins.id", ondelete="SET NULL"), index=True
-    )
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    sign_in_id: Mapped[int | None] = refers_to("sign_ins", index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     sid: Mapped[str] = mapped_column(String(64))
     #: When to tell the application, if the sign-in has ended.
     due_at: Mapped[datetime] = mapped_column()
@@ -164,25 +160,17 @@ class BackchannelSession(Base):
 
     __table_args__ = (
         UniqueConstraint("application_id", "sid"),
-        Index(
-            "ix_backchannel_sessions_due_at",
-            due_at,
-            postgresql_where=sign_in_id.is_(None),
-            sqlite_where=sign_in_id.is_(None),
-        ),
+        partial_index("ix_backchannel_sessions_due_at", due_at, where=sign_in_id.is_(None)),
     )
 
 
-class Consent(Base):
+class Consent(Numbered):
     """The scopes that a user has approved for an application before."""
 
     __tablename__ = "consents"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
-    application_id: Mapped[int] = mapped_column(
-        ForeignKey("applications.id", ondelete="CASCADE"), index=True
-    )
+    user_id: Mapped[int] = belongs_to("users")
+    application_id: Mapped[int] = belongs_to("applications", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -190,20 +178,15 @@ class Consent(Base):
     __table_args__ = (UniqueConstraint("user_id", "application_id"),)
 
 
-class AccessToken(Base):
+class AccessToken(Numbered):
     """An access token and the refresh token issued with it (RFC 6749 section 1.4, 1.5)."""
 
     __tablename__ = "access_tokens"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     #: The grant that this pair was issued from.
-    authorization_id: Mapped[int | None] = mapped_column(
-        ForeignKey("authorizations.id", ondelete="CASCADE"), index=True
-    )
-    application_id: Mapped[int | None] = mapped_column(
-        ForeignKey("applications.id", ondelete="CASCADE"), index=True
-    )
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    authorization_id: Mapped[int | None] = belongs_to("authorizations", index=True)
+    application_id: Mapped[int | None] = belongs_to("applications", index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
@@ -228,13 +211,12 @@ class AccessToken(Base):
     is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
-class PersonalAccessToken(Base):
+class PersonalAccessToken(Numbered):
     """A token for scripts: of a user, or of the bot of a project or a group."""
 
     __tablename__ = "personal_access_tokens"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
@@ -251,9 +233,7 @@ class PersonalAccessToken(Base):
     keyed_at: Mapped[datetime | None]
     name_key: Mapped[str | None] = folded()
     #: The grant of the application that created it, if any; it ends with the grant.
-    authorization_id: Mapped[int | None] = mapped_column(
-        ForeignKey("authorizations.id", ondelete="CASCADE"), index=True
-    )
+    authorization_id: Mapped[int | None] = belongs_to("authorizations", index=True)
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
     #: It was an administrator's before there was the scope `admin_mode`, and keeps what it had.
@@ -263,7 +243,7 @@ class PersonalAccessToken(Base):
 keep_folded(PersonalAccessToken.name, PersonalAccessToken.name_key)
 
 
-class TokenRefusal(Base):
+class TokenRefusal(Numbered):
     """One refused request that named an application; a few of each reason are kept.
 
     Anybody can send them, since a client_id is public: it is no proof that the application did.
@@ -271,8 +251,7 @@ class TokenRefusal(Base):
 
     __tablename__ = "token_refusals"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    application_id: Mapped[int] = mapped_column(ForeignKey("applications.id", ondelete="CASCADE"))
+    application_id: Mapped[int] = belongs_to("applications")
     #: The name of a `domain.oauth.reasons.Reason`.
     reason: Mapped[str] = mapped_column(String(32))
     #: The `grant_type`, or the name of another endpoint, such as that for authorization.
@@ -294,15 +273,12 @@ class TokenRefusal(Base):
     )
 
 
-class DeviceAuthorization(Base):
+class DeviceAuthorization(Numbered):
     """A device authorization request, until its code is redeemed or pruned."""
 
     __tablename__ = "device_authorizations"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    application_id: Mapped[int] = mapped_column(
-        ForeignKey("applications.id", ondelete="CASCADE"), index=True
-    )
+    application_id: Mapped[int] = belongs_to("applications", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     device_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     user_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
@@ -315,9 +291,7 @@ class DeviceAuthorization(Base):
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
     #: The user who opened the request; only they can decide it.
-    user_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="CASCADE"), index=True
-    )
+    user_id: Mapped[int | None] = belongs_to("users", index=True)
     #: When the approving user last authenticated.
     auth_time: Mapped[datetime | None]
     approved_at: Mapped[datetime | None]
@@ -325,16 +299,13 @@ class DeviceAuthorization(Base):
     redeemed_at: Mapped[datetime | None]
 
 
-class PushedRequest(Base):
+class PushedRequest(Numbered):
     """The parameters of a request_uri (RFC 9126)."""
 
     __tablename__ = "pushed_requests"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    application_id: Mapped[int] = mapped_column(
-        ForeignKey("applications.id", ondelete="CASCADE"), index=True
-    )
+    application_id: Mapped[int] = belongs_to("applications", index=True)
     parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
@@ -350,12 +321,11 @@ class SeenProof(Base):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class SigningKey(Base):
+class SigningKey(Numbered):
     """An RSA key pair, published from before its first to after its last signature."""
 
     __tablename__ = "signing_keys"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     #: JWK thumbprint (RFC 7638).
     kid: Mapped[str] = mapped_column(String(64), unique=True)
     #: The published public JWK (RFC 7517).

@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     Date,
-    ForeignKey,
     Index,
     LargeBinary,
     SmallInteger,
@@ -17,11 +16,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, Numbered, belongs_to, refers_to
 from models.folding import folded, keep_folded
 
 
-class OnCallSchedule(Base):
+class OnCallSchedule(Numbered):
     """An on-call schedule of a project."""
 
     __tablename__ = "on_call_schedules"
@@ -32,8 +31,7 @@ class OnCallSchedule(Base):
         {"sqlite_autoincrement": True},
     )
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(100))
     description: Mapped[str] = mapped_column(Text, default="")
     #: A name of the IANA database.
@@ -45,7 +43,7 @@ class OnCallSchedule(Base):
 keep_folded(OnCallSchedule.name, OnCallSchedule.name_key)
 
 
-class OnCallRotation(Base):
+class OnCallRotation(Numbered):
     """A rotation during a time: a change ends the row and begins another one.
 
     So past shifts are told as they were.
@@ -53,10 +51,7 @@ class OnCallRotation(Base):
 
     __tablename__ = "on_call_rotations"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    schedule_id: Mapped[int] = mapped_column(
-        ForeignKey("on_call_schedules.id", ondelete="CASCADE"), index=True
-    )
+    schedule_id: Mapped[int] = belongs_to("on_call_schedules", index=True)
     name: Mapped[str] = mapped_column(String(100))
     #: The highest layer in which somebody is on call counts.
     layer: Mapped[int] = mapped_column(SmallInteger)
@@ -84,64 +79,53 @@ class OnCallTurn(Base):
 
     __tablename__ = "on_call_turns"
 
-    rotation_id: Mapped[int] = mapped_column(
-        ForeignKey("on_call_rotations.id", ondelete="CASCADE"), primary_key=True
-    )
+    rotation_id: Mapped[int] = belongs_to("on_call_rotations", primary_key=True)
     position: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[int] = belongs_to("users", index=True)
 
 
-class OnCallOverride(Base):
+class OnCallOverride(Numbered):
     """A time in which one user is on call instead of everybody else."""
 
     __tablename__ = "on_call_overrides"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    schedule_id: Mapped[int] = mapped_column(ForeignKey("on_call_schedules.id", ondelete="CASCADE"))
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    schedule_id: Mapped[int] = belongs_to("on_call_schedules")
+    user_id: Mapped[int] = belongs_to("users", index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)
-    created_by: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    created_by: Mapped[int | None] = refers_to("users", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (Index("ix_on_call_overrides_schedule_id_ends_at", "schedule_id", "ends_at"),)
 
 
-class OnCallSwap(Base):
+class OnCallSwap(Numbered):
     """Two times of two users, each of whom takes the other's."""
 
     __tablename__ = "on_call_swaps"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    schedule_id: Mapped[int] = mapped_column(ForeignKey("on_call_schedules.id", ondelete="CASCADE"))
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    schedule_id: Mapped[int] = belongs_to("on_call_schedules")
+    user_id: Mapped[int] = belongs_to("users", index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
-    other_user_id: Mapped[int] = mapped_column(
-        ForeignKey("users.id", ondelete="CASCADE"), index=True
-    )
+    other_user_id: Mapped[int] = belongs_to("users", index=True)
     other_starts_at: Mapped[datetime]
     other_ends_at: Mapped[datetime]
     #: The later of both ends.
     over_at: Mapped[datetime] = mapped_column(index=True)
-    created_by: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    created_by: Mapped[int | None] = refers_to("users", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (Index("ix_on_call_swaps_schedule_id_over_at", "schedule_id", "over_at"),)
 
 
-class OnCallFeed(Base):
+class OnCallFeed(Numbered):
     """The secret address of a schedule's calendar, which a user subscribes to."""
 
     __tablename__ = "on_call_feeds"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    schedule_id: Mapped[int] = mapped_column(ForeignKey("on_call_schedules.id", ondelete="CASCADE"))
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    schedule_id: Mapped[int] = belongs_to("on_call_schedules")
+    user_id: Mapped[int] = belongs_to("users")
     #: Keyed SHA-256 of the token in the address.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]

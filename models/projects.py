@@ -19,19 +19,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Numbered, belongs_to, partial_index
 from models.folding import folded, keep_folded
 
 
-class Group(Base):
+class Group(Numbered):
     """A namespace; `acme/shops` is the group `shops` inside `acme`."""
 
     __tablename__ = "groups"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    parent_id: Mapped[int | None] = mapped_column(
-        ForeignKey("groups.id", ondelete="CASCADE"), index=True
-    )
+    parent_id: Mapped[int | None] = belongs_to("groups", index=True)
     name: Mapped[str] = mapped_column(String(255))
     #: Full path; unique after case folding.
     path: Mapped[str] = mapped_column(String(1024))
@@ -49,27 +46,15 @@ class Group(Base):
     name_key: Mapped[str | None] = folded()
 
     __table_args__ = (
-        Index(
+        partial_index(
             "ix_groups_two_factor_required_at",
             two_factor_required_at,
-            postgresql_where=two_factor_required_at.is_not(None),
-            sqlite_where=two_factor_required_at.is_not(None),
+            where=two_factor_required_at.is_not(None),
         ),
-        Index(
-            "uq_groups_owner_id",
-            owner_id,
-            unique=True,
-            postgresql_where=owner_id.is_not(None),
-            sqlite_where=owner_id.is_not(None),
-        ),
+        partial_index("uq_groups_owner_id", owner_id, unique=True, where=owner_id.is_not(None)),
         Index("uq_groups_path_lower", func.lower(path), unique=True),
         Index("uq_groups_path_key", path_key, unique=True),
-        Index(
-            "ix_groups_deleted_at",
-            deleted_at,
-            postgresql_where=deleted_at.is_not(None),
-            sqlite_where=deleted_at.is_not(None),
-        ),
+        partial_index("ix_groups_deleted_at", deleted_at, where=deleted_at.is_not(None)),
     )
 
 
@@ -82,13 +67,12 @@ def _access_level() -> Mapped[str]:
     return mapped_column(String(16), default="enabled", server_default="enabled")
 
 
-class Project(Base):
+class Project(Numbered):
     """A project, which alerts belong to."""
 
     __tablename__ = "projects"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    group_id: Mapped[int] = mapped_column(ForeignKey("groups.id", ondelete="CASCADE"))
+    group_id: Mapped[int] = belongs_to("groups")
     name: Mapped[str] = mapped_column(String(255))
     #: Full path: the group's path, a slash, the project's own part.
     path: Mapped[str] = mapped_column(String(1024))
@@ -122,12 +106,7 @@ class Project(Base):
         # The projects of a group in the order of its page, and who sees the group.
         Index("ix_projects_group_id_path_key", "group_id", "path_key", "id"),
         Index("ix_projects_group_id_visibility", "group_id", "visibility"),
-        Index(
-            "ix_projects_deleted_at",
-            deleted_at,
-            postgresql_where=deleted_at.is_not(None),
-            sqlite_where=deleted_at.is_not(None),
-        ),
+        partial_index("ix_projects_deleted_at", deleted_at, where=deleted_at.is_not(None)),
     )
 
 
@@ -135,21 +114,16 @@ keep_folded(Project.path, Project.path_key)
 keep_folded(Project.name, Project.name_key)
 
 
-class FormerPath(Base):
+class FormerPath(Numbered):
     """A path that a group or project had: its URLs still lead there, and nobody else gets it."""
 
     __tablename__ = "former_paths"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     path: Mapped[str] = mapped_column(String(1024))
     #: Folded: receivers look for it.
     path_key: Mapped[str] = mapped_column(Text)
-    group_id: Mapped[int | None] = mapped_column(
-        ForeignKey("groups.id", ondelete="CASCADE"), index=True
-    )
-    project_id: Mapped[int | None] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), index=True
-    )
+    group_id: Mapped[int | None] = belongs_to("groups", index=True)
+    project_id: Mapped[int | None] = belongs_to("projects", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (
@@ -158,15 +132,14 @@ class FormerPath(Base):
     )
 
 
-class Member(Base):
+class Member(Numbered):
     """A user's direct role in a group (and all below it) or in a project."""
 
     __tablename__ = "members"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
-    group_id: Mapped[int | None] = mapped_column(ForeignKey("groups.id", ondelete="CASCADE"))
-    project_id: Mapped[int | None] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    user_id: Mapped[int] = belongs_to("users")
+    group_id: Mapped[int | None] = belongs_to("groups")
+    project_id: Mapped[int | None] = belongs_to("projects")
     #: Guest 10 … Owner 50.
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime]
@@ -182,26 +155,20 @@ class Member(Base):
         UniqueConstraint("user_id", "project_id"),
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
         # Only those that end: for the roles in force a planner would read the whole index.
-        Index(
-            "ix_members_expires_at",
-            expires_at,
-            postgresql_where=expires_at.is_not(None),
-            sqlite_where=expires_at.is_not(None),
-        ),
+        partial_index("ix_members_expires_at", expires_at, where=expires_at.is_not(None)),
         # The members of a group or project in the order of their list.
         Index("ix_members_group_id_user_id", "group_id", "user_id"),
         Index("ix_members_project_id_user_id", "project_id", "user_id"),
     )
 
 
-class ProjectShare(Base):
+class ProjectShare(Numbered):
     """A group whose members are members of a project, with this role at the most."""
 
     __tablename__ = "project_shares"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
-    group_id: Mapped[int] = mapped_column(ForeignKey("groups.id", ondelete="CASCADE"), index=True)
+    project_id: Mapped[int] = belongs_to("projects")
+    group_id: Mapped[int] = belongs_to("groups", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     #: The first day (in UTC) on which it gives no role any more.
     expires_at: Mapped[date | None] = mapped_column(Date)
@@ -210,12 +177,11 @@ class ProjectShare(Base):
     __table_args__ = (UniqueConstraint("project_id", "group_id"),)
 
 
-class MemberRole(Base):
+class MemberRole(Numbered):
     """A custom role of the instance: a role and what it adds to it."""
 
     __tablename__ = "member_roles"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     name: Mapped[str] = mapped_column(String(255))
     description: Mapped[str] = mapped_column(Text)
     #: Members with this custom role have this one: Guest 10 … Maintainer 40.
@@ -231,17 +197,16 @@ class MemberRole(Base):
 keep_folded(MemberRole.name, MemberRole.name_key)
 
 
-class Invitation(Base):
+class Invitation(Numbered):
     """A role that is offered to an e-mail address, until a user who has it accepts."""
 
     __tablename__ = "invitations"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    group_id: Mapped[int | None] = mapped_column(ForeignKey("groups.id", ondelete="CASCADE"))
-    project_id: Mapped[int | None] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    group_id: Mapped[int | None] = belongs_to("groups")
+    project_id: Mapped[int | None] = belongs_to("projects")
     email: Mapped[str] = mapped_column(String(255))
     #: It stands only while this user could still give the role.
-    invited_by: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    invited_by: Mapped[int] = belongs_to("users", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime] = mapped_column(index=True)
     #: That of the membership: the first day on which the role is not given any more.

@@ -6,18 +6,17 @@ registry's own clock, and what is newest wins: a tag is there if it was pushed a
 
 from datetime import datetime
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Numbered, belongs_to
 
 
-class RegistryKey(Base):
+class RegistryKey(Numbered):
     """A key pair that signs tokens for the registry, with its certificate."""
 
     __tablename__ = "registry_keys"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     #: As libtrust writes it: twelve groups of four characters.
     kid: Mapped[str] = mapped_column(String(64), unique=True)
     #: PEM, self-signed.
@@ -29,13 +28,12 @@ class RegistryKey(Base):
     signs_from: Mapped[datetime]
 
 
-class RegistryRepository(Base):
+class RegistryRepository(Numbered):
     """An image repository of a project."""
 
     __tablename__ = "registry_repositories"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     #: The whole name in the registry, in lower case: `acme/shop/worker`.
     name: Mapped[str] = mapped_column(String(255), unique=True)
     created_at: Mapped[datetime]
@@ -47,15 +45,12 @@ class RegistryRepository(Base):
     __table_args__ = (Index(None, "project_id", "id"),)
 
 
-class RegistryManifest(Base):
+class RegistryManifest(Numbered):
     """A manifest of a repository, by its digest; kept for a while after its deletion."""
 
     __tablename__ = "registry_manifests"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    repository_id: Mapped[int] = mapped_column(
-        ForeignKey("registry_repositories.id", ondelete="CASCADE")
-    )
+    repository_id: Mapped[int] = belongs_to("registry_repositories")
     digest: Mapped[str] = mapped_column(String(255))
     media_type: Mapped[str | None] = mapped_column(String(255))
     #: Bytes of the configuration and the layers together; None if the registry does not say.
@@ -68,15 +63,12 @@ class RegistryManifest(Base):
     __table_args__ = (UniqueConstraint(repository_id, digest),)
 
 
-class RegistryTag(Base):
+class RegistryTag(Numbered):
     """A tag of a repository; kept for a while after its removal."""
 
     __tablename__ = "registry_tags"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    repository_id: Mapped[int] = mapped_column(
-        ForeignKey("registry_repositories.id", ondelete="CASCADE")
-    )
+    repository_id: Mapped[int] = belongs_to("registry_repositories")
     name: Mapped[str] = mapped_column(String(128))
     #: Of the manifest that was pushed last; None if only its removal is known.
     digest: Mapped[str | None] = mapped_column(String(255))
@@ -88,15 +80,12 @@ class RegistryTag(Base):
     __table_args__ = (UniqueConstraint(repository_id, name),)
 
 
-class RegistryRemoval(Base):
+class RegistryRemoval(Numbered):
     """Tags, or a whole repository, that the worker has to delete in the registry."""
 
     __tablename__ = "registry_removals"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    repository_id: Mapped[int] = mapped_column(
-        ForeignKey("registry_repositories.id", ondelete="CASCADE"), index=True
-    )
+    repository_id: Mapped[int] = belongs_to("registry_repositories", index=True)
     #: Which tags; None for the whole repository.
     rule: Mapped[dict[str, str | int] | None] = mapped_column(JSON)
     requested_at: Mapped[datetime]

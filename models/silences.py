@@ -3,19 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, String, Text, false
+from sqlalchemy import JSON, Index, String, Text, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import Base, Numbered, belongs_to, refers_to
 
 
-class Silence(Base):
+class Silence(Numbered):
     """Matchers whose alerts page nobody for a time."""
 
     __tablename__ = "silences"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     #: In their canonical form (`domain.alerts.matching.matchers`).
     matchers: Mapped[str] = mapped_column(Text)
     comment: Mapped[str] = mapped_column(String(1000), default="")
@@ -23,13 +22,9 @@ class Silence(Base):
     ends_at: Mapped[datetime]
     created_at: Mapped[datetime]
     #: NULL for a command.
-    created_by_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    created_by_id: Mapped[int | None] = refers_to("users", index=True)
     #: Who ended it before its time.
-    ended_by_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    ended_by_id: Mapped[int | None] = refers_to("users", index=True)
 
     __table_args__ = (
         Index("ix_silences_project_id_id", "project_id", "id"),
@@ -37,13 +32,12 @@ class Silence(Base):
     )
 
 
-class MaintenanceWindow(Base):
+class MaintenanceWindow(Numbered):
     """A time, once or recurring, in which alerts page nobody."""
 
     __tablename__ = "maintenance_windows"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"))
+    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
     #: The first start in local time, as `2026-12-06T02:00`.
     local_start: Mapped[str] = mapped_column(String(16))
@@ -60,9 +54,7 @@ class MaintenanceWindow(Base):
     last_ends_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     #: NULL for a command.
-    created_by_id: Mapped[int | None] = mapped_column(
-        ForeignKey("users.id", ondelete="SET NULL"), index=True
-    )
+    created_by_id: Mapped[int | None] = refers_to("users", index=True)
 
     __table_args__ = (
         Index("ix_maintenance_windows_project_id_id", "project_id", "id"),
@@ -75,9 +67,7 @@ class FlapSetting(Base):
 
     __tablename__ = "flap_settings"
 
-    project_id: Mapped[int] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
     is_on: Mapped[bool]
     #: An alert that opened more often than this …
     openings: Mapped[int]

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, Integer, SmallInteger, String, Text, text
+from sqlalchemy import JSON, Index, Integer, SmallInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId
+from models.base import BigId, Numbered, belongs_to, partial_index
 from models.destination import Destination
 
 _IS_WAITING = "state = 'waiting'"
@@ -17,9 +17,7 @@ class WebhookEndpoint(Destination):
 
     __tablename__ = "webhook_endpoints"
 
-    project_id: Mapped[int] = mapped_column(
-        ForeignKey("projects.id", ondelete="CASCADE"), index=True
-    )
+    project_id: Mapped[int] = belongs_to("projects", index=True)
     #: The names of the events that it gets, sorted.
     events: Mapped[list[str]] = mapped_column(JSON)
     #: What `domain.alerts.matching.conditions` stores; for events of alerts.
@@ -31,7 +29,7 @@ class WebhookEndpoint(Destination):
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - SQLAlchemy's declared name
 
 
-class WebhookDelivery(Base):
+class WebhookDelivery(Numbered):
     """A message to an endpoint: one that waits, or what came of it.
 
     Without foreign keys, so that an endpoint with a long log is deleted at once.
@@ -39,7 +37,6 @@ class WebhookDelivery(Base):
 
     __tablename__ = "webhook_deliveries"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     endpoint_id: Mapped[int] = mapped_column(BigId)
     project_id: Mapped[int] = mapped_column(BigId, index=True)
     #: Random; the same at each attempt, so that a receiver can drop duplicates.
@@ -67,26 +64,16 @@ class WebhookDelivery(Base):
 
     __table_args__ = (
         Index("ix_webhook_deliveries_endpoint_id_id", "endpoint_id", "id"),
-        Index(
-            "ix_webhook_deliveries_due",
-            "endpoint_id",
-            "next_try_at",
-            "id",
-            postgresql_where=text(_IS_WAITING),
-            sqlite_where=text(_IS_WAITING),
+        partial_index(
+            "ix_webhook_deliveries_due", "endpoint_id", "next_try_at", "id", where=_IS_WAITING
         ),
-        Index(
-            "ix_webhook_deliveries_order",
-            "endpoint_id",
-            "order_key",
-            "id",
-            postgresql_where=text(_IS_WAITING),
-            sqlite_where=text(_IS_WAITING),
+        partial_index(
+            "ix_webhook_deliveries_order", "endpoint_id", "order_key", "id", where=_IS_WAITING
         ),
     )
 
 
-class WebhookIncidentChange(Base):
+class WebhookIncidentChange(Numbered):
     """A change of an incident that webhooks of its project are to be told of.
 
     A trigger adds it in the transaction of the change (migration 0051). Without foreign keys.
@@ -94,7 +81,6 @@ class WebhookIncidentChange(Base):
 
     __tablename__ = "webhook_incident_changes"
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
     project_id: Mapped[int] = mapped_column(BigId)
     incident_id: Mapped[int] = mapped_column(BigId)
     #: opened, acknowledged, resolved or reopened.

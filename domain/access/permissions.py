@@ -6,8 +6,9 @@ the same rows.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
+from functools import partial
 
 from domain.access.roles import Ability, Role
 from domain.access.scopes import BY_NAME
@@ -23,19 +24,20 @@ class Target(Enum):
     NAMESPACE = "the project or group"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Permission:
     """What an operation asks for."""
 
     #: One of them is enough.
     scopes: tuple[str, ...]
-    target: Target = Target.INSTANCE
-    #: The lowest role there; None for everybody who sees it.
+    #: The lowest role in the target; None for everybody who sees it.
     least: Role | None = None
     #: What lets in a member with a lower role to which a custom one adds it.
     ability: Ability | None = None
+    _: KW_ONLY
+    target: Target = Target.INSTANCE
     #: The lowest role in a group, where a project and a group ask for different ones.
-    least_in_group: Role | None = None
+    in_group: Role | None = None
     is_for_administrators: bool = False
     #: Whether it refuses the tokens of applications: what it makes lives on when their access ends.
     is_for_people: bool = False
@@ -46,7 +48,7 @@ class Permission:
 
     def least_in(self, *, is_group: bool) -> Role | None:
         """Return the lowest role in a group or a project."""
-        return self.least_in_group if is_group and self.least_in_group else self.least
+        return self.in_group if is_group and self.in_group else self.least
 
     @property
     def text(self) -> str:
@@ -73,57 +75,14 @@ _WRITE_ALERTS = ("api", "write_alerts")
 _ANY = tuple(BY_NAME)
 
 
-def _instance(scopes: tuple[str, ...]) -> Permission:
-    return Permission(scopes=scopes)
-
-
-def _administrator(scopes: tuple[str, ...], *, is_for_people: bool = False) -> Permission:
-    return Permission(scopes=scopes, is_for_administrators=True, is_for_people=is_for_people)
-
-
-def _project(
-    scopes: tuple[str, ...],
-    least: Role,
-    ability: Ability | None = None,
-    *,
-    in_archived: bool = False,
-) -> Permission:
-    return Permission(
-        scopes=scopes,
-        target=Target.PROJECT,
-        least=least,
-        ability=ability,
-        in_archived=in_archived,
-    )
-
-
-def _open(scopes: tuple[str, ...]) -> Permission:
-    return Permission(scopes=scopes, is_open=True)
-
-
-def _open_project(scopes: tuple[str, ...]) -> Permission:
-    return Permission(scopes=scopes, target=Target.PROJECT, is_open=True)
-
-
-def _group(scopes: tuple[str, ...], least: Role, ability: Ability | None = None) -> Permission:
-    return Permission(scopes=scopes, target=Target.GROUP, least=least, ability=ability)
-
-
-def _open_group(scopes: tuple[str, ...]) -> Permission:
-    return Permission(scopes=scopes, target=Target.GROUP, is_open=True)
-
-
-def _namespace(
-    scopes: tuple[str, ...], least: Role, *, in_group: Role, in_archived: bool = False
-) -> Permission:
-    return Permission(
-        scopes=scopes,
-        target=Target.NAMESPACE,
-        least=least,
-        least_in_group=in_group,
-        in_archived=in_archived,
-    )
-
+_instance = Permission
+_administrator = partial(Permission, is_for_administrators=True)
+_project = partial(Permission, target=Target.PROJECT)
+_group = partial(Permission, target=Target.GROUP)
+_namespace = partial(Permission, target=Target.NAMESPACE)
+_open = partial(Permission, is_open=True)
+_open_project = partial(_project, is_open=True)
+_open_group = partial(_group, is_open=True)
 
 #: By the name of the operation: its endpoint below `api_v4`.
 PERMISSIONS: Mapping[str, Permission] = {

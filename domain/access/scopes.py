@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -23,6 +23,9 @@ class Scope:
     name: str
     title: str
     description: str
+    access: Access = Access.READ
+    #: Whether it was not granted before, where a page marks that.
+    is_new: bool = False
     #: Any application may ask for it, whatever it is registered for.
     is_free: bool = False
     #: False for a scope that opens nothing here yet. It is accepted, because clients of the API
@@ -34,18 +37,6 @@ class Scope:
     is_announced: bool = True
     #: Only the tokens of administrators have it.
     is_for_administrators: bool = False
-    access: Access = Access.READ
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScopeView:
-    """A scope as a page shows it; `is_new` marks what was not granted before."""
-
-    name: str
-    title: str
-    description: str
-    is_new: bool = False
-    access: Access = Access.READ
 
 
 SCOPES: tuple[Scope, ...] = (
@@ -210,16 +201,7 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names), key=_ORDER.__getitem__))
 
 
-def views(names: Iterable[str], *, new: Iterable[str] = ()) -> tuple[ScopeView, ...]:
-    """Return the views of scopes; those in `new` are marked."""
+def views(names: Iterable[str], *, new: Iterable[str] = ()) -> tuple[Scope, ...]:
+    """Return scopes as a page shows them; those in `new` are marked."""
     fresh = set(new)
-    return tuple(
-        ScopeView(
-            name=name,
-            title=BY_NAME[name].title,
-            description=BY_NAME[name].description,
-            is_new=name in fresh,
-            access=BY_NAME[name].access,
-        )
-        for name in in_order(names)
-    )
+    return tuple(replace(BY_NAME[name], is_new=name in fresh) for name in in_order(names))

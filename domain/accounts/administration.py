@@ -16,6 +16,7 @@ from domain.accounts.users import (
     DEACTIVATED,
     ERASED,
     HUMAN,
+    IN_USE,
     PENDING,
     SERVICE,
     NewUser,
@@ -212,8 +213,7 @@ def activate(work: Work, user_id: int) -> bool:
 
 def _refuse_other_states(user: User) -> None:
     if user.state not in {ACTIVE, DEACTIVATED}:
-        message = f"{user.username} is {user.state}, neither active nor deactivated."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"{user.username} is {user.state}, neither active nor deactivated.")
 
 
 def replace_password(work: Work, user_id: int) -> str:
@@ -265,7 +265,7 @@ def _keep_an_administrator(user_id: int, *, session: Session) -> None:
     """Raise ConflictError if no other active administrator is left; concurrent calls serialize."""
     administrators = session.scalars(
         select(User.id)
-        .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
+        .where(User.is_admin, IN_USE)
         .order_by(User.id)
         # KEY SHARE: inserting a row that refers to the user, such as a sign-in, does not wait.
         .with_for_update(key_share=True)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import case, delete, or_, update
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.errors import TooManyAttemptsError
 from domain.keyring import Keyring
 from models import AttemptCount

@@ -8,7 +8,7 @@ account has the address only its reader learns: the user is answered alike.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Select, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -18,10 +18,10 @@ from domain.accounts.attempt_limits import claim_attempt
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, checked_email
 from domain.audit.events import EventKind
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into, update_rows
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.mail.outbox import NewMessage, Sign, queue_messages
 from models import EmailConfirmation, Mail, User
 from models.folding import fold
 
@@ -37,12 +37,9 @@ _TAKEN = "Another user has this e-mail address."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Letterhead:
+class Letterhead(Sign):
     """What messages about addresses are written with."""
 
-    instance_name: str
-    #: Without a trailing slash.
-    base_url: str
     keyring: Keyring
     #: Without a mail server, nothing is queued, and addresses wait for an administrator.
     has_mail_server: bool
@@ -186,17 +183,16 @@ def vouch(work: Work, user_id: int) -> bool:
 @action("users.change")
 def vouch_for_all(work: Work) -> int:
     """Confirm the addresses of all accounts by an administrator's word; return how many."""
-    gone = delete(EmailConfirmation).where(
+    gone = delete_rows(EmailConfirmation).where(
         EmailConfirmation.email
         == select(User.email).where(User.id == EmailConfirmation.user_id).scalar_subquery()
     )
-    work.session.execute(gone.execution_options(synchronize_session=False))
+    work.session.execute(gone)
     confirmed = work.session.scalars(
-        update(User)
+        update_rows(User)
         .where(IS_UNCONFIRMED)
         .values(email_confirmed_at=work.now)
         .returning(User.id)
-        .execution_options(synchronize_session=False)
     )
     done = len(confirmed.all())
     if done:
@@ -216,10 +212,7 @@ def forget_waiting(user_id: int, *, session: Session, email: str | None = None) 
     if email is not None:
         mine &= EmailConfirmation.email == email
     gone = session.scalars(
-        delete(EmailConfirmation)
-        .where(mine)
-        .returning(EmailConfirmation.user_id)
-        .execution_options(synchronize_session=False)
+        delete_rows(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
     )
     return gone.first() is not None
 
@@ -241,14 +234,14 @@ def tell_of_change(work: Work, user_id: int, former: str) -> None:
 def forget_messages(user_id: int, *, session: Session) -> None:
     """Delete the messages about the addresses of a user, whoever they went to."""
     theirs = Mail.key.startswith(_key_of(user_id))
-    session.execute(delete(Mail).where(theirs).execution_options(synchronize_session=False))
+    session.execute(delete_rows(Mail).where(theirs))
 
 
 def _settle(work: Work, waiting: WaitingAddress, mine: ColumnElement[bool]) -> WaitingAddress:
     session = work.session
-    gone = delete(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
+    gone = delete_rows(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
     # Of two at once only one finds the row.
-    if session.scalar(gone.execution_options(synchronize_session=False)) is None:
+    if session.scalar(gone) is None:
         raise NotFoundError(_INVALID_LINK)
     user = session.get_one(User, waiting.user_id, populate_existing=True)
     former = user.email

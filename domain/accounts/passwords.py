@@ -147,8 +147,7 @@ def _check_guesses(password: str, own_words: tuple[str, ...]) -> None:
     if found["score"] < _LEAST_SCORE:
         advice = (found["feedback"]["warning"], *found["feedback"]["suggestions"])
         said = " ".join(sentence for sentence in advice if sentence)
-        message = f"This password is easy to guess. {said}".strip()
-        raise ValueError(message)
+        raise ValueError(f"This password is easy to guess. {said}".strip())
 
 
 def first_password_file(instance_path: Path) -> Path:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import bindparam, or_, select
+from sqlalchemy import and_, bindparam, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -47,6 +47,8 @@ _MAY_SIGN_IN = frozenset({ACTIVE, DEACTIVATED})
 #: that of an application; of an erased account only the id is left.
 HUMAN, BOT, SERVICE, ERASED = "human", "bot", "service", "erased"
 MACHINES = frozenset({BOT, SERVICE})
+#: The accounts of people that are neither locked, deactivated nor to be approved.
+IN_USE = and_(User.state == ACTIVE, User.kind == HUMAN)
 _WITH_KIND = select(*PROFILE, User.kind)
 _BY_ID = _WITH_KIND.where(User.id == bindparam("named"))
 _BY_NAME = _WITH_KIND.where(User.username_key == bindparam("named"))

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -17,6 +16,7 @@ from domain.alerts.reading.payload_fields import pretty
 from domain.alerts.reading.severity import unknown_words
 from domain.database.paging import Page, Slice
 from domain.errors import NotFoundError, QueryError
+from domain.labelled import Labelled
 from domain.types.base import Resource, Time, one_of
 from models import Delivery as DeliveryRow
 from models import Integration, Project
@@ -88,28 +88,15 @@ class StoredDelivery(Delivery):
     )
 
 
-class DeliverySelection(StrEnum):
+class DeliverySelection(Labelled):
     """A selection of deliveries, by its value in the URL."""
 
-    ALL = "all"
-    ACCEPTED = "accepted"
-    REFUSED = "refused"
-    WARNINGS = "remarks"
-    TESTS = "tests"
+    ALL = "all", "All"
+    ACCEPTED = "accepted", "Accepted"
+    REFUSED = "refused", "Rejected"
+    WARNINGS = "remarks", "With warnings"
+    TESTS = "tests", "Tests"
 
-    @property
-    def label(self) -> str:
-        """The label of the selection."""
-        return _LABELS[self]
-
-
-_LABELS = {
-    DeliverySelection.ALL: "All",
-    DeliverySelection.ACCEPTED: "Accepted",
-    DeliverySelection.REFUSED: "Rejected",
-    DeliverySelection.WARNINGS: "With warnings",
-    DeliverySelection.TESTS: "Tests",
-}
 
 _CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
     DeliverySelection.ACCEPTED: DeliveryRow.status_code < REFUSED_FROM,

@@ -23,13 +23,12 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    update,
     values,
 )
 from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.reading.incoming import Severity
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into, update_rows
 from domain.due import NOW, Moment
 from domain.types.base import Resource
 from models import AlertChange, AlertFollower
@@ -204,22 +203,17 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
 def finish(changes: Sequence[Change], *, session: Session) -> None:
     """Forget changes that were handled."""
     ids = [change.id for change in changes]
-    session.execute(
-        delete(AlertChange)
-        .where(AlertChange.id.in_(ids))
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(delete_rows(AlertChange).where(AlertChange.id.in_(ids)))
 
 
 def postpone(change: Change, reason: str, *, session: Session, now: datetime) -> datetime:
     """Note that a change could not be handled; return when it is tried again."""
     next_try_at: datetime = now + min(_FIRST_PAUSE * 2 ** min(change.tries, 10), LONGEST_PAUSE)
     session.execute(
-        update(AlertChange)
+        update_rows(AlertChange)
         .where(AlertChange.id == change.id)
         .values(
             tries=AlertChange.tries + 1, next_try_at=next_try_at, last_error=reason[:_LONGEST_ERROR]
         )
-        .execution_options(synchronize_session=False)
     )
     return next_try_at

@@ -3,39 +3,25 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import BOT
+from domain.labelled import Labelled
 from domain.oauth.personal_tokens.lists import is_usable
 from models import Application, Bot, Group, PersonalAccessToken, Project, User
 
 
-class ConsumerKind(StrEnum):
+class ConsumerKind(Labelled):
     """What calls; the value is that of the API."""
 
-    PERSONAL_TOKEN = "personal_access_token"  # noqa: S105 - a word, not a secret
-    RESOURCE_TOKEN = "resource_access_token"  # noqa: S105 - a word, not a secret
-    APPLICATION = "application"
-    PASSWORD = "password"  # noqa: S105 - a word, not a secret
-    ANONYMOUS = "anonymous"
-
-    @property
-    def label(self) -> str:
-        """Return its name for people."""
-        return _LABELS[self]
-
-
-_LABELS = {
-    ConsumerKind.PERSONAL_TOKEN: "Personal access token",
-    ConsumerKind.RESOURCE_TOKEN: "Access token of a project or group",
-    ConsumerKind.APPLICATION: "Application",
-    ConsumerKind.PASSWORD: "Password sign-in without an application",
-    ConsumerKind.ANONYMOUS: "Requests without a token",
-}
+    PERSONAL_TOKEN = "personal_access_token", "Personal access token"
+    RESOURCE_TOKEN = "resource_access_token", "Access token of a project or group"
+    APPLICATION = "application", "Application"
+    PASSWORD = "password", "Password sign-in without an application"
+    ANONYMOUS = "anonymous", "Requests without a token"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.api_usage.consumers import ConsumerKind, ConsumerView
 from domain.api_usage.reading import Period, Use, uses_of_instance
-from domain.database.upsert import insert_into
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.database.rows import insert_into
+from domain.mail.outbox import NewMessage, Sign, queue_messages
 from domain.projects.bots import Maintainer, maintainers_of
 from domain.releases.changes import Change
 from domain.releases.version import Release
@@ -24,12 +24,9 @@ RECENT = timedelta(days=35)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemovalNoticeSettings:
-    """The instance's data for messages, and the time of a message before the release."""
+class RemovalNoticeSettings(Sign):
+    """What messages name, and the time of a message before the release."""
 
-    instance_name: str
-    #: Without a trailing slash.
-    base_url: str
     ahead: timedelta
     running: Release
     #: The days of releases, where they are known.
@@ -116,7 +113,7 @@ class _Recipients:
         is_theirs = User.is_admin if consumer.owner_id is None else User.id == consumer.owner_id
         rows = self._session.execute(
             select(User.id, User.name, User.email, User.time_zone)
-            .where(is_theirs, User.state == ACTIVE, User.kind == HUMAN)
+            .where(is_theirs, IN_USE)
             .order_by(User.id)
         )
         return [Maintainer(**columns_of(row, Maintainer)) for row in rows]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import case, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from models import Application, CallCount, CallShape, PersonalAccessToken, User
 
 #: Shapes of one consumer that are kept apart until the next flush; further ones lose their names.

@@ -15,7 +15,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into
 from domain.keyring import Keyring
 from domain.randomness import random_hex
 from models import AuditEvent, AuditKey, AuditSeal
@@ -124,11 +124,7 @@ def _shorten(session: Session) -> None:
     )
     last = select(func.max(AuditSeal.id)).scalar_subquery()
     beginning = func.coalesce(first_kept - 1, last)
-    session.execute(
-        delete(AuditSeal)
-        .where(AuditSeal.id < beginning)
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(delete_rows(AuditSeal).where(AuditSeal.id < beginning))
 
 
 def seal_erased(event: AuditEvent, *, key: bytes) -> None:

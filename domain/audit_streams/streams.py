@@ -17,15 +17,16 @@ from datetime import datetime
 from typing import Any, cast
 
 import orjson
-from sqlalchemy import ColumnElement, delete, func, select, true, update
+from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Actor
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.audit.events import EventKind
 from domain.audit.log import in_words, view_of
 from domain.audit_streams.types import AuditStream
 from domain.clock import date_and_time, written
+from domain.database.rows import delete_rows, update_rows
 from domain.destination_actions import Notice, NoticeSettings
 from domain.mail.outbox import queue_messages
 from domain.outgoing import claims
@@ -40,6 +41,7 @@ from domain.outgoing.destinations import (
     Refusal,
 )
 from domain.outgoing.signing import Message, new_message_id
+from domain.types.base import columns_of
 from models import AuditEvent, AuditStreamEntry, User
 from models import AuditStream as AuditStreamRow
 
@@ -110,12 +112,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
     def view(self, row: AuditStreamRow, *more: Any, **shared: Any) -> AuditStream:
         """Return the view of a row."""
         (set_aside,) = more
-        return AuditStream(
-            **shared,
-            set_aside=set_aside,
-            dropped=row.dropped,
-            last_dropped_at=row.last_dropped_at,
-        )
+        return AuditStream(**columns_of(row, AuditStream) | shared, set_aside=set_aside)
 
     def first(
         self, row: AuditStreamRow, *, session: Session, now: datetime
@@ -146,9 +143,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
         """Remove the event; after a failure, try again what was set aside."""
         del attempt, now
         session.execute(
-            delete(AuditStreamEntry)
-            .where(AuditStreamEntry.id == delivery.entry_id)
-            .execution_options(synchronize_session=False)
+            delete_rows(AuditStreamEntry).where(AuditStreamEntry.id == delivery.entry_id)
         )
         has_failed = select(AuditStreamRow.id).where(
             *claims.is_ours(AuditStreamRow, claim), AuditStreamRow.failing_since.is_not(None)
@@ -173,10 +168,9 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
         entry.set_aside_at = now
         # The next event has not been tried.
         session.execute(
-            update(AuditStreamRow)
+            update_rows(AuditStreamRow)
             .where(*claims.is_ours(AuditStreamRow, claim))
             .values(tries=0, next_try_at=None)
-            .execution_options(synchronize_session=False)
         )
         return replace(failure, sets_aside=True)
 
@@ -193,14 +187,13 @@ def _take_back(
     stream_id: int, session: Session, condition: ColumnElement[bool], **values: int
 ) -> None:
     session.execute(
-        update(AuditStreamEntry)
+        update_rows(AuditStreamEntry)
         .where(
             AuditStreamEntry.stream_id == stream_id,
             AuditStreamEntry.set_aside_at.is_not(None),
             condition,
         )
         .values(set_aside_at=None, **values)
-        .execution_options(synchronize_session=False)
     )
 
 
@@ -221,10 +214,9 @@ def drop_old_entries(
     def drop(stream_id: int, condition: ColumnElement[bool]) -> int:
         def note(count: int) -> None:
             session.execute(
-                update(AuditStreamRow)
+                update_rows(AuditStreamRow)
                 .where(AuditStreamRow.id == stream_id)
                 .values(dropped=AuditStreamRow.dropped + count, last_dropped_at=now)
-                .execution_options(synchronize_session=False)
             )
 
         return AUDIT_STREAMS.remove_entries(condition, session=session, between=between, noted=note)
@@ -254,9 +246,7 @@ def queue_stream_notices(sign: NoticeSettings, *, session: Session, now: datetim
         for stream in AUDIT_STREAMS.list_all(session=session, now=now)
         for each in _notices(stream, sign, now)
     ]
-    administrators = session.scalars(
-        select(User).where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
-    ).all()
+    administrators = session.scalars(select(User).where(User.is_admin, IN_USE)).all()
     messages = [notice.to(each, sign) for notice in notices for each in administrators]
     return queue_messages(messages, session=session, now=now)
 

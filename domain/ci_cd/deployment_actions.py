@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, case, func, select, update
+from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action, question
@@ -24,6 +24,7 @@ from domain.ci_cd.types import (
     NewDeployment,
 )
 from domain.database.paging import fetch_part
+from domain.database.rows import update_rows
 from domain.errors import InvalidError, NotFoundError, QueryError
 from domain.projects.views import ProjectView
 from domain.types.base import Found, columns_of
@@ -67,8 +68,7 @@ def show_deployment(work: Work, project: ProjectView, deployment_id: int) -> Dep
     """Show a deployment."""
     row = work.session.get(DeploymentRow, deployment_id)
     if row is None or row.project_id != project.id:
-        message = "Deployment not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError("Deployment not found in this project.")
     environment = get_numbered_environment(project.id, row.environment_id, session=work.session)
     return _shown(work, [(row, environment)])[0]
 
@@ -198,11 +198,10 @@ def _next_iid(project_id: int, *, session: Session) -> int:
     stored = func.coalesce(of_project.scalar_subquery(), 0)
     last = case((stored > Project.last_deployment_iid, stored), else_=Project.last_deployment_iid)
     return session.scalars(
-        update(Project)
+        update_rows(Project)
         .where(Project.id == project_id)
         .values(last_deployment_iid=last + 1)
         .returning(Project.last_deployment_iid)
-        .execution_options(synchronize_session=False)
     ).one()
 
 

@@ -37,8 +37,7 @@ def list_environments(
 ) -> Found[Environment]:
     """List environments, all or by name."""
     if query.name and query.search:
-        message = "name, search are mutually exclusive"
-        raise InvalidError(message)
+        raise InvalidError("name, search are mutually exclusive")
     wanted = EnvironmentFilter(
         project_id=project.id, name=query.name, search=query.search, state=query.states
     )

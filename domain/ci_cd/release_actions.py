@@ -151,8 +151,7 @@ def show_latest(work: Work, project: ProjectView) -> ProjectRelease:
     newest_first = (ReleaseRow.released_at.desc(), ReleaseRow.id.desc())
     row = work.session.scalar(_releases(project).order_by(*newest_first).limit(1))
     if row is None:
-        message = "This project has no releases."
-        raise NotFoundError(message)
+        raise NotFoundError("This project has no releases.")
     return _shown(work, [row])[0]
 
 
@@ -229,8 +228,7 @@ def show_link(work: Work, project: ProjectView, tag_name: str, link_id: int) -> 
 def create_link(work: Work, project: ProjectView, tag_name: str, new: NewLink) -> ReleaseLink:
     """Add a link to a release."""
     if len(show_release(work, project, tag_name).assets.links) >= MOST_LINKS:
-        message = f"A release can have at most {MOST_LINKS} links."
-        raise InvalidError(message, field="url")
+        raise InvalidError(f"A release can have at most {MOST_LINKS} links.", field="url")
     release = _row(work, project, tag_name)
     return _store_link(work, LinkRow(release_id=release.id), new.model_dump())
 
@@ -264,8 +262,7 @@ def _row(work: Work, project: ProjectView, tag_name: str) -> ReleaseRow:
     named = ReleaseRow.tag_name == tag_name.replace("\x00", "\ufffd")
     row: ReleaseRow | None = work.session.scalar(_releases(project).where(named))
     if row is None:
-        message = "Release not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError("Release not found in this project.")
     return row
 
 
@@ -275,8 +272,7 @@ def _link_row(work: Work, project: ProjectView, tag_name: str, link_id: int) -> 
         select(LinkRow).where(LinkRow.release_id == release.id, LinkRow.id == link_id)
     )
     if row is None:
-        message = "Link not found in this release."
-        raise NotFoundError(message)
+        raise NotFoundError("Link not found in this release.")
     return row
 
 
@@ -302,8 +298,7 @@ def _check_url(url: str) -> None:
         parts = urlsplit("")
     is_plain = url.isascii() and url.isprintable() and " " not in url
     if parts.scheme not in _SCHEMES or not parts.netloc or not is_plain:
-        message = "url must be a URL with http, https or ftp"
-        raise InvalidError(message, field="url")
+        raise InvalidError("url must be a URL with http, https or ftp", field="url")
 
 
 def _shown(work: Work, rows: Sequence[ReleaseRow]) -> Sequence[ProjectRelease]:

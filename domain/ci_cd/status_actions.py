@@ -46,8 +46,7 @@ def report_status(work: Work, project: ProjectView, sha: str, new: NewCommitStat
         row = StatusRow(**key, stage="external", allow_failure=False, created_at=work.now)
         work.session.add(row)
     elif row.status == new.state and new.state in _FINISHED:
-        message = f"This status is already {new.state}."
-        raise InvalidError(message, field="state")
+        raise InvalidError(f"This status is already {new.state}.", field="state")
     _fill(work, row, new)
     work.session.flush()
     return _shown(work, [row])[0]

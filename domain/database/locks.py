@@ -6,6 +6,7 @@ another space than those numbers.
 
 from enum import IntEnum, unique
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 
@@ -26,4 +27,10 @@ class AdvisoryLock(IntEnum):
     MIGRATIONS = 7_240_118_364
     SIGNING_KEYS = 7_240_118_365
     REGISTRY_KEYS = 7_240_118_367
+    #: No two moves of groups and projects can block each other.
     MOVES = 7_240_118_368
+
+    def take(self, session: Session) -> None:
+        """Hold the lock until this transaction ends; on SQLite who writes is alone anyway."""
+        if session.get_bind().dialect.name == "postgresql":
+            session.execute(select(func.pg_advisory_xact_lock(self.value)))

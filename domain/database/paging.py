@@ -13,6 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.errors import QueryError
 
 Item = TypeVar("Item")
+Other = TypeVar("Other")
 LARGEST_ID = 2**63 - 1
 _LONGEST_ID = len(str(LARGEST_ID))
 LONGEST_SEARCH = 200
@@ -44,6 +45,11 @@ class Page(Generic[Item]):
     items: tuple[Item, ...]
     next_before: int | str | None = None
     previous_after: int | str | None = None
+
+    def with_items(self, items: Iterable[Other]) -> "Page[Other]":
+        """Return the page with other items in the place of its own."""
+        before, after = self.next_before, self.previous_after
+        return Page(items=tuple(items), next_before=before, previous_after=after)
 
 
 def parse_id(text: str) -> int | None:

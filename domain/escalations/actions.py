@@ -13,6 +13,7 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
 from domain.database.paging import LARGEST_ID
+from domain.database.rows import update_rows
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.escalations import dry_run
 from domain.escalations.policies import all_policies, lock_rules, policies_of, resolve_steps
@@ -90,8 +91,7 @@ def create_policy(work: Work, project: ProjectView, new: NewPolicy) -> Escalatio
     of_project = PolicyRow.project_id == project.id
     count = work.session.scalar(select(func.count(PolicyRow.id)).where(of_project)) or 0
     if count >= MOST_POLICIES:
-        message = f"A project has at most {MOST_POLICIES} escalation policies."
-        raise InvalidError(message)
+        raise InvalidError(f"A project has at most {MOST_POLICIES} escalation policies.")
     row = PolicyRow(project_id=project.id, created_at=work.now, updated_at=work.now)
     row.name = _checked(new.name, "Night")
     _fill(work, row, plan, is_default=new.default)
@@ -173,13 +173,11 @@ def _policy(work: Work, project: ProjectView, policy_id: int | str) -> PolicyRow
         if (found := work.session.scalar(named)) is not None:
             return found
         if not (policy_id.isascii() and policy_id.isdecimal()):
-            message = f"This project has no escalation policy “{policy_id[:100]}”."
-            raise NotFoundError(message)
+            raise NotFoundError(f"This project has no escalation policy “{policy_id[:100]}”.")
     number = int(policy_id)
     row = work.session.get(PolicyRow, number) if number <= LARGEST_ID else None
     if row is None or row.project_id != project.id:
-        message = "Escalation policy not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError("Escalation policy not found in this project.")
     return row
 
 
@@ -216,8 +214,7 @@ def _checked(name: str, example: str) -> str:
         message = f"Enter a name with letters, digits or symbols, such as {example}."
         raise InvalidError(message, field="name")
     if len(kept) > LONGEST_NAME:
-        message = f"A name has at most {LONGEST_NAME} characters."
-        raise InvalidError(message, field="name")
+        raise InvalidError(f"A name has at most {LONGEST_NAME} characters.", field="name")
     return kept
 
 
@@ -246,14 +243,13 @@ def _check_others_take_over(work: Work, row: PolicyRow) -> None:
 def _wake_escalations(work: Work, row: PolicyRow) -> None:
     """Let escalations of a policy that was changed or deleted look at once what follows."""
     work.session.execute(
-        update(Escalation)
+        update_rows(Escalation)
         .where(
             Escalation.policy_id == row.id,
             Escalation.state.in_(_UNDER_WAY),
             Escalation.next_at > work.now,
         )
         .values(next_at=work.now)
-        .execution_options(synchronize_session=False)
     )
 
 
@@ -302,8 +298,7 @@ def create_route(work: Work, project: ProjectView, new: NewRoute) -> AlertRoute:
     lock_rules(project.id, session=work.session)
     rows = rows_of(project.id, session=work.session)
     if len(rows) >= MOST_ROUTES:
-        message = f"A project has at most {MOST_ROUTES} routes."
-        raise InvalidError(message)
+        raise InvalidError(f"A project has at most {MOST_ROUTES} routes.")
     row = RouteRow(
         project_id=project.id,
         name=_checked(new.name, "Production"),
@@ -367,8 +362,7 @@ def show_dry_run(work: Work, project: ProjectView, asked: DryRunBody) -> AlertRo
     since = asked.since
     if asked.days is not None:
         if since is not None:
-            message = "Send since or days, not both."
-            raise InvalidError(message, field="days")
+            raise InvalidError("Send since or days, not both.", field="days")
         since = min(asked.until or work.now, work.now) - timedelta(days=asked.days)
     period = dry_run.period(since, asked.until, now=work.now)
     return dry_run.dry_run(
@@ -379,8 +373,7 @@ def show_dry_run(work: Work, project: ProjectView, asked: DryRunBody) -> AlertRo
 def _route(work: Work, project: ProjectView, route_id: int) -> RouteRow:
     row = work.session.get(RouteRow, route_id) if route_id <= LARGEST_ID else None
     if row is None or row.project_id != project.id:
-        message = "Alert route not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError("Alert route not found in this project.")
     return row
 
 

@@ -128,14 +128,11 @@ def period(since: datetime | None, until: datetime | None, *, now: datetime) -> 
     try:
         start = since or end - USUAL_PERIOD
     except OverflowError as error:
-        message = "This time is too long ago."
-        raise InvalidError(message, field="until") from error
+        raise InvalidError("This time is too long ago.", field="until") from error
     if start >= end:
-        message = "The start must be before the end, and in the past."
-        raise InvalidError(message, field="since")
+        raise InvalidError("The start must be before the end, and in the past.", field="since")
     if end - start > LONGEST_PERIOD:
-        message = f"A dry run covers at most {LONGEST_PERIOD.days} days."
-        raise InvalidError(message, field="since")
+        raise InvalidError(f"A dry run covers at most {LONGEST_PERIOD.days} days.", field="since")
     return Period(start, end)
 
 

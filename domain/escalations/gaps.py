@@ -14,12 +14,12 @@ from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.clock import date_and_time
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.escalations.policies import names_of, plan_of
 from domain.escalations.steps import Target, TargetKind
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.mail.outbox import NewMessage, Sign, queue_messages
 from domain.notifications.gathering import Reach, reachable
 from domain.on_call.final_schedule import Span, spans
 from domain.on_call.plans import Period, Plan
@@ -35,15 +35,6 @@ _HOUR = timedelta(hours=1)
 _GROWTH_HOURS = 12
 _MOST_MAINTAINERS = 50
 _MOST_PROJECTS_NAMED = 50
-
-
-@dataclass(frozen=True, kw_only=True)
-class GapNoticeSettings:
-    """The settings that the messages name."""
-
-    instance_name: str
-    #: Without a trailing slash.
-    base_url: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +60,7 @@ class _Watched:
 
 
 def queue_gap_notices(
-    sign: GapNoticeSettings, *, session: Session, now: datetime, between: Callable[[], None]
+    sign: Sign, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
     """Store messages about new gaps of all projects with policies, and return their number.
 
@@ -229,7 +220,7 @@ def _remember(found: _Watched, known: Mapping[str, int] | None, *, session: Sess
 
 
 def _messages(
-    new: Sequence[_Watched], sign: GapNoticeSettings, *, session: Session, now: datetime
+    new: Sequence[_Watched], sign: Sign, *, session: Session, now: datetime
 ) -> Sequence[NewMessage]:
     to_maintainers: dict[int, list[_Watched]] = defaultdict(list)
     to_people: dict[int, list[Namespace]] = defaultdict(list)
@@ -269,9 +260,7 @@ def _maintainers(project: Namespace, *, session: Session, now: datetime) -> Sequ
 
 
 def _addresses(user_ids: Collection[int], *, session: Session) -> Mapping[int, User]:
-    rows = session.scalars(
-        select(User).where(User.id.in_(user_ids), User.state == ACTIVE, User.kind == HUMAN)
-    )
+    rows = session.scalars(select(User).where(User.id.in_(user_ids), IN_USE))
     return {row.id: row for row in rows}
 
 
@@ -281,7 +270,7 @@ def _subject(what: str, projects: Sequence[Namespace]) -> str:
     return f"{what}: {projects[0].path}{others}"
 
 
-def _to_maintainer(user: User, found: Sequence[_Watched], sign: GapNoticeSettings) -> str:
+def _to_maintainer(user: User, found: Sequence[_Watched], sign: Sign) -> str:
     parts = []
     for each in found[:_MOST_PROJECTS_NAMED]:
         gaps = "\n".join(f"- {gap.text}" for gap in each.gaps)
@@ -297,7 +286,7 @@ def _to_maintainer(user: User, found: Sequence[_Watched], sign: GapNoticeSetting
     )
 
 
-def _to_person(user: User, projects: Sequence[Namespace], sign: GapNoticeSettings) -> str:
+def _to_person(user: User, projects: Sequence[Namespace], sign: Sign) -> str:
     paths = "\n".join(f"- {each.path}" for each in projects[:_MOST_PROJECTS_NAMED])
     return (
         f"Hello {user.name or user.username},\n\n"

@@ -36,7 +36,6 @@ _MISSING = {
     TargetKind.SCHEDULE: "This project has no schedule “{}”.",
     TargetKind.CHANNEL: "This project has no channel “{}”.",
 }
-_WORDS = {TargetKind.SCHEDULE: "schedule", TargetKind.CHANNEL: "channel", TargetKind.USER: "user"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +247,7 @@ def check_unused(target: Target, project_id: int, *, session: Session) -> None:
     found = policies_with(target, project_id, session=session)
     if found:
         message = (
-            f"The escalation policy {found[0]} pages this {_WORDS[target.kind]}. "
+            f"The escalation policy {found[0]} pages this {target.kind}. "
             "Take it out of the policy first."
         )
         raise ConflictError(message)

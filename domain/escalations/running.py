@@ -23,7 +23,6 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
-    update,
 )
 from sqlalchemy.orm import Session
 
@@ -31,6 +30,7 @@ from domain.alerts.following import Change, ChangeKind
 from domain.alerts.handling.activity import add_entries
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.clock import CLOCK_TOLERANCE
+from domain.database.rows import update_rows
 from domain.due import NOW, Moment, later
 from domain.escalations.decision import (
     AlertInBrief,
@@ -130,10 +130,9 @@ def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datet
         return
     under_way = moved_by(Event.ANSWERED, State.STOPPED)
     session.execute(
-        update(Escalation)
+        update_rows(Escalation)
         .where(Escalation.alert_id.in_(alert_ids), Escalation.state.in_(under_way))
         .values(state=State.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
-        .execution_options(synchronize_session=False)
     )
     withdraw_pages(sorted(alert_ids), session=session, now=now)
 
@@ -220,18 +219,8 @@ def hear_of_pages(*, session: Session, now: datetime) -> int:
         by_outcome.setdefault(row.outcome, {})[row.id] = row.key
     for outcome, keys in sorted(by_outcome.items()):
         of_news = EscalationPage.page_key.in_(keys.values())
-        session.execute(
-            update(EscalationPage)
-            .where(of_news)
-            .values(outcome=outcome)
-            .execution_options(synchronize_session=False)
-        )
-        session.execute(
-            update(Page)
-            .where(Page.id.in_(keys))
-            .values(has_news=False)
-            .execution_options(synchronize_session=False)
-        )
+        session.execute(update_rows(EscalationPage).where(of_news).values(outcome=outcome))
+        session.execute(update_rows(Page).where(Page.id.in_(keys)).values(has_news=False))
     concerned = select(EscalationPage.escalation_id).where(
         EscalationPage.page_key.in_([row.key for row in news])
     )
@@ -248,10 +237,9 @@ def hear_of_pages(*, session: Session, now: datetime) -> int:
         .with_for_update()
     )
     session.execute(
-        update(Escalation)
+        update_rows(Escalation)
         .where(Escalation.id.in_(session.scalars(waiting).all()))
         .values(next_at=now)
-        .execution_options(synchronize_session=False)
     )
     return len(news)
 
@@ -310,10 +298,9 @@ def take_due_steps(
 def postpone(escalation_id: int, *, session: Session, now: datetime) -> None:
     """Try an escalation whose step could not be taken again later, and the others meanwhile."""
     session.execute(
-        update(Escalation)
+        update_rows(Escalation)
         .where(Escalation.id == escalation_id, Escalation.next_at.is_not(None))
         .values(next_at=now + _AFTER_FAILURE, decided_at=now)
-        .execution_options(synchronize_session=False)
     )
 
 

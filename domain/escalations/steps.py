@@ -111,8 +111,7 @@ def check_plan(plan: Plan) -> None:
     """
     _check_steps(plan.steps)
     if not 0 <= plan.repeats <= MOST_REPEATS:
-        message = f"Steps can be repeated at most {MOST_REPEATS} times."
-        raise InvalidError(message, field="repeats")
+        raise InvalidError(f"Steps can be repeated at most {MOST_REPEATS} times.", field="repeats")
     if not SHORTEST_PAUSE <= plan.pause <= LONGEST_PAUSE:
         message = "The pause before a repetition is between 1 minute and 24 hours."
         raise InvalidError(message, field="repeat_pause")
@@ -120,15 +119,13 @@ def check_plan(plan: Plan) -> None:
 
 def _check_steps(steps: Sequence[Step]) -> None:
     if not 1 <= len(steps) <= MOST_STEPS:
-        message = f"A policy has between 1 and {MOST_STEPS} steps."
-        raise InvalidError(message, field="steps")
+        raise InvalidError(f"A policy has between 1 and {MOST_STEPS} steps.", field="steps")
     if any(earlier.after > later.after for earlier, later in pairwise(steps)):
         message = "Put the steps in order of time: delays count from the start of a round."
         raise InvalidError(message, field="steps")
     for number, step in enumerate(steps, 1):
         if not timedelta() <= step.after <= LONGEST_DELAY:
-            message = f"Step {number}: a delay has at most 24 hours."
-            raise InvalidError(message, field="steps")
+            raise InvalidError(f"Step {number}: a delay has at most 24 hours.", field="steps")
         if not 1 <= len(step.targets) <= MOST_TARGETS:
             message = f"Step {number}: choose between 1 and {MOST_TARGETS} targets."
             raise InvalidError(message, field="steps")
@@ -242,13 +239,6 @@ def shifted(progress: Progress, length: timedelta) -> Progress:
     return replace(progress, began_at=progress.began_at + length)
 
 
-_GONE = {
-    TargetKind.USER: "a deleted user",
-    TargetKind.SCHEDULE: "a deleted schedule",
-    TargetKind.CHANNEL: "a deleted channel",
-}
-
-
 def length_words(length: timedelta) -> str:
     """Return a length of time, such as `1 h 30 min`."""
     parts, rest = [], length
@@ -262,7 +252,7 @@ def length_words(length: timedelta) -> str:
 def target_words(kind: TargetKind, name: str | None) -> str:
     """Return whom a target pages; without a name it was deleted."""
     if name is None:
-        return _GONE[kind]
+        return f"a deleted {kind}"
     if kind is TargetKind.USER:
         return f"@{name}"
     return f"the people on call in {name}" if kind is TargetKind.SCHEDULE else f"channel {name}"

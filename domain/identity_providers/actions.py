@@ -119,8 +119,7 @@ def get_active(work: Work, slug: str) -> Row:
     """Return a provider that people can sign in through, or raise NotFoundError."""
     row = work.session.scalar(select(Row).where(Row.slug == slug.replace("\x00", ""), Row.active))
     if row is None:
-        message = "It is not possible to sign in through this provider."
-        raise NotFoundError(message)
+        raise NotFoundError("It is not possible to sign in through this provider.")
     return row
 
 
@@ -152,8 +151,7 @@ def redirect_uri_of(work: Work, slug: str) -> str:
 def _get(work: Work, provider_id: int) -> Row:
     row = work.session.get(Row, provider_id)
     if row is None:
-        message = "Identity provider not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Identity provider not found.")
     return row
 
 

@@ -108,8 +108,7 @@ def disconnect(work: Work, sign_in_id: int, identity_id: int) -> str:
     lock_account(user_id, session=session)
     identity = session.get(Identity, identity_id)
     if identity is None or identity.user_id != user_id:
-        message = "This account is not connected any more."
-        raise NotFoundError(message)
+        raise NotFoundError("This account is not connected any more.")
     if not has_other_way_in(identity, session=session):
         message = (
             "This is the only way into your account. Set a password or add a passkey, then "

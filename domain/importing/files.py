@@ -52,8 +52,7 @@ def read_documents(path: Path) -> list[Document]:
         message = f"{path} cannot be read: {error.strerror or type(error).__name__}."
         raise InvalidError(message) from error
     if not found:
-        message = f"{path} has no JSON files."
-        raise InvalidError(message)
+        raise InvalidError(f"{path} has no JSON files.")
     return sorted(found, key=lambda each: each.name)
 
 
@@ -62,11 +61,9 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
     for number, (name, content) in enumerate(_files(path), 1):
         left -= len(content)
         if number > MOST_FILES:
-            message = f"An export can have at most {MOST_FILES:,} files."
-            raise InvalidError(message)
+            raise InvalidError(f"An export can have at most {MOST_FILES:,} files.")
         if left < 0:
-            message = f"An export can have at most {LARGEST_EXPORT:,} bytes."
-            raise InvalidError(message)
+            raise InvalidError(f"An export can have at most {LARGEST_EXPORT:,} bytes.")
         yield name, content
 
 
@@ -82,8 +79,7 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _limited(name: str, content: bytes) -> bytes:
     if len(content) > LARGEST_FILE:
-        message = f"{name}: a file can have at most {LARGEST_FILE:,} bytes."
-        raise InvalidError(message)
+        raise InvalidError(f"{name}: a file can have at most {LARGEST_FILE:,} bytes.")
     return content
 
 
@@ -110,16 +106,14 @@ def _of_archive(path: Path) -> Iterator[tuple[str, bytes]]:
                     content = opened.read(LARGEST_FILE + 1)
                 yield entry.filename, _limited(entry.filename, content)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ZlibError) as error:
-        message = f"{path} is not a zip archive that can be read: {error}."
-        raise InvalidError(message) from error
+        raise InvalidError(f"{path} is not a zip archive that can be read: {error}.") from error
 
 
 def _parsed(name: str, content: bytes) -> object:
     try:
         return read_json(content.removeprefix(b"\xef\xbb\xbf"), nesting_limit=_DEEPEST)
     except UnreadableBody as error:
-        message = f"{name}: {str(error).replace('The body', 'The file')}"
-        raise InvalidError(message) from error
+        raise InvalidError(f"{name}: {str(error).replace('The body', 'The file')}") from error
 
 
 def _text(value: Any) -> Any:

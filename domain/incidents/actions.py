@@ -12,7 +12,6 @@ from domain.alerts.listing.sort_orders import read_cursor
 from domain.alerts.listing.types import Alert as ShownAlert
 from domain.alerts.listing.types import shown_alert
 from domain.audit.events import Actor, EventKind
-from domain.database import paging
 from domain.database.paging import Page, Slice, fetch_page
 from domain.errors import InvalidError, NotFoundError
 from domain.incidents import listing
@@ -81,11 +80,7 @@ def show_page(
     """Return a page of incidents, and how many there are by status (`count_by_status`)."""
     wanted = listing.looked_up(wanted, session=work.session)
     page = listing.list_incidents(wanted, part, session=work.session)
-    shown = Page(
-        items=tuple(_shown(work, project, page.items)),
-        next_before=page.next_before,
-        previous_after=page.previous_after,
-    )
+    shown = page.with_items(_shown(work, project, page.items))
     return shown, listing.count_by_status(wanted, session=work.session)
 
 
@@ -120,8 +115,7 @@ def list_alerts(
     work: Work, project: ProjectView, iid: int, query: IncidentAlertsQuery
 ) -> Found[ShownAlert]:
     """List the alerts of an incident, newest first."""
-    part = Slice(size=query.size, before=paging.read_cursor(query.cursor))
-    page = show_alerts(work, project, iid, part)
+    page = show_alerts(work, project, iid, query.part)
     return Found.of_page(page, lambda row: shown_alert(ShownAlert, row, work.settings.base_url))
 
 

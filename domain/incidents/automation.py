@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.alerts.following import Change, ChangeKind
@@ -20,7 +20,7 @@ from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
 from domain.alerts.matching.conditions import meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.audit.events import Event, EventKind, EventSource, store_event
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into
 from domain.incidents.changes import close_recovered, severity_entry
 from domain.incidents.links import LinkedAlert, hold, holders_of, link, open_incidents_of
 from domain.incidents.listing import lock_incidents
@@ -56,11 +56,7 @@ def wait(project_id: int, alert_ids: Collection[int], *, session: Session) -> No
 def wait_no_more(alert_ids: Collection[int], *, session: Session) -> None:
     """Forget alerts that waited: they opened an incident, are over, or meet no rule any more."""
     if alert_ids:
-        session.execute(
-            delete(IncidentWaiting)
-            .where(IncidentWaiting.alert_id.in_(alert_ids))
-            .execution_options(synchronize_session=False)
-        )
+        session.execute(delete_rows(IncidentWaiting).where(IncidentWaiting.alert_id.in_(alert_ids)))
 
 
 def waiting_projects(*, session: Session) -> Sequence[tuple[int, str]]:

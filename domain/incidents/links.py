@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.following import Follower, follow, unfollow
 from domain.alerts.handling.status import lock_alerts_of
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.incidents.types import MOST_AT_ONCE, OPEN_STATUSES
 from models import Alert, Incident, IncidentAlert, IncidentFingerprint, IncidentRule
@@ -122,9 +122,7 @@ def _hold(project_id: int, holders: Mapping[bytes, int], *, session: Session) ->
 def release_fingerprints(incident_ids: Sequence[int], *, session: Session) -> None:
     """Let closed incidents hold nothing: what fires again belongs to another one."""
     session.execute(
-        delete(IncidentFingerprint)
-        .where(IncidentFingerprint.incident_id.in_(incident_ids))
-        .execution_options(synchronize_session=False)
+        delete_rows(IncidentFingerprint).where(IncidentFingerprint.incident_id.in_(incident_ids))
     )
 
 

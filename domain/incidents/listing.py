@@ -18,7 +18,7 @@ from domain.alerts.listing.search import SearchIndex, SearchResult, find_matches
 from domain.alerts.listing.sort_orders import ListSlice, SortKey, SortOrder, sorted_by
 from domain.alerts.reading.incoming import Severity
 from domain.database.paging import Page
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.errors import NotFoundError
 from domain.incidents.types import (
     HIGHEST_URGENCY,

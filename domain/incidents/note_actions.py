@@ -10,7 +10,7 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.audit.events import Actor, EventKind
-from domain.database.paging import Page, Slice, read_cursor
+from domain.database.paging import Page, Slice
 from domain.errors import ForbiddenError, NotFoundError
 from domain.incidents.listing import get_incident_id, get_row
 from domain.incidents.timeline import NewEntry, TimelineEntry, add_entry, list_entries, sentence_of
@@ -42,7 +42,7 @@ def list_notes(
     """
     page = list_entries(
         get_incident_id(project.id, iid, session=work.session),
-        Slice(size=query.size, before=read_cursor(query.cursor)),
+        query.part,
         shows_internal=sees_internal(project),
         which=query.activity_filter,
         is_oldest_first=query.sort == "asc",

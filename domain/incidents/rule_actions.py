@@ -12,7 +12,7 @@ from domain.alerts.following import Follower, follow
 from domain.alerts.matching.conditions import conditions_from
 from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
-from domain.database.paging import ListPart, fetch_part
+from domain.database.paging import fetch_part
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.incidents.links import stop_following
 from domain.incidents.listing import lock_incidents
@@ -33,8 +33,7 @@ MOST_RULES = 50
 @question("incident_rules.index")
 def list_rules(work: Work, project: ProjectView, query: IncidentRuleQuery) -> Found[IncidentRule]:
     """List the rules that open incidents, in the order in which they are asked."""
-    part = ListPart(size=query.size, offset=query.offset)
-    found = fetch_part(_rules(project), {"id": RuleRow.id}, part, session=work.session)
+    found = fetch_part(_rules(project), {"id": RuleRow.id}, query.part, session=work.session)
     return Found.of(found, _rule)
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.due import NOW
 from models import Mail
 
@@ -36,14 +36,19 @@ class NewMessage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class Sign:
+    """The settings that messages name: which installation sends them."""
+
+    instance_name: str
+    #: Without a trailing slash.
+    base_url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message(NewMessage):
     """A message claimed by a worker."""
 
     id: int
-    key: str
-    recipient: str
-    subject: str
-    text: str
     created_at: datetime
     #: The number of attempts, including this one.
     tries: int
@@ -88,7 +93,7 @@ def claim_message(*, session: Session, now: datetime) -> Message | None:
     )
     row = (
         session.execute(
-            update(Mail)
+            update_rows(Mail)
             # A CTE, because the planner of Postgres could run a subquery for every row.
             .where(Mail.id.in_(due.cte("due").select()))
             .values(next_try_at=now + _CLAIM_LIFETIME, tries=Mail.tries + 1)
@@ -101,7 +106,6 @@ def claim_message(*, session: Session, now: datetime) -> Message | None:
                 Mail.created_at,
                 Mail.tries,
             )
-            .execution_options(synchronize_session=False)
         )
         .mappings()
         .first()
@@ -137,11 +141,10 @@ def _record(
     last_error: str | None,
 ) -> None:
     session.execute(
-        update(Mail)
+        update_rows(Mail)
         # Only the latest claim counts: this one may have expired.
         .where(Mail.id == message.id, Mail.tries == message.tries)
         .values(next_try_at=next_try_at, sent_at=sent_at, last_error=last_error)
-        .execution_options(synchronize_session=False)
     )
 
 

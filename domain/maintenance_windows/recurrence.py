@@ -5,7 +5,7 @@ does so in summer and winter.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
@@ -32,15 +32,6 @@ WEEKDAYS = {
     "FR": "Friday",
     "SA": "Saturday",
     "SU": "Sunday",
-}
-_LIBRARY_WEEKDAYS: Mapping[str, Any] = {
-    "MO": rrule.MO,
-    "TU": rrule.TU,
-    "WE": rrule.WE,
-    "TH": rrule.TH,
-    "FR": rrule.FR,
-    "SA": rrule.SA,
-    "SU": rrule.SU,
 }
 _BY_DAY = re.compile(r"(-?[1-5])?(MO|TU|WE|TH|FR|SA|SU)")
 _UNTIL = re.compile(r"[0-9]{8}")
@@ -132,8 +123,7 @@ def _weekday(text: str) -> Any:
     found = _BY_DAY.fullmatch(text)
     if found is None:  # it was checked when it was read
         raise ValueError(text)
-    weekday = _LIBRARY_WEEKDAYS[found[2]]
-    return weekday(int(found[1])) if found[1] else weekday
+    return rrule.weekday([*WEEKDAYS].index(found[2]), int(found[1]) if found[1] else None)
 
 
 def monthly_by_day(first: date, *, interval: int, until: date | None) -> Recurrence:

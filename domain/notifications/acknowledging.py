@@ -55,8 +55,7 @@ def open_link(text: str, keys: Sequence[str], *, now: datetime) -> Acknowledgeme
         raise NotFoundError(message) from error
     user_id, first, last, expires = map(int, parts)
     if datetime.fromtimestamp(expires, tz=UTC) <= now:
-        message = "This link has expired. Sign in to acknowledge the alert."
-        raise GoneError(message)
+        raise GoneError("This link has expired. Sign in to acknowledge the alert.")
     return AcknowledgementLink(user_id=user_id, first_batch_id=first, last_batch_id=last)
 
 
@@ -172,8 +171,7 @@ def acknowledge(work: Work, link: AcknowledgementLink, chosen: Chosen) -> int:
     # One alert has no checkbox.
     is_plain = len(waiting) == 1 and chosen == Chosen()
     if waiting and not (is_plain or chosen.alerts or chosen.others_of):
-        message = "Select at least one alert."
-        raise InvalidError(message)
+        raise InvalidError("Select at least one alert.")
     wanted = waiting if is_plain else [each for each in waiting if chosen.has(each)]
     change = StatusChange(status="acknowledged", by=user, via=VIA)
     by_project: dict[int, list[int]] = {}
@@ -202,8 +200,7 @@ def _found(
     """Return the person, and the projects and alerts that the person may acknowledge."""
     user = session.get(User, link.user_id)
     if user is None or user.state != ACTIVE or user.kind != HUMAN:
-        message = "The account that this message was sent to is no longer active."
-        raise ForbiddenError(message)
+        raise ForbiddenError("The account that this message was sent to is no longer active.")
     paged = (
         select(Page.alert_id)
         .join(PageBatch, PageBatch.id == Page.batch_id)

@@ -105,15 +105,13 @@ def create_contact(
     """Store a contact; raise InvalidError, or ConflictError if the owner has it already."""
     label = " ".join(new.label.split()) or new.address.shown[:_LONGEST_LABEL]
     if len(label) > _LONGEST_LABEL:
-        message = f"A label can have at most {_LONGEST_LABEL} characters."
-        raise InvalidError(message, field="label")
+        raise InvalidError(f"A label can have at most {_LONGEST_LABEL} characters.", field="label")
     others = _rows_of(new.owner, session=session)
     if len(others) >= MOST_CONTACTS:
         message = f"There can be at most {MOST_CONTACTS}. Delete one first."
         raise InvalidError(message, field="address")
     if any(_has_address(row, new.address, keyring) for row in others):
-        message = "There is already one with this address."
-        raise ConflictError(message, field="address")
+        raise ConflictError("There is already one with this address.", field="address")
     row = ContactRow(
         user_id=new.owner.user_id,
         project_id=new.owner.project_id,
@@ -177,8 +175,7 @@ def get_row(contact_id: int, owner: Owner, *, session: Session) -> ContactRow:
     """Return the row of a contact of an owner, or raise NotFoundError."""
     row = session.scalar(select(ContactRow).where(ContactRow.id == contact_id, *_is_of(owner)))
     if row is None:
-        message = "Channel not found." if owner.user_id is None else "Contact not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Channel not found." if owner.user_id is None else "Contact not found.")
     return row
 
 
@@ -198,8 +195,7 @@ def send_code(
     """Send a new code to a contact that is not confirmed, and return the id of the message."""
     row = get_row(contact_id, owner, session=session)
     if row.confirmed_at is not None:
-        message = "This contact is already confirmed."
-        raise InvalidError(message, field="code")
+        raise InvalidError("This contact is already confirmed.", field="code")
     _count(owner, session=session, keyring=keyring, now=now)
     row.code_ciphertext = keyring.encrypt(random_letters("0123456789", _CODE_DIGITS))
     row.code_expires_at, row.code_tries = now + _CODE_LIFETIME, 0

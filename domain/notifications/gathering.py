@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
 from domain.database.failures import is_lost, is_of_database
+from domain.database.rows import update_rows
 from domain.due import NOW, later
 from domain.notifications.contact_types.registry import CONTACT_TYPES
 from domain.notifications.outcomes import recipient_cannot
@@ -144,10 +145,7 @@ class _Gathering:
 
     def _withdraw(self, *conditions: ColumnElement[bool]) -> None:
         self._session.execute(
-            update(Page)
-            .where(*self._is_due(), *conditions)
-            .values(withdrawn_at=self._now)
-            .execution_options(synchronize_session=False)
+            update_rows(Page).where(*self._is_due(), *conditions).values(withdrawn_at=self._now)
         )
 
     def _leave(self, worst: Mapping[PageKind, int]) -> None:
@@ -158,12 +156,7 @@ class _Gathering:
         batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
         self._session.add(batch)
         self._session.flush()  # for its id
-        self._session.execute(
-            update(Page)
-            .where(*self._is_due())
-            .values(batch_id=batch.id)
-            .execution_options(synchronize_session=False)
-        )
+        self._session.execute(update_rows(Page).where(*self._is_due()).values(batch_id=batch.id))
         queue_batch(batch.id, contact_ids, session=self._session, now=self._now)
         self._recipient.last_message_at = self._now
         if PageKind.FIRING in worst:

@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, bindparam, exists, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, exists, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.due import NOW, Moment
 from domain.keyring import Keyring, UndecipherableError
 from domain.notifications.contact_types.base import Delivery, Problem
@@ -86,11 +86,10 @@ def claim_contacts(
     due = select(Contact.id).where(Contact.id.in_(contact_ids), *_is_due(now))
     free = due.with_for_update(skip_locked=True).cte("free")
     rows = session.execute(
-        update(Contact)
+        update_rows(Contact)
         .where(Contact.id.in_(free.select()))
         .values(claim=Contact.claim + 1, claimed_until=now + CLAIM_LIFETIME)
         .returning(Contact.id, Contact.claim, Contact.lane)
-        .execution_options(synchronize_session=False)
     )
     return [
         Claim(contact_id=contact_id, number=number, lane=lane) for contact_id, number, lane in rows
@@ -302,12 +301,7 @@ def _is_over(message: PageMessage, problem: Problem, now: datetime) -> bool:
 
 def release(claim: Claim, *, session: Session) -> None:
     """Give up a claim, so that others need not wait for its end."""
-    session.execute(
-        update(Contact)
-        .where(*_is_ours(claim))
-        .values(claimed_until=None)
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(update_rows(Contact).where(*_is_ours(claim)).values(claimed_until=None))
 
 
 def _all_waiting(contact: Contact, *, session: Session) -> Sequence[PageMessage]:

@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, exists, insert, literal, or_, select, true, update
+from sqlalchemy import ColumnElement, exists, insert, literal, or_, select, true
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
 from domain.alerts.handling.activity import NoteKind
+from domain.database.rows import update_rows
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.paging import PageKind
@@ -67,10 +68,7 @@ def pages_failed(
 
 def _end(outcome: PageState, *pages: ColumnElement[bool], session: Session, now: datetime) -> None:
     session.execute(
-        update(Page)
-        .where(*pages)
-        .values(outcome=outcome.value, outcome_at=now, has_news=True)
-        .execution_options(synchronize_session=False)
+        update_rows(Page).where(*pages).values(outcome=outcome.value, outcome_at=now, has_news=True)
     )
 
 

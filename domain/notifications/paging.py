@@ -10,10 +10,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from sqlalchemy import case, exists, select, update
+from sqlalchemy import case, exists, select
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.notifications.recipients import (
     BETWEEN_PAGES,
     GATHERING_PAUSE,
@@ -91,11 +91,10 @@ def _withdraw(alert_ids: Sequence[int], *, session: Session, now: datetime) -> N
     if not recipients:
         return
     withdrawn = session.execute(
-        update(Page)
+        update_rows(Page)
         .where(*paged)
         .values(withdrawn_at=now)
         .returning(Page.recipient_id, Page.alert_id, Page.batch_id)
-        .execution_options(synchronize_session=False)
     ).all()
     told = sorted({(recipient, alert) for recipient, alert, batch in withdrawn if batch})
     wanting = {row.id: row for row in recipients if row.wants_follow_ups}
@@ -138,10 +137,9 @@ def _raise(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None
         due = due_at(recipient, PageKind.FIRING, Urgency(0, is_critical=True), now=now)
         earlier = case((Page.due_at > due, due), else_=Page.due_at)
         session.execute(
-            update(Page)
+            update_rows(Page)
             .where(Page.recipient_id == recipient.id, *waiting)
             .values(is_critical=True, due_at=earlier)
-            .execution_options(synchronize_session=False)
         )
         wake_recipient(recipient.id, due, session=session)
 

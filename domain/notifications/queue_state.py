@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.audit.events import EventKind
+from domain.database.rows import update_rows
 from domain.notifications.contact_types.base import ContactType
 from domain.notifications.contact_types.registry import CONTACT_TYPES, contact_type
 from domain.notifications.queueing import queue_batch
@@ -180,11 +181,10 @@ def _given_up(session: Session) -> list[GivenUpMessage]:
 def try_now(work: Work, contact_id: int) -> bool:
     """Try a failing contact at once; return False if nothing waits for it."""
     found = work.session.execute(
-        update(Contact)
+        update_rows(Contact)
         .where(Contact.id == contact_id, Contact.next_try_at.is_not(None))
         .values(next_try_at=work.now)
         .returning(Contact.id)
-        .execution_options(synchronize_session=False)
     ).first()
     return found is not None
 
@@ -196,11 +196,10 @@ def send_again(work: Work, message_id: int) -> bool:
     What its alerts say is true when it is sent: of those that need nobody it says nothing.
     """
     found = work.session.execute(
-        update(PageMessage)
+        update_rows(PageMessage)
         .where(PageMessage.id == message_id, PageMessage.outcome == MessageState.GIVEN_UP.value)
         .values(outcome="again")
         .returning(PageMessage.contact_id, PageMessage.batch_id)
-        .execution_options(synchronize_session=False)
     ).first()
     if found is None or found.batch_id is None:
         return False

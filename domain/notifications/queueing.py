@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import case, or_, select, update
+from sqlalchemy import case, or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.notifications.contact_types.mail import EMAIL, EMAIL_LANE
 from models import Contact, PageMessage
 
@@ -85,10 +85,9 @@ def _queue(
     try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=now)
     is_later = or_(Contact.next_try_at.is_(None), Contact.next_try_at > try_at)
     session.execute(
-        update(Contact)
+        update_rows(Contact)
         .where(Contact.id == contact_id)
         .values(next_try_at=case((is_later, try_at), else_=Contact.next_try_at))
-        .execution_options(synchronize_session=False)
     )
     return message_id
 

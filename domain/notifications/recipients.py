@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 
-from sqlalchemy import case, or_, select, update
+from sqlalchemy import case, or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.errors import InvalidError
 from models import Contact, Page, PageRecipient, User
 
@@ -38,8 +38,7 @@ class QuietHours:
     def __post_init__(self) -> None:
         """Raise InvalidError for times that are none, or the same."""
         if not (0 <= self.starts < _DAY_MINUTES and 0 <= self.ends < _DAY_MINUTES):
-            message = "Enter a time of day such as 22:00."
-            raise InvalidError(message, field="quiet_from")
+            raise InvalidError("Enter a time of day such as 22:00.", field="quiet_from")
         if self.starts == self.ends:
             message = "Quiet hours must not end at the time at which they start."
             raise InvalidError(message, field="quiet_until")
@@ -70,12 +69,10 @@ def minutes_of(text: str, *, field: str) -> int:
     hours, colon, minutes = text.strip().partition(":")
     digits = hours.isdecimal() and minutes.isdecimal() and (hours + minutes).isascii()
     if not (colon and digits and len(minutes) == 2 and len(hours) <= 2):  # noqa: PLR2004 - digits
-        message = "Enter a time of day such as 22:00."
-        raise InvalidError(message, field=field)
+        raise InvalidError("Enter a time of day such as 22:00.", field=field)
     found = int(hours) * 60 + int(minutes)
     if int(minutes) >= 60 or found >= _DAY_MINUTES:  # noqa: PLR2004 - minutes of an hour
-        message = "A time of day is between 00:00 and 23:59."
-        raise InvalidError(message, field=field)
+        raise InvalidError("A time of day is between 00:00 and 23:59.", field=field)
     return found
 
 
@@ -131,11 +128,10 @@ def _release_held_pages(row: PageRecipient, *, session: Session, now: datetime) 
     for is_critical in (False, True):
         due_at = held_until(quiet, is_critical=is_critical, now=now) or now
         found = session.execute(
-            update(Page)
+            update_rows(Page)
             .where(*waiting, Page.is_critical.is_(is_critical))
             .values(due_at=due_at)
             .returning(Page.id)
-            .execution_options(synchronize_session=False)
         ).first()
         if found is not None:
             wake_recipient(row.id, due_at, session=session)
@@ -192,8 +188,7 @@ def wake_recipient(recipient_id: int, due_at: datetime, *, session: Session) -> 
     """See to it that the waiting pages of a recipient are looked at by a moment."""
     is_later = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > due_at)
     session.execute(
-        update(PageRecipient)
+        update_rows(PageRecipient)
         .where(PageRecipient.id == recipient_id)
         .values(due_at=case((is_later, due_at), else_=PageRecipient.due_at))
-        .execution_options(synchronize_session=False)
     )

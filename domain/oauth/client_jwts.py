@@ -10,7 +10,7 @@ from joserfc.errors import JoseError
 from joserfc.jws import JWSRegistry
 from sqlalchemy import Executable
 
-from domain.database.upsert import insert_for
+from domain.database.rows import insert_for
 from domain.keyring import Keyring
 from models import SeenProof
 

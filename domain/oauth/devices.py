@@ -16,7 +16,7 @@ from sqlalchemy import Executable, Row, Select, bindparam, select
 from domain.access.scopes import grantable
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
 from domain.audit.events import Event, EventKind
-from domain.database.upsert import insert_for
+from domain.database.rows import insert_for
 from domain.errors import ConflictError, ForbiddenError, InvalidError
 from domain.ip_addresses import client_prefix
 from domain.oauth.clients.allowed_groups import is_allowed

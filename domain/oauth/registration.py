@@ -19,7 +19,7 @@ from authlib.oauth2.rfc7591 import InvalidClientMetadataError, InvalidRedirectUR
 from sqlalchemy import select
 
 from domain.access.scopes import ADMIN_MODE
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.audit.events import Event, EventKind
 from domain.errors import ForbiddenError, InvalidError
 from domain.keyring import CredentialType
@@ -272,10 +272,7 @@ def _read(body: Mapping[str, object], context: OAuthContext) -> ClientMetadata:
 def _instance_owner_id(context: OAuthContext) -> int:
     """Return the owner of a client that registered without a token: the first administrator."""
     found = context.session.scalar(
-        select(User.id)
-        .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
-        .order_by(User.id)
-        .limit(1)
+        select(User.id).where(User.is_admin, IN_USE).order_by(User.id).limit(1)
     )
     if found is None:
         raise ForbiddenError("This instance has no administrator, so clients cannot register.")

@@ -122,11 +122,9 @@ def end_override(
     schedule = get_schedule(work, project, schedule_id)
     row = _lock(work, OverrideRow, schedule.id, override_id)
     if not (_may_change_all(work, project) or work.actor.id in (row.user_id, row.created_by)):
-        message = "You need the Maintainer role to remove an override of somebody else."
-        raise ForbiddenError(message)
+        raise ForbiddenError("You need the Maintainer role to remove an override of somebody else.")
     if row.ends_at <= work.now:
-        message = "This override has ended, and past shifts do not change."
-        raise ConflictError(message)
+        raise ConflictError("This override has ended, and past shifts do not change.")
     ended = _shown(work, [row], OnCallOverride)[0]
     if row.starts_at < work.now:
         row.ends_at = work.now
@@ -196,8 +194,7 @@ def create_swap(work: Work, project: ProjectView, schedule_id: int, new: NewSwap
     schedule = get_schedule(work, project, schedule_id)
     first, second = _users(work, project, new)
     if not (_may_change_all(work, project) or work.actor.id in (first, second)):
-        message = "You need the Maintainer role to swap shifts of other people."
-        raise ForbiddenError(message)
+        raise ForbiddenError("You need the Maintainer role to swap shifts of other people.")
     mine, theirs = _periods(work, new)
     ahead = (SwapRow.schedule_id == schedule.id) & (SwapRow.over_at > work.now)
     _check_count(work, ahead, "swaps")
@@ -239,11 +236,9 @@ def undo_swap(work: Work, project: ProjectView, schedule_id: int, swap_id: int) 
     row = _lock(work, SwapRow, schedule.id, swap_id)
     concerned = (row.user_id, row.other_user_id, row.created_by)
     if not (_may_change_all(work, project) or work.actor.id in concerned):
-        message = "You need the Maintainer role to undo a swap of other people."
-        raise ForbiddenError(message)
+        raise ForbiddenError("You need the Maintainer role to undo a swap of other people.")
     if row.over_at <= work.now:
-        message = "This swap has ended, and past shifts do not change."
-        raise ConflictError(message)
+        raise ConflictError("This swap has ended, and past shifts do not change.")
     undone = _shown(work, [row], OnCallSwap)[0]
     if min(row.starts_at, row.other_starts_at) >= work.now:
         work.session.delete(row)
@@ -281,8 +276,7 @@ def _list(
 def _get(work: Work, table: type[_Row], schedule_id: int, row_id: int) -> _Row:
     row = work.session.get(table, min(row_id, LARGEST_ID))
     if row is None or row.schedule_id != schedule_id:
-        message = f"{_NAMES[table]} not found in this schedule."
-        raise NotFoundError(message)
+        raise NotFoundError(f"{_NAMES[table]} not found in this schedule.")
     return row
 
 
@@ -315,8 +309,7 @@ def _users(work: Work, project: ProjectView, new: NewSwap) -> tuple[int, int]:
     first = id_of_candidate(work, project, new.user, field="user")
     second = id_of_candidate(work, project, new.other_user, field="other_user")
     if first == second:
-        message = "Two different people swap shifts."
-        raise InvalidError(message, field="other_user")
+        raise InvalidError("Two different people swap shifts.", field="other_user")
     return first, second
 
 
@@ -327,8 +320,7 @@ def _periods(work: Work, new: NewSwap) -> tuple[Period, Period]:
     check_is_not_over(mine, field=_FIRST[1], now=now)
     check_is_not_over(theirs, field=_SECOND[1], now=now)
     if mine.start < theirs.end and theirs.start < mine.end:
-        message = "The two shifts overlap: choose one after the other."
-        raise InvalidError(message, field=_SECOND[0])
+        raise InvalidError("The two shifts overlap: choose one after the other.", field=_SECOND[0])
     return Period(max(mine.start, now), mine.end), Period(max(theirs.start, now), theirs.end)
 
 

@@ -7,7 +7,7 @@ the schedule.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
@@ -17,6 +17,7 @@ from domain.access.features import Feature
 from domain.access.roles import Ability, Role
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
+from domain.database.rows import update_rows
 from domain.errors import DomainError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.on_call.schedules import get_row, get_schedule
@@ -134,8 +135,7 @@ def _note_use(work: Work, feed: OnCallFeed, token: str) -> None:
     last = feed.last_read_at
     if values or last is None or last < work.now - _NOTED_EVERY:
         work.session.execute(
-            update(OnCallFeed)
+            update_rows(OnCallFeed)
             .where(OnCallFeed.id == feed.id, OnCallFeed.digest == feed.digest)
             .values(last_read_at=work.now, **values)
-            .execution_options(synchronize_session=False)
         )

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.access.roles import Ability
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.errors import InvalidError
 from domain.projects.member_lists import last_days_with, users_with
 from domain.projects.views import Namespace, ProjectView
@@ -27,9 +27,7 @@ def ends_of_duty(
     """
     if not user_ids:
         return {}
-    live = session.scalars(
-        select(User.id).where(User.id.in_(user_ids), User.kind == HUMAN, User.state == ACTIVE)
-    ).all()
+    live = session.scalars(select(User.id).where(User.id.in_(user_ids), IN_USE)).all()
     days = last_days_with(Ability.READ_ALERTS, project, live, session=session, today=today)
     absent = dict.fromkeys(set(user_ids) - days.keys(), _LONG_AGO)
     return absent | {
@@ -40,9 +38,7 @@ def ends_of_duty(
 def candidates(project: Namespace, *, most: int, session: Session, today: date) -> tuple[str, ...]:
     """Return the names of users who can be on call, at most so many."""
     able = users_with(Ability.READ_ALERTS, project, limit=most, session=session, today=today)
-    live = select(User.username).where(
-        User.username.in_(able), User.kind == HUMAN, User.state == ACTIVE
-    )
+    live = select(User.username).where(User.username.in_(able), IN_USE)
     return tuple(sorted(session.scalars(live), key=str.lower))
 
 

@@ -25,8 +25,7 @@ def time_of_day(text: str) -> time:
         return time()
     found = _TIME.fullmatch(given)
     if found is None:
-        message = "must be a time of day like 09:00"
-        raise ValueError(message)
+        raise ValueError("must be a time of day like 09:00")
     return time(int(found[1]), int(found[2]))
 
 
@@ -43,8 +42,7 @@ def weekday(text: str) -> int:
         return WEEKDAYS.index(word)
     if word in full:
         return full.index(word)
-    message = f"must be one of {', '.join(WEEKDAYS)}"
-    raise ValueError(message)
+    raise ValueError(f"must be one of {', '.join(WEEKDAYS)}")
 
 
 def weekdays(text: str) -> tuple[int, ...]:
@@ -92,8 +90,7 @@ def parse_restriction(text: str) -> dict[str, Any]:
     """Return the fields of a restriction like `mon-fri 09:00-17:00`, or raise ValueError."""
     given = _RESTRICTION.fullmatch(text.strip())
     if given is None:
-        message = "must be like mon-fri 09:00-17:00, or 22:00-06:00 for every day"
-        raise ValueError(message)
+        raise ValueError("must be like mon-fri 09:00-17:00, or 22:00-06:00 for every day")
     days = weekdays(given["days"]) if given["days"] else EVERY_DAY
     return {
         "start_time": time_of_day(given["start"]),
@@ -133,8 +130,7 @@ class _Reader:
         found["users"] = self._users()
         if self._words and self._words[0][:_LETTERS].lower() in WEEKDAYS:
             if found["type"] != "weekly" and found.get("unit") != "weeks":
-                message = "names weekdays, which only a weekly rotation is handed over on"
-                raise ValueError(message)
+                raise ValueError("names weekdays, which only a weekly rotation is handed over on")
             found["weekdays"] = [WEEKDAYS[day] for day in weekdays(self._take())]
         if self._words and ":" in self._words[0]:
             found["handover_time"] = time_of_day(self._take())
@@ -148,15 +144,13 @@ class _Reader:
             return {"type": word}
         length = _TURN.fullmatch(self._take()) if word == "every" else None
         if length is None:
-            message = "must begin with daily, weekly or a length such as every 12h"
-            raise ValueError(message)
+            raise ValueError("must begin with daily, weekly or a length such as every 12h")
         return {"type": "custom", "every": int(length[1]), "unit": _UNITS[length[2]]}
 
     def _users(self) -> list[str]:
         names = [name for name in self._take().split(",") if name]
         if not names:
-            message = "names no user"
-            raise ValueError(message)
+            raise ValueError("names no user")
         return names
 
     def _read_option(self) -> None:
@@ -170,13 +164,11 @@ class _Reader:
             given = [self._take() for _ in range(2 if has_days else 1)]
             self._found.setdefault("restrictions", []).append(parse_restriction(" ".join(given)))
         else:
-            message = f"has the unknown word “{word[:20]}”"
-            raise ValueError(message)
+            raise ValueError(f"has the unknown word “{word[:20]}”")
 
 
 def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        message = "has a date that is not like 2026-11-30"
-        raise ValueError(message) from error
+        raise ValueError("has a date that is not like 2026-11-30") from error

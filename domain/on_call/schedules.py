@@ -73,8 +73,7 @@ def get_row(work: Work, project: ProjectView, schedule_id: int | str) -> Schedul
     number = int(schedule_id)
     row = work.session.get(ScheduleRow, number) if number <= LARGEST_ID else None
     if row is None or row.project_id != project.id:
-        message = "On-call schedule not found in this project."
-        raise NotFoundError(message)
+        raise NotFoundError("On-call schedule not found in this project.")
     return row
 
 
@@ -141,8 +140,7 @@ def store_rotations(
     the place of under any name, by the positions of those.
     """
     if len(wanted) > MOST_ROTATIONS:
-        message = f"A schedule can have at most {MOST_ROTATIONS} rotations."
-        raise InvalidError(message, field=_FIELD)
+        raise InvalidError(f"A schedule can have at most {MOST_ROTATIONS} rotations.", field=_FIELD)
     change = _Change(work, project, schedule)
     before = change.present()
     by_id = {each.id: each for each in before.values()}
@@ -231,14 +229,11 @@ def _day_of_last_handover(cadence: Cadence, change: _Change) -> date:
 def _check(wanted: NewRotation, layer: int) -> None:
     cadence, most = wanted.cadence, MOST[wanted.cadence.unit]
     if cadence.every > most:
-        message = f"A turn lasts from 1 to {most} {cadence.unit}."
-        raise InvalidError(message, field=_FIELD)
+        raise InvalidError(f"A turn lasts from 1 to {most} {cadence.unit}.", field=_FIELD)
     if wanted.starts_on is not None and not FIRST_DAY <= wanted.starts_on <= LAST_DAY:
-        message = f"A rotation starts between {FIRST_DAY} and {LAST_DAY}."
-        raise InvalidError(message, field=_FIELD)
+        raise InvalidError(f"A rotation starts between {FIRST_DAY} and {LAST_DAY}.", field=_FIELD)
     if layer > HIGHEST_LAYER:
-        message = f"A layer is a number from 0 to {HIGHEST_LAYER}."
-        raise InvalidError(message, field=_FIELD)
+        raise InvalidError(f"A layer is a number from 0 to {HIGHEST_LAYER}.", field=_FIELD)
 
 
 def _end(ids: Iterable[int], change: _Change) -> None:

@@ -72,19 +72,16 @@ def checked_period(
         message = f"Times must be between the years {EARLIEST.year} and {LATEST.year}."
         raise InvalidError(message, field=start_field if start < EARLIEST else end_field)
     if end <= start:
-        message = "The end must be after the start."
-        raise InvalidError(message, field=end_field)
+        raise InvalidError("The end must be after the start.", field=end_field)
     if end - start > longest:
-        message = f"A period can be at most {longest.days} days long."
-        raise InvalidError(message, field=end_field)
+        raise InvalidError(f"A period can be at most {longest.days} days long.", field=end_field)
     return Period(start, end)
 
 
 def check_is_not_over(during: Period, *, field: str, now: datetime) -> None:
     """Raise InvalidError for a period that is over: past shifts stay as they were."""
     if during.end <= now:
-        message = "This time is in the past. Choose an end in the future."
-        raise InvalidError(message, field=field)
+        raise InvalidError("This time is in the past. Choose an end in the future.", field=field)
 
 
 def _read_time(value: Any) -> Any:
@@ -257,11 +254,9 @@ class NewRotation(Body):
     @model_validator(mode="after")
     def _has_a_length(self) -> "NewRotation":
         if self.type == "custom" and self.unit is None:
-            message = "of type custom needs every and unit"
-            raise ValueError(message)
+            raise ValueError("of type custom needs every and unit")
         if self.cadence.unit is Unit.WEEKS and not self.weekdays:
-            message = "has no weekdays on which it is handed over"
-            raise ValueError(message)
+            raise ValueError("has no weekdays on which it is handed over")
         return self
 
     @property

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
+from domain.database.rows import update_rows
 from domain.due import Moment
 from domain.outgoing.signing import Message
 from models.destination import Destination
@@ -108,12 +109,11 @@ def claim_all(
 
 def _claim(kind: Kind, destination_id: int, session: Session, now: datetime) -> Claim | None:
     number = session.scalar(
-        update(kind)
+        update_rows(kind)
         # Postgres looks at the conditions again if another worker was quicker.
         .where(kind.id == destination_id, *is_due(kind, now))
         .values(claim=kind.claim + 1, claimed_until=now + CLAIM_LIFETIME)
         .returning(kind.claim)
-        .execution_options(synchronize_session=False)
     )
     return None if number is None else Claim(destination_id=destination_id, number=number)
 
@@ -138,12 +138,7 @@ def record_success(kind: Kind, claim: Claim, *, session: Session, now: datetime)
 
 
 def _change(kind: Kind, claim: Claim, session: Session, **values: Any) -> None:
-    session.execute(
-        update(kind)
-        .where(*is_ours(kind, claim))
-        .values(**values)
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(update_rows(kind).where(*is_ours(kind, claim)).values(**values))
 
 
 def record_failure(
@@ -164,7 +159,7 @@ def record_failure(
         return None
     next_try_at = now + pause(tries + 1)
     failing_since = session.scalars(
-        update(kind)
+        update_rows(kind)
         .where(*is_ours(kind, claim))
         .values(
             tries=tries + 1,
@@ -175,7 +170,6 @@ def record_failure(
             claimed_until=None,
         )
         .returning(kind.failing_since)
-        .execution_options(synchronize_session=False)
     ).one()
     return Failure(failures=tries + 1, failing_since=failing_since or now, next_try_at=next_try_at)
 

@@ -14,9 +14,10 @@ from functools import partial
 from sys import maxsize
 from typing import Any, ClassVar, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, Select, SQLColumnExpression, delete, exists, func, select
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, exists, func, select
 from sqlalchemy.orm import Session
 
+from domain.database.rows import delete_rows
 from domain.due import NOW, Moment
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import Keyring
@@ -144,7 +145,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
 
     @abstractmethod
     def view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
-        """Return the view of a row; `shared` has the fields that all kinds have."""
+        """Return the view of a row; `shared` has the fields of all kinds that are no columns."""
 
     @abstractmethod
     def first(self, row: RowT, *, session: Session, now: datetime) -> tuple[int, Message] | None:
@@ -230,20 +231,11 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return self.view(
             row,
             *more,
-            id=row.id,
-            url=row.url,
             state=state_of(row, now=now),
-            created_at=row.created_at,
-            paused_at=row.paused_at,
             previous_secret_expires_at=previous_ends_at(row, now=now),
             backlog=backlog,
             oldest_event_at=oldest,
-            last_delivered_at=row.last_delivered_at,
             failures=row.tries,
-            failing_since=row.failing_since,
-            last_failed_at=row.last_failed_at,
-            last_error=row.last_error,
-            next_try_at=row.next_try_at,
         )
 
     def get(
@@ -482,11 +474,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
         total = 0
         while ids := session.scalars(oldest).all():
-            session.execute(
-                delete(self.queue.entry)
-                .where(self.queue.entry.id.in_(ids))
-                .execution_options(synchronize_session=False)
-            )
+            session.execute(delete_rows(self.queue.entry).where(self.queue.entry.id.in_(ids)))
             noted(len(ids))
             between()
             total += len(ids)

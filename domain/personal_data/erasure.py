@@ -7,7 +7,7 @@ it (`sub`).
 import re
 from collections.abc import Iterator
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
@@ -17,6 +17,7 @@ from domain.accounts.types import Erased
 from domain.accounts.users import UserView, empty_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import seal_erased
+from domain.database.rows import delete_rows
 from domain.errors import ConflictError
 from domain.incidents.types import EntryKind
 from domain.oauth.clients.applications import remove
@@ -58,8 +59,7 @@ def erase_person(work: Work, user: UserView, *, heir: UserView | None, audit_key
     forget_messages(user.id, session=session)
     for table in PERSONAL_DATA:
         if table.on_erasure is ErasureRule.DELETED:
-            gone = delete(table.model).where(table.of(user))
-            session.execute(gone.execution_options(synchronize_session=False))
+            session.execute(delete_rows(table.model).where(table.of(user)))
     empty_account(user.id, pseudonym=pseudonym, session=session)
     session.flush()
     return Erased(

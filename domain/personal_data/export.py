@@ -18,7 +18,7 @@ def export_person(user: UserView, *, session: Session, now: datetime) -> dict[st
 
 
 def _rows(table: PersonalDataTable, user: UserView, session: Session) -> list[dict[str, object]]:
-    columns = [getattr(table.model, name) for name in table.exported]
+    columns = [getattr(table.model, name) for name in table.exported.split()]
     statement = select(*columns).where(table.of(user)).order_by(*_key(table))
     return [
         {

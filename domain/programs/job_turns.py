@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from models import JobTurn
 
 #: The job that shows every minute that a background worker is running.

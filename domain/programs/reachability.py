@@ -14,8 +14,8 @@ from functools import cache
 from sqlalchemy import Executable, bindparam, func, insert, select
 from sqlalchemy.orm import Session
 
+from domain.database.rows import insert_for
 from domain.database.statements import KeptConnection
-from domain.database.upsert import insert_for
 from models import UnreachableTime, WebServer
 from models.base import UTCDateTime
 

@@ -1,6 +1,6 @@
 """Visibility of groups and projects, and the roles of viewers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from domain.projects.grants import (
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.paths import MovedError, ancestors, find_moved
 from domain.projects.views import GroupView, JobTokenScope, Namespace, ProjectView, Viewer
+from domain.types.base import columns_of
 from models import Alert, Group, Member, MemberRole, Project, ProjectShare
 from models.folding import fold
 
@@ -167,16 +168,12 @@ class Permissions:
     def project(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
         """Return a project as the viewer sees it."""
         seen = ProjectView(
-            id=project.id,
-            name=project.name,
-            path=project.path,
-            visibility=project.visibility,
-            created_at=project.created_at,
+            **columns_of(project, ProjectView),
             role=self.role_in_project(project),
-            group_id=project.group_id,
-            description=project.description,
             is_archived=project.archived_at is not None,
-            access_levels=_access_levels(project),
+            access_levels={
+                each: AccessLevel(getattr(project, f"{each}_access_level")) for each in Feature
+            },
             abilities=self.abilities_in_project(project),
             job_token_scope=JobTokenScope(
                 outbound_enabled=project.limits_job_token_to_others,
@@ -190,29 +187,11 @@ class Permissions:
         """Return a group as the viewer sees it, without what is in it."""
         role = self.role_in_group(group.path)
         return GroupView(
-            id=group.id,
-            name=group.name,
-            path=group.path,
+            **columns_of(group, GroupView),
             # It follows its owner's account: nobody changes it otherwise.
             role=role and Role.GUEST if group.owner_id else role,
-            created_at=group.created_at,
-            parent_id=group.parent_id,
-            owner_id=group.owner_id,
-            description=group.description,
-            two_factor_required_at=group.two_factor_required_at,
-            two_factor_grace_period=group.two_factor_grace_period,
             abilities=self.abilities_in_group(group.path),
         )
-
-
-def _access_levels(project: Project) -> Mapping[Feature, AccessLevel]:
-    return {
-        Feature.RELEASES: AccessLevel(project.releases_access_level),
-        Feature.ENVIRONMENTS: AccessLevel(project.environments_access_level),
-        Feature.FEATURE_FLAGS: AccessLevel(project.feature_flags_access_level),
-        Feature.INFRASTRUCTURE: AccessLevel(project.infrastructure_access_level),
-        Feature.MONITOR: AccessLevel(project.monitor_access_level),
-    }
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
@@ -230,8 +209,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
             if present is None:
                 raise MovedError(path, namespace_of(project))
             return permissions.project(project)
-    message = "Project not found, or you do not have access."
-    raise NotFoundError(message)
+    raise NotFoundError("Project not found, or you do not have access.")
 
 
 def follow_to_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
@@ -289,8 +267,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
             if present is None:
                 raise MovedError(path, namespace_of(group))
             return view
-    message = "Group not found, or you do not have access."
-    raise NotFoundError(message)
+    raise NotFoundError("Group not found, or you do not have access.")
 
 
 def _holds_seen(group_id: int, viewer: Viewer, *, session: Session) -> bool:
@@ -302,20 +279,10 @@ def _holds_seen(group_id: int, viewer: Viewer, *, session: Session) -> bool:
     return any(session.scalar(each.limit(1)) is not None for each in ways)
 
 
-def get_group_for(
-    path: str,
-    viewer: Viewer,
-    *,
-    at_least: Role,
-    ability: Ability | None = None,
-    session: Session,
-) -> GroupView:
-    """Return the group if the viewer has this role there, or a custom one with this ability.
-
-    Raises ForbiddenError or NotFoundError.
-    """
+def get_group_for(path: str, viewer: Viewer, *, at_least: Role, session: Session) -> GroupView:
+    """Return the group if the viewer has this role there; raise ForbiddenError or NotFoundError."""
     group = get_group(path, viewer, session=session)
-    check_role(group, at_least, ability)
+    check_role(group, at_least)
     return group
 
 

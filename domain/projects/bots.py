@@ -7,15 +7,17 @@ role.
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from sqlalchemy import delete, exists, false, select
+from sqlalchemy import exists, false, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.accounts.machines import make_machine
-from domain.accounts.users import ACTIVE, BOT, HUMAN
+from domain.accounts.users import BOT, IN_USE
+from domain.database.rows import delete_rows
 from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
 from domain.projects.views import Namespace
+from domain.types.base import columns_of
 from models import Bot, Group, Member, PersonalAccessToken, Project, User
 
 
@@ -39,11 +41,7 @@ def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
         PersonalAccessToken.revoked_at.is_(None),
         PersonalAccessToken.expires_at > now,
     )
-    session.execute(
-        delete(Member)
-        .where(Member.user_id == user_id, is_bot, ~has_token)
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(delete_rows(Member).where(Member.user_id == user_id, is_bot, ~has_token))
 
 
 def bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
@@ -84,12 +82,8 @@ def maintainers_of(
             Group.path.in_((*ancestors(path), path)) | is_here,
             Member.role >= int(least),
             is_in_force(today),
-            User.state == ACTIVE,
-            User.kind == HUMAN,
+            IN_USE,
         )
         .order_by(User.id)
     )
-    return path, tuple(
-        Maintainer(id=row.id, name=row.name, email=row.email, time_zone=row.time_zone)
-        for row in people
-    )
+    return path, tuple(Maintainer(**columns_of(row, Maintainer)) for row in people)

@@ -42,8 +42,7 @@ def checked_name(name: str) -> str:
     except ValueError as error:
         raise InvalidError(str(error), field="name") from error
     if not clean:
-        message = "A name has at least one character."
-        raise InvalidError(message, field="name")
+        raise InvalidError("A name has at least one character.", field="name")
     return clean
 
 
@@ -58,8 +57,7 @@ def checked_description(description: str) -> str:
 def checked_visibility(visibility: str) -> str:
     """Return a visibility, or raise InvalidError."""
     if visibility not in VISIBILITIES:
-        message = f"Visibility is one of {', '.join(VISIBILITIES)}."
-        raise InvalidError(message, field="visibility")
+        raise InvalidError(f"Visibility is one of {', '.join(VISIBILITIES)}.", field="visibility")
     return visibility
 
 
@@ -98,11 +96,9 @@ def _check_may_publish(project: Project, viewer: Viewer, *, session: Session) ->
     """
     role = role_in_namespace(project.path, project.id, viewer, session=session)
     if role is not Role.OWNER:
-        message = f"You need the Owner role in {project.path} to change its visibility."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"You need the Owner role in {project.path} to change its visibility.")
     if session.scalar(select(User.kind).where(User.id == viewer.user_id)) in MACHINES:
-        message = "A bot cannot change the visibility of a project."
-        raise ForbiddenError(message)
+        raise ForbiddenError("A bot cannot change the visibility of a project.")
 
 
 def archive(project_id: int, *, session: Session, now: datetime) -> bool:
@@ -132,8 +128,7 @@ def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
         .execution_options(populate_existing=True)
     )
     if row is None:
-        message = "It was deleted in the meantime."
-        raise NotFoundError(message)
+        raise NotFoundError("It was deleted in the meantime.")
     return row
 
 
@@ -198,12 +193,10 @@ def check_free(
     for table in (Group, Project):
         taken = select(table.id).where(table.path_key == fold(path))
         if session.scalar(taken) is not None:
-            message = f"“{path}” already exists."
-            raise TakenError(message, field="path")
+            raise TakenError(f"“{path}” already exists.", field="path")
     user = select(User.id).where(User.username_key == fold(path), User.id != (owner_id or 0))
     if session.scalar(user) is not None:
-        message = f"“{path}” is the name of a user."
-        raise TakenError(message, field="path")
+        raise TakenError(f"“{path}” is the name of a user.", field="path")
     former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold(path)))
     if former is not None and not is_former_of(former, own):
         raise former_path_taken(path)
@@ -241,8 +234,7 @@ def get_parent(path: str, *, session: Session) -> Group:
     )
     group = next((each for each in locked if each.path_key == keys[-1]), None)
     if group is None:
-        message = f"Group “{path}” not found."
-        raise NotFoundError(message)
+        raise NotFoundError(f"Group “{path}” not found.")
     return group
 
 
@@ -287,8 +279,7 @@ def create_project(
     clean, words = path.strip("/"), words or NamespaceWords()
     above = parent(clean)
     if above is None:
-        message = "A project belongs to a group: enter GROUP/NAME."
-        raise InvalidError(message, field="path")
+        raise InvalidError("A project belongs to a group: enter GROUP/NAME.", field="path")
     check_valid(clean, reserved=reserved)
     group = get_parent(above, session=session)
     check_free(clean, session=session)
@@ -397,5 +388,4 @@ def _store(row: Group | Project, *, session: Session) -> None:
         with session.begin_nested():  # the error page still queries the database
             session.add(row)
     except IntegrityError as error:
-        message = f"“{row.path}” already exists."
-        raise TakenError(message, field="path") from error
+        raise TakenError(f"“{row.path}” already exists.", field="path") from error

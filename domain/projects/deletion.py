@@ -10,7 +10,6 @@ from datetime import datetime
 from sqlalchemy import (
     ColumnElement,
     Select,
-    delete,
     exists,
     func,
     insert,
@@ -18,10 +17,10 @@ from sqlalchemy import (
     null,
     or_,
     select,
-    update,
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from domain.database.rows import delete_rows, update_rows
 from domain.errors import NotFoundError
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.grants import subtree
@@ -112,7 +111,7 @@ def _mark(rows: Sequence[Group] | Sequence[Project], *, session: Session, now: d
         _queue_images(projects, session=session, now=now)
     bots = select(Bot.user_id).where(_is_of(Bot, groups, projects))
     revoked = (
-        update(PersonalAccessToken)
+        update_rows(PersonalAccessToken)
         .where(
             PersonalAccessToken.user_id.in_(bots),
             PersonalAccessToken.revoked_at.is_(None),
@@ -120,11 +119,11 @@ def _mark(rows: Sequence[Group] | Sequence[Project], *, session: Session, now: d
         .values(revoked_at=now)
     )
     gone = [
-        delete(each).where(_is_of(each, groups, projects))
+        delete_rows(each).where(_is_of(each, groups, projects))
         for each in (FormerPath, Member, Invitation)
     ]
     for statement in (revoked, *gone):
-        session.execute(statement.execution_options(synchronize_session=False))
+        session.execute(statement)
 
 
 def _is_of(
@@ -140,9 +139,9 @@ def _queue_images(project_ids: Sequence[int], *, session: Session, now: datetime
     repositories = select(RegistryRepository.id, null(), literal(now), literal(now), literal(0))
     columns = ["repository_id", "rule", "requested_at", "due_at", "failures"]
     session.execute(
-        insert(RegistryRemoval)
-        .from_select(columns, repositories.where(RegistryRepository.project_id.in_(project_ids)))
-        .execution_options(synchronize_session=False)
+        insert(RegistryRemoval).from_select(
+            columns, repositories.where(RegistryRepository.project_id.in_(project_ids))
+        )
     )
 
 

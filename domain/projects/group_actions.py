@@ -159,8 +159,7 @@ def _parent(work: Work, group_id: int | None) -> GroupView | None:
     if group_id is not None:
         return get_maintained_group(work, group_id)
     if is_bot(work):
-        message = "A bot can only create groups below its own."
-        raise ForbiddenError(message)
+        raise ForbiddenError("A bot can only create groups below its own.")
     return None
 
 

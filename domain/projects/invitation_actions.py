@@ -7,7 +7,7 @@ not the address belongs to an account.
 
 from datetime import date
 
-from sqlalchemy import ColumnElement, Select, delete, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from domain.access.actions import action, question
 from domain.access.actor import Seal, Work
@@ -15,8 +15,8 @@ from domain.access.roles import Role
 from domain.accounts.email_addresses import Letterhead
 from domain.accounts.users import ACTIVE, checked_email, view_of
 from domain.audit.events import EventKind
-from domain.database.paging import ListPart, fetch_part
-from domain.database.upsert import insert_into
+from domain.database.paging import fetch_part
+from domain.database.rows import delete_rows, insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.mail.outbox import NewMessage, queue_messages
 from domain.projects.access import role_in_namespace
@@ -56,8 +56,7 @@ def list_invitations(work: Work, holder: Holder, query: InvitationQuery) -> Foun
     """List the pending invitations."""
     search = func.lower(Row.email).contains(query.query.lower(), autoescape=True)
     wanted = _pending(work).where(_is_of(holder.namespace), search)
-    part = ListPart(size=query.size, offset=query.offset)
-    found = fetch_part(wanted, {"id": Row.id}, part, session=work.session)
+    found = fetch_part(wanted, {"id": Row.id}, query.part, session=work.session)
     return Found.of(found, Invitation.model_validate)
 
 
@@ -197,8 +196,7 @@ def _store(work: Work, namespace: Namespace, email: str, new: NewInvitations) ->
     )
     stored = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if stored is None:
-        message = f"{address} has already been invited."
-        raise ConflictError(message, field="email")
+        raise ConflictError(f"{address} has already been invited.", field="email")
     return _get(work, Row.id == stored[0])
 
 
@@ -245,8 +243,7 @@ def _check_not_archived(work: Work, namespace: Namespace) -> None:
         Project.id == namespace.project_id, Project.archived_at.is_not(None)
     )
     if namespace.project_id is not None and work.session.scalar(is_archived) is not None:
-        message = f"{namespace.path} is archived: members cannot be added."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"{namespace.path} is archived: members cannot be added.")
 
 
 def _is_of(namespace: Namespace) -> ColumnElement[bool]:
@@ -300,4 +297,4 @@ def _recorded(work: Work, kind: EventKind, invitation: Invitation) -> Invitation
 
 
 def _delete(work: Work, condition: ColumnElement[bool]) -> None:
-    work.session.execute(delete(Row).where(condition).execution_options(synchronize_session=False))
+    work.session.execute(delete_rows(Row).where(condition))

@@ -7,7 +7,6 @@ from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.profiles import avatar_path, profile_path
 from domain.audit.events import EventKind
-from domain.database.paging import ListPart
 from domain.errors import InvalidError, NotFoundError
 from domain.projects import members
 from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
@@ -60,8 +59,7 @@ def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMe
     ids = (members.login_of(each, session=work.session) for each in new.user_id)
     logins = [*new.username, *ids]
     if not logins:
-        message = "user_id or username is missing"
-        raise InvalidError(message, field="user_id")
+        raise InvalidError("user_id or username is missing", field="user_id")
     members.check_day(new.expires_at, work.now.date())
     added = [_add(work, holder, login, new) for login in logins]
     return AddedMembers() if len(added) > 1 else show_direct_member(work, holder, added[0])
@@ -124,7 +122,7 @@ def _list(work: Work, holder: Holder, query: MemberQuery, *, is_direct: bool) ->
     found = list_members(
         holder.namespace,
         wanted,
-        ListPart(size=query.size, offset=query.offset),
+        query.part,
         viewer_id=None,
         session=work.session,
         today=work.now.date(),
@@ -179,16 +177,14 @@ def _get(work: Work, holder: Holder, user_id: int) -> MemberView:
         holder.namespace, user_id, session=work.session, today=work.now.date()
     )
     if found is None:
-        message = "Member not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member not found.")
     return found
 
 
 def _get_direct(work: Work, holder: Holder, user_id: int) -> MemberView:
     found = _get(work, holder, user_id)
     if found.own_role is None:
-        message = "This member has no role of their own here."
-        raise NotFoundError(message)
+        raise NotFoundError("This member has no role of their own here.")
     return found
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, case, func, o
 from sqlalchemy.orm import Session
 
 from domain.access.roles import LEAST_ROLES, Ability, Role, known_abilities
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.database.paging import LARGEST_ID, Listed, ListPart, fetch_part
 from domain.errors import NotFoundError
 from domain.projects.grants import is_in_force
@@ -105,8 +105,7 @@ def get_direct_member(
         namespace, user_id, session=session, today=today, viewer_id=viewer_id
     )
     if not found or found.id != member_id:
-        message = "Member not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member not found.")
     return found
 
 
@@ -133,11 +132,7 @@ def able_people(
     `wanted` is a condition on users that few fulfil. Locked accounts and bots are left out.
     """
     able = _able_members(ability, namespace, session=session, today=today)
-    rows = session.execute(
-        select(User.id, User.username).where(
-            wanted, User.state == ACTIVE, User.kind == HUMAN, User.id.in_(able)
-        )
-    )
+    rows = session.execute(select(User.id, User.username).where(wanted, IN_USE, User.id.in_(able)))
     return {row.id: row.username for row in rows}
 
 

@@ -14,10 +14,10 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.access.roles import Ability, Role, with_included
 from domain.audit.events import EventKind
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.projects.member_types import MemberRole, NewMemberRole
-from domain.types.base import Found, OffsetQuery
+from domain.types.base import Found, OffsetQuery, columns_of
 from models import Member
 from models import MemberRole as Row
 from models.folding import fold
@@ -41,8 +41,7 @@ def get_member_role(role_id: int, *, session: Session) -> MemberRole:
     """Return a custom role, or raise NotFoundError."""
     found = session.get(Row, role_id)
     if found is None:
-        message = "Member role not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member role not found.")
     return _shown(found)
 
 
@@ -69,20 +68,12 @@ def _lock(role_id: int, *, session: Session) -> None:
     """Keep others from deleting a role until the commit; raise NotFoundError if it is gone."""
     found = select(Row.id).where(Row.id == role_id)
     if session.scalar(found.with_for_update(read=True, key_share=True)) is None:
-        message = "Member role not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member role not found.")
 
 
 def _shown(row: Row) -> MemberRole:
     added: dict[str, Any] = {each.value: each in row.abilities for each in Ability}
-    return MemberRole(
-        id=row.id,
-        name=row.name,
-        description=row.description,
-        base_access_level=row.base_role,
-        created_at=row.created_at,
-        **added,
-    )
+    return MemberRole(**columns_of(row, MemberRole), base_access_level=row.base_role, **added)
 
 
 @question("member_roles.index")
@@ -110,8 +101,7 @@ def create_member_role(work: Work, new: NewMemberRole) -> MemberRole:
     )
     added = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if added is None:
-        message = f"A member role “{name}” already exists."
-        raise TakenError(message, field="name")
+        raise TakenError(f"A member role “{name}” already exists.", field="name")
     made = get_member_role(added.id, session=work.session)
     _record(work, EventKind.MEMBER_ROLE_CREATED, made)
     return made
@@ -128,8 +118,7 @@ def delete_member_role(work: Work, role_id: int) -> MemberRole:
     found = get_member_role(role_id, session=work.session)
     in_use = select(Member.id).where(Member.member_role_id == role_id).limit(1)
     if work.session.scalar(in_use) is not None:
-        message = f"Members have the role “{found.name}”: give them another one first."
-        raise ConflictError(message)
+        raise ConflictError(f"Members have the role “{found.name}”: give them another one first.")
     work.session.delete(row)
     _record(work, EventKind.MEMBER_ROLE_REMOVED, found)
     return found

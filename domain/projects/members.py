@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import Work
 from domain.access.roles import Role
-from domain.accounts.users import ACTIVE, BOT, ERASED, HUMAN, UserView, get_user
+from domain.accounts.users import BOT, ERASED, IN_USE, UserView, get_user
 from domain.audit.events import EventKind
-from domain.database.upsert import insert_into
+from domain.database.rows import delete_rows, insert_into
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.access import role_in_namespace
 from domain.projects.member_roles import assign_member_role
@@ -63,9 +63,9 @@ def store_member(
 ) -> None:
     """Store a membership in place of one that has ended; raise ConflictError for a live one."""
     session.execute(
-        delete(Member)
-        .where(Member.user_id == user.id, is_here(namespace), Member.expires_at <= now.date())
-        .execution_options(synchronize_session=False)
+        delete_rows(Member).where(
+            Member.user_id == user.id, is_here(namespace), Member.expires_at <= now.date()
+        )
     )
     insert = insert_into(Member, session=session).values(
         user_id=user.id,
@@ -111,8 +111,7 @@ def record_member(
 def check_day(expires_at: date | None, today: date) -> None:
     """Raise InvalidError for a day on which a role would have ended already."""
     if expires_at is not None and expires_at <= today:
-        message = "expires_at must be a day after today."
-        raise InvalidError(message, field="expires_at")
+        raise InvalidError("expires_at must be a day after today.", field="expires_at")
 
 
 def change_end(
@@ -139,8 +138,7 @@ def login_of(user_id: int, *, session: Session) -> str:
     """Return the user name of an account, or raise NotFoundError."""
     username = session.scalar(select(User.username).where(User.id == user_id, User.kind != ERASED))
     if username is None:
-        message = "User not found."
-        raise NotFoundError(message)
+        raise NotFoundError("User not found.")
     return username
 
 
@@ -196,8 +194,7 @@ def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
     lock_namespace(namespace, session=session)
     role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
-        message = f"You need the Maintainer role in {namespace.path}."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"You need the Maintainer role in {namespace.path}.")
     return role
 
 
@@ -208,8 +205,7 @@ def lock_namespace(namespace: Namespace, *, session: Session) -> None:
     # writer.
     live = select(table.id).where(table.id == namespace.id, table.deleted_at.is_(None))
     if session.scalar(live.with_for_update(key_share=True)) is None:
-        message = f"{namespace.path} was deleted in the meantime."
-        raise NotFoundError(message)
+        raise NotFoundError(f"{namespace.path} was deleted in the meantime.")
 
 
 def _check_login(login: str, by: Viewer) -> None:
@@ -240,8 +236,7 @@ def _get_member(
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
-        message = "Member not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Member not found.")
     member, user = row
     if member.role > giver:
         message = f"{user.username} is {Role(member.role).label} here, which is above your role."
@@ -285,8 +280,7 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
             # One who ceases to be an owner by the calendar would leave the group without any.
             Member.expires_at.is_(None),
             other,
-            User.kind == HUMAN,
-            User.state == ACTIVE,
+            IN_USE,
         )
     )
     return session.scalar(owners.limit(1)) is not None
@@ -322,8 +316,7 @@ def leave(namespace: Namespace, *, by: Viewer, session: Session) -> None:
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
-        message = f"You have no role of your own in {namespace.path}."
-        raise NotFoundError(message)
+        raise NotFoundError(f"You have no role of your own in {namespace.path}.")
     member, user = row
     _check_is_no_bot(user)
     keep_an_owner(namespace, member, session=session)

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from sqlalchemy import (
     ColumnElement,
-    delete,
     exists,
     func,
     insert,
@@ -19,7 +18,6 @@ from sqlalchemy import (
     or_,
     select,
     true,
-    update,
 )
 from sqlalchemy.orm import Session
 
@@ -27,6 +25,7 @@ from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.names import LONGEST_PATH
 from domain.database.locks import AdvisoryLock
+from domain.database.rows import delete_rows, update_rows
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.access import roles_by_shares
 from domain.projects.creation import (
@@ -55,7 +54,7 @@ _MOST_SHOWN = 50
 
 def rename_project(project_id: int, segment: str, *, session: Session, now: datetime) -> Changes:
     """Change the last part of a project's path; raise InvalidError or TakenError."""
-    _one_at_a_time(session)
+    AdvisoryLock.MOVES.take(session)
     group_path = parent(_get(Project, project_id, session=session).path) or ""
     return _move_project(project_id, group_path, segment, session=session, now=now)
 
@@ -64,11 +63,10 @@ def transfer_project(
     project_id: int, group_path: str, *, session: Session, now: datetime
 ) -> Changes:
     """Move a project into another group; raise InvalidError, NotFoundError or TakenError."""
-    _one_at_a_time(session)
+    AdvisoryLock.MOVES.take(session)
     project = _get(Project, project_id, session=session)
     if fold(parent(project.path) or "") == fold(group_path):
-        message = f"The project is already in {group_path}."
-        raise InvalidError(message, field="namespace")
+        raise InvalidError(f"The project is already in {group_path}.", field="namespace")
     segment = project.path.rpartition("/")[2]
     return _move_project(project_id, group_path, segment, session=session, now=now)
 
@@ -77,7 +75,7 @@ def rename_group(
     group_id: int, segment: str, *, reserved: frozenset[str], session: Session, now: datetime
 ) -> Changes:
     """Change the last part of a group's path; raise InvalidError or TakenError."""
-    _one_at_a_time(session)
+    AdvisoryLock.MOVES.take(session)
     above = parent(_get(Group, group_id, session=session).path)
     return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
 
@@ -112,15 +110,13 @@ def transfer_group(
 
     Raises InvalidError, NotFoundError or TakenError.
     """
-    _one_at_a_time(session)
+    AdvisoryLock.MOVES.take(session)
     path = _get(Group, group_id, session=session).path
     if fold(parent(path) or "") == fold(parent_path or ""):
         there = f"in {parent_path}" if parent_path else "at the top level"
-        message = f"The group is already {there}."
-        raise InvalidError(message, field="group_id")
+        raise InvalidError(f"The group is already {there}.", field="group_id")
     if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
-        message = "A group cannot be moved into itself."
-        raise InvalidError(message, field="group_id")
+        raise InvalidError("A group cannot be moved into itself.", field="group_id")
     segment = path.rpartition("/")[2]
     return _move_group(group_id, parent_path, segment, reserved=reserved, session=session, now=now)
 
@@ -193,9 +189,7 @@ def _keep_former(
     """Store the present paths as former ones."""
     rows = select(table.path, _key(table), table.id, literal(now)).where(inside)
     columns = ["path", "path_key", _holder(table), "created_at"]
-    session.execute(
-        insert(FormerPath).from_select(columns, rows).execution_options(synchronize_session=False)
-    )
+    session.execute(insert(FormerPath).from_select(columns, rows))
 
 
 def _set_beginning(
@@ -207,16 +201,14 @@ def _set_beginning(
         "path": literal(path) + func.substr(table.path, rest),
         "path_key": literal(fold(path)) + func.substr(_key(table), rest),
     }
-    session.execute(
-        update(table).where(inside).values(values).execution_options(synchronize_session=False)
-    )
+    session.execute(update_rows(table).where(inside).values(values))
 
 
 def _settle(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
     """Remove former paths that are present ones again; raise TakenError for those of others."""
     holder = getattr(FormerPath, _holder(table))
     is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
-    session.execute(delete(FormerPath).where(is_again).execution_options(synchronize_session=False))
+    session.execute(delete_rows(FormerPath).where(is_again))
     taken = select(table.path).join(FormerPath, FormerPath.path_key == table.path_key)
     of_another = session.scalar(taken.where(inside).limit(1))
     if of_another is not None:
@@ -244,12 +236,6 @@ def _check_segment(segment: str) -> None:
     if "/" in segment:
         message = "path must be a single name; use a transfer to change the group."
         raise InvalidError(message, field="path")
-
-
-def _one_at_a_time(session: Session) -> None:
-    """Wait for other moves, so that no two can block each other; SQLite has one writer."""
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(select(func.pg_advisory_xact_lock(AdvisoryLock.MOVES.value)))
 
 
 def _get(table: type[Row], row_id: int, *, session: Session) -> Row:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from sqlalchemy import ColumnElement, delete, func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.database.paging import parse_id
+from domain.database.rows import delete_rows
 from domain.errors import NotFoundError, TakenError
 from domain.projects.grants import subtree
 from domain.projects.views import Namespace
@@ -105,11 +106,10 @@ def release_former_path(namespace: Namespace, former_id: int, *, session: Sessio
     """
     former = session.scalar(select(FormerPath).where(FormerPath.id == former_id, _is_of(namespace)))
     if former is None:
-        message = "This former path was already released."
-        raise NotFoundError(message)
+        raise NotFoundError("This former path was already released.")
     path, released = former.path, _with_those_below(former)
     _check_no_images(former, released, session=session)
-    session.execute(delete(FormerPath).where(released).execution_options(synchronize_session=False))
+    session.execute(delete_rows(FormerPath).where(released))
     return path
 
 

@@ -15,6 +15,7 @@ from domain.errors import NotFoundError
 from domain.projects.grants import is_in_force
 from domain.projects.paths import ancestors
 from domain.projects.views import Viewer
+from domain.types.base import columns_of
 from models import Group, Member, Project, User
 from models.folding import fold
 
@@ -81,14 +82,8 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     if not (theirs or sees_all):
         raise NotFoundError(message)
     return PersonView(
-        id=user.id,
-        username=user.username,
-        name=user.name,
-        email=user.email if sees_all else None,
-        kind=user.kind,
+        **columns_of(user, PersonView) | {"email": user.email if sees_all else None},
         is_you=is_you,
-        created_at=user.created_at,
-        time_zone=user.time_zone,
         memberships=theirs,
     )
 

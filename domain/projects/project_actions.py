@@ -188,8 +188,7 @@ def release_path(work: Work, holder: Holder, former_id: int) -> str:
 def _segment_of(name: str) -> str:
     path = as_segment(name)
     if not path:
-        message = "path is missing, and cannot be derived from the name."
-        raise InvalidError(message, field="path")
+        raise InvalidError("path is missing, and cannot be derived from the name.", field="path")
     return path
 
 

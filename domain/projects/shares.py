@@ -75,8 +75,7 @@ def unshare_project(work: Work, project: ProjectView, group_id: int) -> None:
     found = select(ProjectShare, Group.path).join(Group, Group.id == ProjectShare.group_id)
     row = work.session.execute(found.where(*_is(project, group_id))).one_or_none()
     if row is None:
-        message = "The project is not shared with this group."
-        raise NotFoundError(message)
+        raise NotFoundError("The project is not shared with this group.")
     work.session.delete(row.ProjectShare)
     _record(work, project, row.path, "none")
 

@@ -28,6 +28,7 @@ from domain.types.base import (
     Text,
     Time,
     WithoutEffect,
+    columns_of,
     split,
 )
 
@@ -504,18 +505,11 @@ def show_project(work: Work, project: ProjectView) -> Project:
 def _group(work: Work, found: GroupDetails) -> Group:
     group = found.group
     return Group(
-        id=group.id,
-        name=group.name,
-        path=group.path.rpartition("/")[2],
+        **columns_of(group, Group) | {"path": group.path.rpartition("/")[2]},
         full_path=group.path,
         full_name=" / ".join(found.names),
-        description=group.description,
         visibility=cast("Visibility", found.visibility),
-        parent_id=group.parent_id,
         web_url=f"{work.settings.base_url}/{group.path}",
-        created_at=group.created_at,
-        require_two_factor_authentication=group.require_two_factor_authentication,
-        two_factor_grace_period=group.two_factor_grace_period,
     )
 
 

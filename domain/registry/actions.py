@@ -131,8 +131,7 @@ def delete_tags(
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     rule = which.rule
     if not rule.delete:
-        message = "name_regex_delete is missing"
-        raise InvalidError(message, field="name_regex_delete")
+        raise InvalidError("name_regex_delete is missing", field="name_regex_delete")
     queue_removal(repository, rule, session=work.session, now=work.now)
     details = rule.as_json()
     work.record(EventKind.REGISTRY_TAGS_REMOVED, subject=repository.path, details=details)

@@ -214,8 +214,7 @@ class RegistryClient:
             message = f"The container registry cannot be reached{f': {reason}' if reason else ''}."
             raise RegistryUnavailableError(message) from error
         if len(content) > _LARGEST_ANSWER:
-            message = "The response of the container registry is too large."
-            raise RegistryRefusedError(message)
+            raise RegistryRefusedError("The response of the container registry is too large.")
         return _Answer(response.status, response.headers, content)
 
 

@@ -17,10 +17,10 @@ from enum import Enum
 from typing import Any
 
 import orjson
-from sqlalchemy import case, func, or_, update
+from sqlalchemy import case, func, or_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.errors import DomainError
 from domain.registry.repositories import (
     DIGEST,
@@ -101,15 +101,12 @@ def parse_envelope(content: bytes) -> Envelope:
     try:
         body = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        message = "The body is not valid JSON."
-        raise EnvelopeError(message) from error
+        raise EnvelopeError("The body is not valid JSON.") from error
     given = body.get("events") if isinstance(body, dict) else None
     if not isinstance(given, list):
-        message = 'The body must be an object with a list "events".'
-        raise EnvelopeError(message)
+        raise EnvelopeError('The body must be an object with a list "events".')
     if len(given) > MOST_EVENTS:
-        message = f"A notification may have at most {MOST_EVENTS} events."
-        raise EnvelopeError(message)
+        raise EnvelopeError(f"A notification may have at most {MOST_EVENTS} events.")
     events = tuple(event for each in given if (event := _parse(each)) is not None)
     return Envelope(events=events, left_out=len(given) - len(events))
 
@@ -301,13 +298,12 @@ def _store_latest(
 def _store_repository_removal(event: RegistryEvent, repository_id: int, session: Session) -> None:
     table = RegistryRepository
     session.execute(
-        update(table)
+        update_rows(table)
         .where(
             table.id == repository_id,
             or_(table.removed_at.is_(None), table.removed_at < event.moment),
         )
         .values(removed_at=event.moment)
-        .execution_options(synchronize_session=False)
     )
 
 

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import re2
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from domain.database.rows import update_rows
 from domain.errors import InvalidError
 from domain.registry.client import RegistryClient
 from domain.registry.repositories import RepositoryView, TagView, all_tags
@@ -100,8 +101,7 @@ def _compiled(pattern: str, name: str) -> Any:
     options.never_capture = True
     options.log_errors = False
     if len(pattern) > LONGEST_REGEX:
-        message = f"{name} can have at most {LONGEST_REGEX} characters"
-        raise InvalidError(message, field=name)
+        raise InvalidError(f"{name} can have at most {LONGEST_REGEX} characters", field=name)
     try:
         return re2.compile(pattern, options)
     except (re2.error, UnicodeEncodeError) as error:
@@ -170,14 +170,13 @@ def remove_in_registry(
 def record_removed_tag(repository: RepositoryView, tag: TagView, *, session: Session) -> None:
     """Store that a tag is gone, as it was pushed last."""
     session.execute(
-        update(RegistryTag)
+        update_rows(RegistryTag)
         .where(
             RegistryTag.repository_id == repository.id,
             RegistryTag.name == tag.name,
             RegistryTag.pushed_at == tag.pushed_at,
         )
         .values(removed_at=RegistryTag.pushed_at)
-        .execution_options(synchronize_session=False)
     )
 
 
@@ -194,8 +193,7 @@ def queue_removal(
         rule.check()
     waiting = select(func.count()).where(RegistryRemoval.repository_id == repository.id)
     if (session.scalar(waiting) or 0) >= _MOST_WAITING:
-        message = "Other removals of this repository are still waiting. Try again later."
-        raise InvalidError(message)
+        raise InvalidError("Other removals of this repository are still waiting. Try again later.")
     session.add(
         RegistryRemoval(
             repository_id=repository.id,
@@ -218,11 +216,10 @@ def claim_removal(*, session: Session, now: datetime) -> Removal | None:
     if session.get_bind().dialect.name == "postgresql":
         due = due.with_for_update(skip_locked=True)
     row = session.scalar(
-        update(RegistryRemoval)
+        update_rows(RegistryRemoval)
         .where(RegistryRemoval.id == due.scalar_subquery())
         .values(due_at=now + _LEASE)
         .returning(RegistryRemoval)
-        .execution_options(synchronize_session=False)
     )
     if row is None:
         return None
@@ -234,22 +231,18 @@ def record_failure(removal: Removal, reason: str, *, session: Session, now: date
     """Store why a removal failed, and when it is tried again."""
     pause = min(_FIRST_PAUSE * 2 ** min(removal.failures, 10), LONGEST_PAUSE)
     session.execute(
-        update(RegistryRemoval)
+        update_rows(RegistryRemoval)
         .where(RegistryRemoval.id == removal.id)
         .values(
             due_at=now + pause, failures=removal.failures + 1, failure=reason[:_LONGEST_FAILURE]
         )
-        .execution_options(synchronize_session=False)
     )
 
 
 def put_off(removal: Removal, *, session: Session, now: datetime) -> None:
     """Release a removal that is not finished, for the next run."""
     session.execute(
-        update(RegistryRemoval)
-        .where(RegistryRemoval.id == removal.id)
-        .values(due_at=now)
-        .execution_options(synchronize_session=False)
+        update_rows(RegistryRemoval).where(RegistryRemoval.id == removal.id).values(due_at=now)
     )
 
 
@@ -303,9 +296,8 @@ def remove_repository(
             return False
         client.delete_manifest(repository.path, digest)
     session.execute(
-        update(RegistryRepository)
+        update_rows(RegistryRepository)
         .where(RegistryRepository.id == repository.id)
         .values(removed_at=pushed_until)
-        .execution_options(synchronize_session=False)
     )
     return True

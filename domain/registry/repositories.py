@@ -215,7 +215,7 @@ def repositories_page(project_id: int, part: Slice, *, session: Session) -> Page
         view=lambda row: _Row(row[0].id, row[0], row[1]),
     )
     views = _views([(each.repository, each.project_path) for each in rows.items], session)
-    return Page(items=views, next_before=rows.next_before, previous_after=rows.previous_after)
+    return rows.with_items(views)
 
 
 class _Row(NamedTuple):
@@ -328,8 +328,7 @@ def get_tag(repository: RepositoryView, name: str, *, session: Session) -> TagVi
         _tags_of(repository).where(_TAG.name == name.replace("\x00", "\ufffd")), repository, session
     )
     if not found:
-        message = "Tag not found."
-        raise NotFoundError(message)
+        raise NotFoundError("Tag not found.")
     return found[0]
 
 

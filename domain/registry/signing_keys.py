@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 from joserfc.jwk import ECKey
-from sqlalchemy import Select, delete, func, select
+from sqlalchemy import Select, delete, select
 from sqlalchemy.orm import Session
 
 from domain.database.locks import AdvisoryLock
@@ -109,7 +109,7 @@ def get_signer(*, session: Session, keyring: Keyring, now: datetime) -> TokenSig
     found = _find_signer(session, keyring, now)
     if found is not None:
         return found
-    _lock(session)
+    AdvisoryLock.REGISTRY_KEYS.take(session)
     # Another process may have made it meanwhile.
     found = _find_signer(session, keyring, now)
     if found is not None:
@@ -141,7 +141,7 @@ def rotate(notice: timedelta, *, session: Session, keyring: Keyring, now: dateti
     if not timedelta(0) <= notice <= LONGEST_NOTICE:
         message = f"The notice is 0 to {int(LONGEST_NOTICE.total_seconds() // 3600)} hours."
         raise InvalidError(message, field="notice")
-    _lock(session)
+    AdvisoryLock.REGISTRY_KEYS.take(session)
     # Of keys that wait, the newest counts: what was never used needs no trust.
     session.execute(delete(RegistryKey).where(RegistryKey.signs_from > now))
     return _store(now + notice, session=session, keyring=keyring, now=now).kid
@@ -149,7 +149,7 @@ def rotate(notice: timedelta, *, session: Session, keyring: Keyring, now: dateti
 
 def forget_former_keys(*, session: Session, keyring: Keyring, now: datetime) -> int:
     """Delete the keys before the one that signs, so that the bundle loses them."""
-    _lock(session)
+    AdvisoryLock.REGISTRY_KEYS.take(session)
     signing = _find_signer(session, keyring, now)
     if signing is None:
         return 0
@@ -200,12 +200,6 @@ def _store(
     session.add(row)
     session.flush()  # so that the key can be found in the same transaction
     return row
-
-
-def _lock(session: Session) -> None:
-    """Lock the keys until this transaction ends; on SQLite a write transaction does so anyway."""
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(select(func.pg_advisory_xact_lock(AdvisoryLock.REGISTRY_KEYS.value)))
 
 
 def _state(row: RegistryKey, signing: str, now: datetime) -> KeyState:

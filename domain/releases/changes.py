@@ -10,38 +10,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from domain.labelled import Labelled
 from domain.releases.conditions import Condition
 from domain.releases.version import Release, parse_release
 
 
-class Interface(StrEnum):
+class Interface(Labelled):
     """Where consumers meet a change; the value is that of the API."""
 
-    REST = "rest"
-    GRAPHQL = "graphql"
-    CI = "ci"
-    SETTINGS = "settings"
-    PAGES = "pages"
-    OAUTH = "oauth"
-    AUDIT = "audit"
-    TLS = "tls"
-
-    @property
-    def label(self) -> str:
-        """Return its name for people."""
-        return _LABELS[self]
-
-
-_LABELS = {
-    Interface.REST: "REST API",
-    Interface.GRAPHQL: "GraphQL API",
-    Interface.CI: "CI/CD",
-    Interface.SETTINGS: "Settings",
-    Interface.PAGES: "Pages",
-    Interface.OAUTH: "OAuth and OpenID Connect",
-    Interface.AUDIT: "Audit events",
-    Interface.TLS: "TLS",
-}
+    REST = "rest", "REST API"
+    GRAPHQL = "graphql", "GraphQL API"
+    CI = "ci", "CI/CD"
+    SETTINGS = "settings", "Settings"
+    PAGES = "pages", "Pages"
+    OAUTH = "oauth", "OAuth and OpenID Connect"
+    AUDIT = "audit", "Audit events"
+    TLS = "tls", "TLS"
 
 
 class Kind(StrEnum):

@@ -2,34 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from http import HTTPStatus
 from itertools import groupby
 
+from domain.labelled import Labelled
 from domain.releases.changes import Call, Change, Interface, Kind
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release
 
 
-class State(StrEnum):
+class State(Labelled):
     """Where a change stands in the running release; the value is that of the API."""
 
-    IN_FORCE = "in_force"
-    ANNOUNCED = "announced"
+    IN_FORCE = "in_force", "In force"
+    ANNOUNCED = "announced", "Announced"
     #: This service does not have the interface, whatever the release is.
-    NOT_HOSTED = "not_hosted"
-
-    @property
-    def label(self) -> str:
-        """Return its name for people."""
-        return _LABELS[self]
-
-
-_LABELS = {
-    State.IN_FORCE: "In force",
-    State.ANNOUNCED: "Announced",
-    State.NOT_HOSTED: "Announced, not hosted here",
-}
+    NOT_HOSTED = "not_hosted", "Announced, not hosted here"
 
 
 @dataclass(frozen=True, kw_only=True)

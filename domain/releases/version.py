@@ -31,8 +31,7 @@ def parse_release(text: str) -> Release:
     """Return the release of a text such as 16.0; raise ValueError if it is none."""
     found = _RELEASE.fullmatch(text)
     if found is None:
-        message = "A release is written as two numbers, such as 18.0."
-        raise ValueError(message)
+        raise ValueError("A release is written as two numbers, such as 18.0.")
     return Release(int(found[1]), int(found[2]))
 
 

@@ -62,11 +62,9 @@ def may_push(project: ProjectView) -> bool:
 def check_may_push(project: ProjectView) -> None:
     """Raise ForbiddenError if the viewer may not push; the place for what makes it read-only."""
     if project.role is None or project.role < LEAST_WRITER:
-        message = f"You need the {LEAST_WRITER.label} role in {project.path} to push."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"You need the {LEAST_WRITER.label} role in {project.path} to push.")
     if project.is_archived:
-        message = f"{project.path} is archived: its repository is read-only."
-        raise ForbiddenError(message)
+        raise ForbiddenError(f"{project.path} is archived: its repository is read-only.")
 
 
 def get_project_for_git(
@@ -92,8 +90,7 @@ def check_may_still_push(project: ProjectView, viewer: Viewer, *, session: Sessi
     present = get_project_for_git(project.path, GitService.RECEIVE_PACK, viewer, session=session)
     # A number may come again after a deletion.
     if (present.id, present.created_at) != (project.id, project.created_at):
-        message = f"{project.path} is another project by now."
-        raise NotFoundError(message)
+        raise NotFoundError(f"{project.path} is another project by now.")
 
 
 def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Session) -> ProjectView:

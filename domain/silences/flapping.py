@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session, aliased
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.clock import CLOCK_TOLERANCE
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.silences.types import FlapSettings
 from domain.types.base import columns_of
 from models import Alert, AlertNote, FlapSetting

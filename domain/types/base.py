@@ -30,7 +30,15 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from domain.clock import written
-from domain.database.paging import LARGEST_ID, LONGEST_SEARCH, Listed, ListPart, Page, read_cursor
+from domain.database.paging import (
+    LARGEST_ID,
+    LONGEST_SEARCH,
+    Listed,
+    ListPart,
+    Page,
+    Slice,
+    read_cursor,
+)
 from domain.durations import duration_text, parse_duration
 from domain.grace_period import GracePeriod
 
@@ -315,6 +323,11 @@ class OffsetQuery(Query):
         """The number of items before the page."""
         return (self.page - 1) * self.size
 
+    @property
+    def part(self) -> ListPart:
+        """The requested part."""
+        return ListPart(size=self.size, offset=self.offset)
+
 
 class KeysetQuery(Query):
     """Parameters of a list whose next page the `Link` header leads to, without page numbers."""
@@ -330,6 +343,11 @@ class KeysetQuery(Query):
     def size(self) -> int:
         """The number of items of a page."""
         return _size(self.per_page, type(self))
+
+    @property
+    def part(self) -> Slice:
+        """The requested part, the newest first; raises QueryError for a forged cursor."""
+        return Slice(size=self.size, before=read_cursor(self.cursor))
 
 
 class PagedQuery(OffsetQuery):

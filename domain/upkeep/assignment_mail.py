@@ -8,9 +8,10 @@ from datetime import datetime
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.alerts.listing.filters import SEVERITIES
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.database.rows import delete_rows
+from domain.mail.outbox import NewMessage, Sign, queue_messages
 from domain.notifications.messages import one_line, short
 from models import (
     Alert,
@@ -29,15 +30,6 @@ _MOST_NAMED = 20
 _LONGEST_TITLE = 150
 #: By the number that is stored for incidents, which grows with the severity.
 _BY_URGENCY = tuple(reversed(SEVERITIES))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AssignmentMailSettings:
-    """The settings that the messages name."""
-
-    instance_name: str
-    #: Without a trailing slash.
-    base_url: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +55,7 @@ class _Told:
         yield f"{base_url}/{self.path}/-/{self.kind}/{self.iid}"
 
 
-def queue_assignment_mail(sign: AssignmentMailSettings, *, session: Session, now: datetime) -> int:
+def queue_assignment_mail(sign: Sign, *, session: Session, now: datetime) -> int:
     """Store a message for each person with new assignments, and return their number.
 
     What was taken back meanwhile is left out, and so are people who turned updates off.
@@ -99,11 +91,7 @@ def forget_assignments(*, session: Session) -> None:
 
 
 def _forget(ids: Sequence[int], *, session: Session) -> None:
-    session.execute(
-        delete(AssignmentNotice)
-        .where(AssignmentNotice.id.in_(ids))
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(delete_rows(AssignmentNotice).where(AssignmentNotice.id.in_(ids)))
 
 
 def _told(
@@ -167,8 +155,7 @@ def _addresses(user_ids: Collection[int], *, session: Session) -> Mapping[int, U
         select(User).where(
             User.id.in_(user_ids),
             User.id.not_in(without_updates),
-            User.state == ACTIVE,
-            User.kind == HUMAN,
+            IN_USE,
         )
     )
     return {row.id: row for row in rows}
@@ -180,7 +167,7 @@ def _subject(told: Sequence[_Told]) -> str:
     return f"Assigned to you: {told[0].words} and {len(told) - 1} more"
 
 
-def _text(user: User, told: Sequence[_Told], sign: AssignmentMailSettings) -> str:
+def _text(user: User, told: Sequence[_Told], sign: Sign) -> str:
     lines = [line for each in told[:_MOST_NAMED] for line in (*each.lines(sign.base_url), "")]
     if len(told) > _MOST_NAMED:
         lines += [f"and {len(told) - _MOST_NAMED} more", ""]

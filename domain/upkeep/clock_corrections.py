@@ -24,12 +24,12 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    update,
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.alerts import following
 from domain.clock import CLOCK_TOLERANCE, date_and_time
+from domain.database.rows import update_rows
 from domain.due import NOW, Moment, in_milliseconds, later, moments
 from domain.heartbeats.states import milliseconds
 from domain.mail import outbox as mail
@@ -170,10 +170,7 @@ def bring_back(*, session: Session, now: datetime) -> Mapping[str, int]:
     for gate in GATES:
         if gate.name in found:
             session.execute(
-                update(gate.table)
-                .where(gate.is_wrong(now))
-                .values(gate.values(now))
-                .execution_options(synchronize_session=False)
+                update_rows(gate.table).where(gate.is_wrong(now)).values(gate.values(now))
             )
     if _PAGES in found:
         _bring_back_pages(session=session, now=now)
@@ -236,7 +233,7 @@ def _bring_back_pages(*, session: Session, now: datetime) -> None:
         for is_critical in (False, True):
             due_at = held_until(quiet, is_critical=is_critical, now=now) or now + GATHERING_PAUSE
             session.execute(
-                update(Page)
+                update_rows(Page)
                 .where(
                     Page.recipient_id == recipient.id,
                     Page.batch_id.is_(None),
@@ -245,7 +242,6 @@ def _bring_back_pages(*, session: Session, now: datetime) -> None:
                     Page.created_at > now,
                 )
                 .values(due_at=due_at, created_at=now)
-                .execution_options(synchronize_session=False)
             )
         first = session.scalar(
             select(func.min(Page.due_at)).where(

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, exists, func, or_, select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
+from domain.database.rows import delete_rows
 from models import (
     ALERT_DAY_ADDITIONS,
     Alert,
@@ -181,4 +182,4 @@ def _remove_groups(session: Session, between: Between) -> int:
 
 
 def _delete(table: Any, condition: Any, session: Session) -> None:
-    session.execute(delete(table).where(condition).execution_options(synchronize_session=False))
+    session.execute(delete_rows(table).where(condition))

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from domain.accounts.email_addresses import WAITS_FOR
 from domain.accounts.sign_up import LINK_LIFETIME, MESSAGE_KEY
 from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.database.rows import delete_rows
 from domain.idempotency import KEPT_FOR
 from domain.oauth.setting_up.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
 from domain.on_call.schedules import PAST_KEPT_FOR
@@ -276,9 +277,7 @@ def _remove(
 
 
 def _delete(key: InstrumentedAttribute[Any], keys: Sequence[object], session: Session) -> None:
-    session.execute(
-        delete(key.class_).where(key.in_(keys)).execution_options(synchronize_session=False)
-    )
+    session.execute(delete_rows(key.class_).where(key.in_(keys)))
 
 
 def _prune_deliveries(
@@ -367,11 +366,7 @@ def remove_ended(*, session: Session, now: datetime, between: Callable[[], None]
                 details={"username": row.username},
             )
             store_event(event, EventSource(), session=session, now=now)
-        session.execute(
-            delete(Member)
-            .where(Member.id.in_([row.id for row in rows]))
-            .execution_options(synchronize_session=False)
-        )
+        session.execute(delete_rows(Member).where(Member.id.in_([row.id for row in rows])))
         between()
         removed += len(rows)
     return removed

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from domain.database.rows import update_rows
 from domain.keyring import Keyring, UndecipherableError
 from domain.programs.hosts import SILENCE, HostReport, list_present
 from models import (
@@ -119,10 +120,8 @@ def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Se
         if table in {Integration, Heartbeat}:
             values[table.key_digest] = keyring.digest(clear)
         # A value that was replaced at the same moment is kept.
-        unchanged = update(table).where(table.id == row_id, column == ciphertext)
-        changed = session.execute(
-            unchanged.values(values).execution_options(synchronize_session=False)
-        )
+        unchanged = update_rows(table).where(table.id == row_id, column == ciphertext)
+        changed = session.execute(unchanged.values(values))
         done += changed.rowcount  # type: ignore[attr-defined]
     return done
 

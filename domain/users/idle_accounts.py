@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import deactivate_idle
 from domain.accounts.email_addresses import Letterhead
-from domain.accounts.users import ACTIVE, HUMAN
+from domain.accounts.users import IN_USE
 from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.database.rows import update_rows
 from domain.escalations.steps import TargetKind
 from domain.mail.outbox import queue_messages
 from models import (
@@ -54,8 +55,8 @@ class IdleAccounts:
         is_nearly_idle = _is_idle(before + NOTICE, self.now, named)
         is_over = User.idle_noticed_at <= self.now - NOTICE
         is_new, used_again = User.idle_noticed_at.is_(None), not_(is_nearly_idle)
-        forget = update(User).where(used_again, not_(is_new)).values(idle_noticed_at=None)
-        self.session.execute(forget.execution_options(synchronize_session=False))
+        forget = update_rows(User).where(used_again, not_(is_new)).values(idle_noticed_at=None)
+        self.session.execute(forget)
         self.between()
         return {
             "deactivated": self._each(is_idle & is_over, self._deactivate),
@@ -105,7 +106,7 @@ def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnEl
     """Return the condition of active accounts of people that nobody has used since a time."""
     last_administrator = (
         select(User.id)
-        .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
+        .where(User.is_admin, IN_USE)
         .order_by(_LAST_SEEN.desc(), User.id.desc())
         .limit(1)
         .correlate(None)
@@ -133,8 +134,7 @@ def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnEl
         ),
     )
     return and_(
-        User.kind == HUMAN,
-        User.state == ACTIVE,
+        IN_USE,
         before > _LAST_SEEN,
         User.id.not_in(named),
         User.id.not_in(last_administrator),

@@ -23,14 +23,7 @@ from domain.accounts.sign_up import (
 )
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.types import ApprovalResult, OwnAccountBody
-from domain.accounts.users import (
-    ACTIVE,
-    HUMAN,
-    PENDING,
-    UserView,
-    checked_email,
-    lock_account,
-)
+from domain.accounts.users import ACTIVE, IN_USE, PENDING, UserView, checked_email, lock_account
 from domain.audit.events import EventKind
 from domain.audit.seals import audit_key
 from domain.errors import (
@@ -174,7 +167,7 @@ def _tell_administrators(work: Work, user_id: int) -> None:
     session, head = work.session, work.policy(Letterhead)
     administrators = session.scalars(
         select(User)
-        .where(User.is_admin, User.state == ACTIVE, User.kind == HUMAN)
+        .where(User.is_admin, IN_USE)
         .order_by(User.id)
         # Of two at once, one waits, and finds the account of the other.
         .with_for_update(key_share=True)

@@ -3,7 +3,6 @@
 from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
-from domain.database.paging import Slice, read_cursor
 from domain.destination_actions import Changes, DestinationEvents
 from domain.outgoing.destinations import NewSecret
 from domain.outgoing.signing import Message, new_message_id
@@ -126,8 +125,7 @@ def list_deliveries(
 ) -> Found[WebhookDelivery]:
     """List the deliveries to a webhook, newest first."""
     show_webhook(work, project, webhook_id)
-    part = Slice(size=query.size, before=read_cursor(query.cursor))
-    found = endpoints.list_deliveries(webhook_id, query.state, part, session=work.session)
+    found = endpoints.list_deliveries(webhook_id, query.state, query.part, session=work.session)
     return Found.of_page(found, lambda delivery: delivery)
 
 

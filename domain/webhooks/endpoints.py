@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select, update
+from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select
 from sqlalchemy.orm import Session, defer
 
 from domain.alerts.following import Follower, follow, unfollow
 from domain.alerts.matching.conditions import conditions_from
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.database.paging import Page, Slice, fetch_page
+from domain.database.rows import update_rows
 from domain.destination_actions import Notice, NoticeSettings
 from domain.due import Moment
 from domain.errors import ConflictError, NotFoundError
@@ -25,6 +26,7 @@ from domain.outgoing.destinations import Between, DestinationKind, DestinationSt
 from domain.outgoing.signing import Message, unsigned_headers
 from domain.outgoing_urls import parse_outgoing_url
 from domain.projects.bots import maintainers_of
+from domain.types.base import columns_of
 from domain.webhooks.queueing import new_delivery
 from domain.webhooks.types import (
     TESTED,
@@ -76,15 +78,9 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def view(self, row: WebhookEndpoint, *more: Any, **shared: Any) -> Webhook:
         """Return the view of a row."""
         del more
-        return Webhook.model_validate(
-            {
-                **shared,
-                **conditions_from(row.conditions).to_json(),
-                "events": row.events,
-                "active": row.paused_at is None,
-                "pause_reason": row.pause_reason,
-            }
-        )
+        conditions = conditions_from(row.conditions).to_json()
+        own = {"active": row.paused_at is None, **conditions}
+        return Webhook.model_validate(columns_of(row, Webhook) | shared | own)
 
     def columns(self, details: EndpointDetails) -> Mapping[str, object]:
         """Return events and conditions, or raise InvalidError."""
@@ -353,14 +349,13 @@ def _give_up(
     total = 0
     while ids := session.scalars(some).all():
         session.execute(
-            update(DeliveryRow)
+            update_rows(DeliveryRow)
             .where(DeliveryRow.id.in_(ids), _IS_WAITING)
             .values(
                 state=DeliveryState.FAILED.value,
                 next_try_at=None,
                 error=func.coalesce(DeliveryRow.error, reason),
             )
-            .execution_options(synchronize_session=False)
         )
         between()
         total += len(ids)

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, delete, exists, insert, or_, select, update
+from sqlalchemy import ColumnElement, exists, insert, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.following import Change
@@ -24,6 +24,7 @@ from domain.alerts.listing.queries import ROWS, row_of
 from domain.alerts.matching.conditions import Conditions, conditions_from, meets
 from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.clock import written
+from domain.database.rows import delete_rows, update_rows
 from domain.due import NOW, Moment
 from domain.outgoing.signing import new_message_id
 from domain.webhooks.types import DeliveryState, WebhookEvent, takes
@@ -219,19 +220,14 @@ def queue_incident_changes(
             if takes(endpoint.events, event)
         ]
     done = [each.id for each in changes]
-    session.execute(
-        delete(_Change).where(_Change.id.in_(done)).execution_options(synchronize_session=False)
-    )
+    session.execute(delete_rows(_Change).where(_Change.id.in_(done)))
     return store_deliveries(rows, session=session)
 
 
 def postpone_incident_change(change_id: int, *, session: Session, now: datetime) -> None:
     """Leave a change that could not be queued for a while; later ones of its incident wait."""
     session.execute(
-        update(_Change)
-        .where(_Change.id == change_id)
-        .values(next_try_at=now + _AFTER_FAILURE)
-        .execution_options(synchronize_session=False)
+        update_rows(_Change).where(_Change.id == change_id).values(next_try_at=now + _AFTER_FAILURE)
     )
 
 

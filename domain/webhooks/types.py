@@ -16,6 +16,7 @@ from domain.alerts.matching.conditions import (
 )
 from domain.alerts.reading.payload_fields import pretty
 from domain.errors import InvalidError, QueryError
+from domain.labelled import Labelled
 from domain.outgoing.destinations import DestinationDetails
 from domain.types.base import (
     GitLabQuery,
@@ -33,29 +34,27 @@ from domain.types.base import (
 from domain.types.destinations import Destination, DestinationQuery, SentTest
 
 
-class WebhookEvent(StrEnum):
+class WebhookEvent(Labelled):
     """An event; the value is the `type` of its message."""
 
-    ALERT_OPENED = "alert.opened"
-    ALERT_ACKNOWLEDGED = "alert.acknowledged"
-    ALERT_IGNORED = "alert.ignored"
-    ALERT_RESOLVED = "alert.resolved"
-    ALERT_REOPENED = "alert.reopened"
-    ALERT_RAISED = "alert.raised"
-    INCIDENT_OPENED = "incident.opened"
-    INCIDENT_ACKNOWLEDGED = "incident.acknowledged"
-    INCIDENT_RESOLVED = "incident.resolved"
-    INCIDENT_REOPENED = "incident.reopened"
-
-    @property
-    def label(self) -> str:
-        """The event in words, for forms."""
-        return _WORDS[self][0]
-
-    @property
-    def explanation(self) -> str:
-        """When it happens."""
-        return _WORDS[self][1]
+    ALERT_OPENED = "alert.opened", "Alert opened", "A report opened a new alert."
+    ALERT_ACKNOWLEDGED = "alert.acknowledged", "Alert acknowledged", "Somebody is working on it."
+    ALERT_IGNORED = "alert.ignored", "Alert ignored", "Somebody ignored it."
+    ALERT_RESOLVED = (
+        "alert.resolved",
+        "Alert resolved",
+        "By a report, by somebody, or by an incident.",
+    )
+    ALERT_REOPENED = "alert.reopened", "Alert reopened", "It is triggered again."
+    ALERT_RAISED = "alert.raised", "Alert raised", "A report gave it a higher severity."
+    INCIDENT_OPENED = "incident.opened", "Incident opened", "By somebody or by a rule."
+    INCIDENT_ACKNOWLEDGED = (
+        "incident.acknowledged",
+        "Incident acknowledged",
+        "Somebody is working on it.",
+    )
+    INCIDENT_RESOLVED = "incident.resolved", "Incident resolved", "By somebody, or with its alerts."
+    INCIDENT_REOPENED = "incident.reopened", "Incident reopened", "It is triggered again."
 
     @property
     def is_of_alerts(self) -> bool:
@@ -63,18 +62,6 @@ class WebhookEvent(StrEnum):
         return self.startswith("alert.")
 
 
-_WORDS = {
-    WebhookEvent.ALERT_OPENED: ("Alert opened", "A report opened a new alert."),
-    WebhookEvent.ALERT_ACKNOWLEDGED: ("Alert acknowledged", "Somebody is working on it."),
-    WebhookEvent.ALERT_IGNORED: ("Alert ignored", "Somebody ignored it."),
-    WebhookEvent.ALERT_RESOLVED: ("Alert resolved", "By a report, by somebody, or by an incident."),
-    WebhookEvent.ALERT_REOPENED: ("Alert reopened", "It is triggered again."),
-    WebhookEvent.ALERT_RAISED: ("Alert raised", "A report gave it a higher severity."),
-    WebhookEvent.INCIDENT_OPENED: ("Incident opened", "By somebody or by a rule."),
-    WebhookEvent.INCIDENT_ACKNOWLEDGED: ("Incident acknowledged", "Somebody is working on it."),
-    WebhookEvent.INCIDENT_RESOLVED: ("Incident resolved", "By somebody, or with its alerts."),
-    WebhookEvent.INCIDENT_REOPENED: ("Incident reopened", "It is triggered again."),
-}
 #: The `type` of a test message, which no endpoint chooses.
 TESTED = "webhook.tested"
 #: Stands for all events, also for those of later versions.

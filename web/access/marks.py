@@ -280,7 +280,7 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
 
         return guarded
 
-    least, in_group = permission.least, permission.least_in_group
+    least, in_group = permission.least, permission.in_group
     role = f"{least.label if least else 'any role'} or higher"
     of_group = f"; of a group, {in_group.label}" if in_group not in {None, least} else ""
     return Mark(access=f"a member, {role}{of_group}", guard=guard)

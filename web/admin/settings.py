@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.audit.events import EventKind
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.errors import InvalidParametersError, InvalidValue
 from domain.oauth.personal_tokens.lifetimes import end_some_endless_tokens
 from domain.types.base import columns_of

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from models import JobTurn
 
 #: Results are cached for so long, because anybody may request the health check.

@@ -2,7 +2,6 @@
 
 import logging
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -13,10 +12,11 @@ from domain.api_usage.notices import RemovalNoticeSettings, queue_removal_notice
 from domain.audit_streams.streams import queue_stream_notices
 from domain.clock import Clock, system_clock
 from domain.destination_actions import NoticeSettings
-from domain.escalations.gaps import GapNoticeSettings, queue_gap_notices
+from domain.escalations.gaps import queue_gap_notices
 from domain.mail.outbox import (
     MAIL_IS_DUE,
     Message,
+    Sign,
     claim_message,
     record_failure,
     record_rejection,
@@ -32,10 +32,9 @@ from domain.mail.smtp import (
 )
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings as ExpirySettings
 from domain.oauth.personal_tokens.expiry_notices import queue_expiry_notices
-from domain.oauth.setting_up.secret_notices import SecretNoticeSettings, queue_secret_notices
+from domain.oauth.setting_up.secret_notices import queue_secret_notices
 from domain.releases.version import parse_release, parse_release_dates
 from domain.upkeep.assignment_mail import (
-    AssignmentMailSettings,
     forget_assignments,
     queue_assignment_mail,
 )
@@ -87,9 +86,7 @@ def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
         ahead = timedelta(days=current.expiring_token_notice_days)
         if not ahead:
             return 0
-        sign = ExpirySettings(
-            instance_name=current.instance_name, base_url=current.base_url, ahead=ahead
-        )
+        sign = ExpirySettings(**_sign(current), ahead=ahead)
         written = queue_expiry_notices(sign, session=session, now=clock())
     if written:
         _log.info("mail queued", extra={"count": written})
@@ -100,11 +97,8 @@ def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock
     """Queue what is said of audit streams and webhooks that fail, and return how much that is."""
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
-        sign = partial(
-            NoticeSettings, instance_name=current.instance_name, base_url=current.base_url
-        )
-        streams = sign(days=current.audit_stream_keep_days)
-        webhooks = sign(days=current.webhook_pause_days)
+        streams = NoticeSettings(**_sign(current), days=current.audit_stream_keep_days)
+        webhooks = NoticeSettings(**_sign(current), days=current.webhook_pause_days)
         return queue_stream_notices(streams, session=session, now=clock()) + queue_webhook_notices(
             webhooks, session=session, now=clock()
         )
@@ -118,8 +112,7 @@ def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int
         if not ahead:
             return 0
         sign = RemovalNoticeSettings(
-            instance_name=current.instance_name,
-            base_url=current.base_url,
+            **_sign(current),
             ahead=ahead,
             running=parse_release(current.release),
             dates=parse_release_dates(current.release_dates),
@@ -131,7 +124,7 @@ def queue_secret_mail(settings: Settings, *, clock: Clock = system_clock) -> int
     """Queue what owners are told of old client secrets that end; return how much that is."""
     with engine_of(settings) as engine, Session(engine) as session, session.begin():
         current = current_settings(settings, session=session)
-        sign = SecretNoticeSettings(instance_name=current.instance_name, base_url=current.base_url)
+        sign = Sign(**_sign(current))
         return queue_secret_notices(sign, session=session, now=clock())
 
 
@@ -139,7 +132,7 @@ def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue what people are told of new gaps in policies and schedules; return how much that is."""
     with engine_of(settings) as engine, Session(engine) as session:
         current = current_settings(settings, session=session)
-        sign = GapNoticeSettings(instance_name=current.instance_name, base_url=current.base_url)
+        sign = Sign(**_sign(current))
         return queue_gap_notices(sign, session=session, now=clock(), between=session.commit)
 
 
@@ -150,10 +143,12 @@ def queue_assignments(settings: Settings, *, clock: Clock = system_clock) -> int
             forget_assignments(session=session)
             return 0
         current = current_settings(settings, session=session)
-        sign = AssignmentMailSettings(
-            instance_name=current.instance_name, base_url=current.base_url
-        )
+        sign = Sign(**_sign(current))
         return queue_assignment_mail(sign, session=session, now=clock())
+
+
+def _sign(settings: Settings) -> dict[str, str]:
+    return {"instance_name": settings.instance_name, "base_url": settings.base_url}
 
 
 def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:

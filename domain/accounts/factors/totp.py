@@ -9,7 +9,7 @@ from pyotp.exceptions import OTPVerificationError
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into
 from domain.errors import ConflictError, InvalidError
 from domain.keyring import Keyring
 from domain.randomness import random_letters

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.factors.passkeys import Assertion
-from domain.accounts.users import ACTIVE, HUMAN, UserView, view_of
+from domain.accounts.users import IN_USE, UserView, view_of
+from domain.database.rows import update_rows
 from domain.errors import ConflictError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.types.base import columns_of
@@ -87,8 +88,7 @@ def find_sign_in(
         .where(
             SignIn.token_digest.in_(digests),
             SignIn.expires_at > now,
-            User.state == ACTIVE,
-            User.kind == HUMAN,
+            IN_USE,
         )
     ).first()
     if row is None:
@@ -112,11 +112,10 @@ def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
     credential = keyring.issue(CredentialType.SIGN_IN)
     digests = keyring.credential_digests(token, CredentialType.SIGN_IN)
     renewed = session.scalars(
-        update(SignIn)
+        update_rows(SignIn)
         .where(SignIn.token_digest.in_(digests))
         .values(token_digest=credential.digest)
         .returning(SignIn.id)
-        .execution_options(synchronize_session=False)
     )
     if renewed.first() is None:
         message = "You were signed out meanwhile, and nothing was changed. Sign in again."
@@ -134,11 +133,10 @@ def replace_sign_in(former_id: int, new_id: int, user_id: int, *, session: Sessi
 
     If the same user goes on, that is no end of which applications have to hear.
     """
-    theirs = update(BackchannelSession).where(
+    theirs = update_rows(BackchannelSession).where(
         BackchannelSession.sign_in_id == former_id, BackchannelSession.user_id == user_id
     )
-    goes_on = theirs.values(sign_in_id=new_id)
-    session.execute(goes_on.execution_options(synchronize_session=False))
+    session.execute(theirs.values(sign_in_id=new_id))
     close_sign_in(former_id, session=session)
 
 

@@ -24,7 +24,6 @@ from domain.alerts.listing.filters import NOBODY
 from domain.alerts.listing.types import Alert, AlertQuery, part_of, shown_alert
 from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
-from domain.database.paging import Slice, read_cursor
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 from domain.types.base import Found
@@ -87,7 +86,7 @@ def list_alert_notes(
 ) -> Found[AlertNote]:
     """List the notes of users on an alert, newest first."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    page = list_notes(alert_id, _part(query), session=work.session)
+    page = list_notes(alert_id, query.part, session=work.session)
     return Found.of_page(page, AlertNote.model_validate)
 
 
@@ -115,7 +114,7 @@ def list_alert_activity(
 ) -> Found[AlertActivity]:
     """List the activity of an alert, newest first."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    page = list_activity(alert_id, _part(query), session=work.session)
+    page = list_activity(alert_id, query.part, session=work.session)
     return Found.of_page(page, AlertActivity.model_validate)
 
 
@@ -139,7 +138,3 @@ def _assignee(work: Work, change: AlertBody) -> str | None:
             return NOBODY
         return username_of(change.assignee_id, session=work.session)
     return change.assignee or NOBODY if "assignee" in change.model_fields_set else None
-
-
-def _part(query: ActivityQuery) -> Slice:
-    return Slice(size=query.size, before=read_cursor(query.cursor))

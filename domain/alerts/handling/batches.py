@@ -32,6 +32,7 @@ from domain.alerts.listing.sort_orders import NEWEST, AlertSlice, read_cursor
 from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import Actor
+from domain.database.rows import delete_rows
 from domain.errors import InvalidError, NotFoundError
 from domain.projects.views import Viewer
 from domain.types.base import Resource, columns_of
@@ -168,9 +169,7 @@ def prune_batches(*, session: Session, now: datetime, between: Callable[[], None
         of_batch = select(*columns).where(AlertBatchItem.batch_id == batch_id)
         while found := session.execute(of_batch.limit(_ITEMS_AT_ONCE)).all():
             session.execute(
-                delete(AlertBatchItem)
-                .where(key.in_([tuple(row) for row in found]))
-                .execution_options(synchronize_session=False)
+                delete_rows(AlertBatchItem).where(key.in_([tuple(row) for row in found]))
             )
             between()
         session.execute(delete(AlertBatch).where(AlertBatch.id == batch_id))

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from sqlalchemy import case, delete, select, update
+from sqlalchemy import case, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import BY_ITSELF, NoteKind, add_entry
 from domain.alerts.handling.status import lock_alerts_of
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED
+from domain.database.rows import delete_rows, update_rows
 from domain.programs.reachability import reachable_since
 from models import Alert, Integration, Project
 
@@ -66,10 +67,7 @@ def _resolve_some(
     # An alert that starts in the future does not end before its start.
     ended_at = case((Alert.started_at > now, Alert.started_at), else_=now)
     session.execute(
-        update(Alert)
-        .where(Alert.id.in_(ids))
-        .values(status=RESOLVED, ended_at=ended_at)
-        .execution_options(synchronize_session=False)
+        update_rows(Alert).where(Alert.id.in_(ids)).values(status=RESOLVED, ended_at=ended_at)
     )
     for alert_id in ids:
         entry = add_entry(alert_id, NoteKind.STATUS, RESOLVED, by=None, session=session, now=now)
@@ -86,9 +84,7 @@ def remove_resolved(*, before: datetime, session: Session, between: Callable[[],
     total = 0
     for project_id in session.scalars(select(Project.id)).all():
         while ids := _resolved(project_id, before, session=session):
-            session.execute(
-                delete(Alert).where(Alert.id.in_(ids)).execution_options(synchronize_session=False)
-            )
+            session.execute(delete_rows(Alert).where(Alert.id.in_(ids)))
             between()
             total += len(ids)
     return total

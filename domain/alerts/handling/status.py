@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, case, select, update
+from sqlalchemy import Select, case, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -15,6 +15,7 @@ from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.handling.types import MOST_AT_ONCE
 from domain.alerts.listing.filters import STATUSES
 from domain.audit.events import Actor
+from domain.database.rows import update_rows
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
 
@@ -108,10 +109,7 @@ def change_all(
     for begin in range(0, len(changed), _SLICE):
         some = changed[begin : begin + _SLICE]
         session.execute(
-            update(Alert)
-            .where(Alert.id.in_(some))
-            .values(status=change.status, **ends)
-            .execution_options(synchronize_session=False)
+            update_rows(Alert).where(Alert.id.in_(some)).values(status=change.status, **ends)
         )
         for alert_id in some:
             kind, text = NoteKind.STATUS, change.status

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeVar
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
@@ -34,6 +34,7 @@ from domain.alerts.integrations.types import (
     NewIntegration,
 )
 from domain.audit.events import EventKind
+from domain.database.rows import update_rows
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.projects.views import ProjectView
@@ -260,11 +261,10 @@ def _set_keys(work: Work, integration_id: int, seen: str, values: Mapping[str, o
     """Change keys unless the current one is no longer what was seen; an empty `seen` is any."""
     row = get_integration_row(integration_id, session=work.session)
     statement = (
-        update(IntegrationRow)
+        update_rows(IntegrationRow)
         .where(IntegrationRow.id == row.id, IntegrationRow.key_digest == row.key_digest)
         .values(values)
         .returning(IntegrationRow.id)
-        .execution_options(synchronize_session=False)
     )
     is_seen = seen in {"", _key_id(row.key_digest)}
     if not is_seen or work.session.scalar(statement) is None:

@@ -44,7 +44,6 @@ from domain.alerts.storing.inbound_delivery import InboundDelivery, Receiving
 from domain.alerts.storing.intake import receive_within
 from domain.alerts.storing.intake_result import IntakeResult
 from domain.database.locks import release_locks
-from domain.database.paging import Slice, read_cursor
 from domain.database.statements import KeptConnection
 from domain.errors import ConflictError, DomainError
 from domain.projects.views import ProjectView
@@ -178,8 +177,7 @@ def list_deliveries(
         show=SELECTIONS[query.show],
         status_code=query.status,
     )
-    part = Slice(size=query.size, before=read_cursor(query.cursor))
-    page = deliveries.list_deliveries(wanted, part, session=work.session)
+    page = deliveries.list_deliveries(wanted, query.part, session=work.session)
     return Found.of_page(page, lambda delivery: delivery)
 
 

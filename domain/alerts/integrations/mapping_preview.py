@@ -12,7 +12,6 @@ from domain.alerts.formats.base import Format, Reading
 from domain.alerts.formats.registry import format_named
 from domain.alerts.integrations.mapping_types import AlertReading, ComparedDelivery, ReadAlert
 from domain.alerts.integrations.samples import (
-    FIELD_LABELS,
     MappingDraft,
     Proposal,
     Sample,
@@ -225,9 +224,7 @@ class Recognition:
 def sources_of(mapping: FieldMapping) -> tuple[tuple[str, str], ...]:
     """Return the label of each field that a mapping reads elsewhere, and the source."""
     mapped = {*mapping.paths, *mapping.rules.joins}
-    return tuple(
-        (label, mapping.sources[field]) for field, label in FIELD_LABELS.items() if field in mapped
-    )
+    return tuple((field.label, mapping.sources[field]) for field in AlertField if field in mapped)
 
 
 def recognize(text: str, *, now: datetime, reading: Reading) -> Recognition:

@@ -312,21 +312,6 @@ def _resolved_when(
 #: In bytes of UTF-8. A sample shows one alert; receivers accept much larger bodies.
 LARGEST_SAMPLE = 64 * 1024
 
-#: The label of each mapped field on the page.
-FIELD_LABELS: Mapping[AlertField, str] = {
-    AlertField.TITLE: "Title",
-    AlertField.DESCRIPTION: "Description",
-    AlertField.START_TIME: "Start time",
-    AlertField.END_TIME: "End time (resolves the alert)",
-    AlertField.SERVICE: "Service",
-    AlertField.MONITORING_TOOL: "Monitoring tool",
-    AlertField.HOSTS: "Hosts",
-    AlertField.SEVERITY: "Severity",
-    AlertField.FINGERPRINT: "Fingerprint (groups reports)",
-    AlertField.ENVIRONMENT: "Environment",
-    AlertField.RUNBOOK: "Runbook",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
@@ -359,7 +344,7 @@ class FieldChoice:
     @property
     def label(self) -> str:
         """The label of the field."""
-        return FIELD_LABELS[self.field]
+        return self.field.label
 
 
 def read_sample(text: str, *, nesting_limit: int) -> Sample:
@@ -421,7 +406,7 @@ def _chosen_paths(
     for field, texts in chosen.items():
         named = [text for text in dict.fromkeys(texts) if text]
         if not offered.issuperset(named):
-            message = f"{FIELD_LABELS[field]}: choose a field of the sample."
+            message = f"{field.label}: choose a field of the sample."
             raise InvalidError(message, field="mapping")
         if named:
             paths[field] = tuple(map(read_path, named))

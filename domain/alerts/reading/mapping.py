@@ -6,7 +6,6 @@ A mapping has for each field the path of its value, and rules (`mapping_rules`).
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import lru_cache
 
 from domain.alerts.reading.body import LongNumber
@@ -28,6 +27,7 @@ from domain.alerts.reading.paths import (
 )
 from domain.alerts.reading.text import as_text, excerpt, is_blank
 from domain.errors import InvalidError
+from domain.labelled import Labelled
 
 #: The most values of a sample that a person can choose from.
 _MOST_SAMPLE_VALUES = 500
@@ -36,20 +36,20 @@ _MOST_PATHS = 2
 _RULES = "rules"
 
 
-class AlertField(StrEnum):
+class AlertField(Labelled):
     """A field of an alert that can be mapped, by its name in the generic format."""
 
-    TITLE = "title"
-    DESCRIPTION = "description"
-    START_TIME = "start_time"
-    END_TIME = "end_time"
-    SERVICE = "service"
-    MONITORING_TOOL = "monitoring_tool"
-    HOSTS = "hosts"
-    SEVERITY = "severity"
-    FINGERPRINT = "fingerprint"
-    ENVIRONMENT = "platform_environment_name"
-    RUNBOOK = "runbook"
+    TITLE = "title", "Title"
+    DESCRIPTION = "description", "Description"
+    START_TIME = "start_time", "Start time"
+    END_TIME = "end_time", "End time (resolves the alert)"
+    SERVICE = "service", "Service"
+    MONITORING_TOOL = "monitoring_tool", "Monitoring tool"
+    HOSTS = "hosts", "Hosts"
+    SEVERITY = "severity", "Severity"
+    FINGERPRINT = "fingerprint", "Fingerprint (groups reports)"
+    ENVIRONMENT = "platform_environment_name", "Environment"
+    RUNBOOK = "runbook", "Runbook"
 
     #: The hash of its text: so that it is a key of the payload itself.
     __hash__ = str.__hash__

@@ -133,8 +133,7 @@ def checked_words(words: Mapping[str, object], *, field: str) -> dict[str, Sever
 def checked_condition(path: Path, operator: object, words: object, *, field: str) -> Condition:
     """Return a rule; raise InvalidError with what is wrong."""
     if operator not in set(Operator):
-        message = f"A rule compares with {', '.join(Operator)}."
-        raise InvalidError(message, field=field)
+        raise InvalidError(f"A rule compares with {', '.join(Operator)}.", field=field)
     given = list(words) if isinstance(words, list | tuple) else []
     clean = tuple(dict.fromkeys(each.strip() for each in given if isinstance(each, str)))
     if not 0 < len(clean) <= _MOST_CONDITION_WORDS or not all(clean):

@@ -231,8 +231,7 @@ def find_receiver_by_key(
         rows = connection.look_up(_BY_KEY, {"digest": digest, "now": now})
         if rows:
             return _receiver(rows, now)
-    message = "'routing_key' is not the key of an HTTP endpoint"
-    raise UnknownReceiverError(message)
+    raise UnknownReceiverError("'routing_key' is not the key of an HTTP endpoint")
 
 
 def key_of(receiver: Receiver, key: str, *, keyring: Keyring) -> LiveKey:
@@ -240,8 +239,7 @@ def key_of(receiver: Receiver, key: str, *, keyring: Keyring) -> LiveKey:
     for live in receiver.keys:
         if keyring.matches(key, [live.digest]):
             return live
-    message = "The authorization key is wrong."
-    raise WrongKeyError(message)
+    raise WrongKeyError("The authorization key is wrong.")
 
 
 def find_metrics_receiver(
@@ -262,8 +260,7 @@ def _receiver(rows: Sequence[Row], now: datetime) -> Receiver:
     found = FoundIntegration._make(rows[0]) if rows else None
     body_format = FORMATS_BY_NAME.get(found.type) if found is not None else None
     if found is None or body_format is None:
-        message = "There is no alert integration at this URL."
-        raise UnknownReceiverError(message)
+        raise UnknownReceiverError("There is no alert integration at this URL.")
     keys = [LiveKey(digest=found.key_digest, last_used_at=found.key_last_used_at)]
     digest, expires_at = found.previous_key_digest, found.previous_key_expires_at
     if digest is not None and expires_at is not None and expires_at > now:
@@ -312,8 +309,7 @@ def check_open(receiver: Receiver) -> None:
         message = "The project's alerts are in an external on-call tool; this endpoint is closed."
         raise DisabledReceiverError(message)
     if not receiver.active:
-        message = "This integration is turned off."
-        raise DisabledReceiverError(message)
+        raise DisabledReceiverError("This integration is turned off.")
 
 
 def record_use(

@@ -83,8 +83,7 @@ def _read(payload: Mapping[str, object]) -> _Request:
         message = f"A request to confirm a subscription lacks {', '.join(missing)}."
         raise RefusedSubscriptionError(message)
     if members["Type"] != CONFIRMATION:
-        message = "The type in the body does not match the header."
-        raise RefusedSubscriptionError(message)
+        raise RefusedSubscriptionError("The type in the body does not match the header.")
     return _Request(
         members=members,
         certificate_url=_amazon_url(members["SigningCertURL"], "SigningCertURL"),
@@ -106,8 +105,7 @@ def _amazon_url(text: str, name: str) -> OutgoingUrl:
 def _fetched(get: Get, url: OutgoingUrl, what: str) -> bytes:
     status, body = get(url)
     if status != 200:  # noqa: PLR2004 - OK
-        message = f"Amazon SNS answered {status} to the request for {what}."
-        raise RefusedSubscriptionError(message)
+        raise RefusedSubscriptionError(f"Amazon SNS answered {status} to the request for {what}.")
     return body
 
 

@@ -5,7 +5,7 @@ are those of `found_rows`, in its order: first the client, then the credential.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import (
@@ -171,33 +171,20 @@ _OF_PAIR = (
     ),
     *_USER,
 )
-_BY_ACCESS_TOKEN = _with(AccessToken.digest, _OF_PAIR, *_WITH_PAIR)
-_BY_REFRESH_TOKEN = _with(AccessToken.refresh_digest, _OF_PAIR, *_WITH_PAIR)
-
 ASKED_ACCESS_TOKEN = CredentialLookup(
-    statement=_BY_ACCESS_TOKEN,
+    statement=_with(AccessToken.digest, _OF_PAIR, *_WITH_PAIR),
     parameter="token",
     read=FoundPair._make,
     credential_type=CredentialType.ACCESS_TOKEN,
 )
 ASKED_REFRESH_TOKEN = CredentialLookup(
-    statement=_BY_REFRESH_TOKEN,
+    statement=_with(AccessToken.refresh_digest, _OF_PAIR, *_WITH_PAIR),
     parameter="token",
     read=FoundPair._make,
     credential_type=CredentialType.REFRESH_TOKEN,
 )
-SUBJECT_TOKEN = CredentialLookup(
-    statement=_BY_ACCESS_TOKEN,
-    parameter="subject_token",
-    read=FoundPair._make,
-    credential_type=CredentialType.ACCESS_TOKEN,
-)
-REFRESH_TOKEN = CredentialLookup(
-    statement=_BY_REFRESH_TOKEN,
-    parameter="refresh_token",
-    read=FoundPair._make,
-    credential_type=CredentialType.REFRESH_TOKEN,
-)
+SUBJECT_TOKEN = replace(ASKED_ACCESS_TOKEN, parameter="subject_token")
+REFRESH_TOKEN = replace(ASKED_REFRESH_TOKEN, parameter="refresh_token")
 
 _OF_GRANT = (
     *_labelled(
@@ -222,11 +209,7 @@ _OF_GRANT = (
 _GRANT_USER = (User, User.id == Authorization.user_id)
 
 AUTHORIZATION_CODE = CredentialLookup(
-    statement=_with(
-        Authorization.code_digest,
-        _OF_GRANT,
-        _GRANT_USER,
-    ),
+    statement=_with(Authorization.code_digest, _OF_GRANT, _GRANT_USER),
     parameter="code",
     read=FoundGrant._make,
     credential_type=CredentialType.AUTHORIZATION_CODE,

@@ -148,11 +148,7 @@ def page_of_applications(
     )
     found = fetch_page(statement, Application.id, part, session=session, view=lambda row: row)
     ids = [row.id for row in found.items]
-    return Page(
-        items=list_some(ids, session=session, now=now),
-        next_before=found.next_before,
-        previous_after=found.previous_after,
-    )
+    return found.with_items(list_some(ids, session=session, now=now))
 
 
 def _is_of(wanted: ApplicationFilter) -> ColumnElement[bool]:

@@ -48,8 +48,7 @@ def _keys_in(text: str) -> Iterator[Key]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        message = "Enter a JWK Set, a JWK or a public key in PEM format."
-        raise RefusedKeyError(message) from error
+        raise RefusedKeyError("Enter a JWK Set, a JWK or a public key in PEM format.") from error
     several = value.get("keys") if isinstance(value, dict) and "keys" in value else [value]
     if not isinstance(several, list) or len(several) > _MOST_KEYS:
         raise RefusedKeyError(f"keys must be a list of at most {_MOST_KEYS} keys.")

@@ -9,13 +9,13 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     bindparam,
-    delete,
     or_,
     select,
     update,
 )
 from sqlalchemy.orm import Session
 
+from domain.database.rows import delete_rows, update_rows
 from domain.database.statements import Run
 from domain.errors import NotFoundError
 from domain.grace_period import GracePeriod
@@ -110,16 +110,11 @@ def renew_secret(
         .limit(1)
     )
     kept = (before,) if grace_period.length and before is not None else ()
+    session.execute(delete_rows(ApplicationSecret).where(mine, ApplicationSecret.id.not_in(kept)))
     session.execute(
-        delete(ApplicationSecret)
-        .where(mine, ApplicationSecret.id.not_in(kept))
-        .execution_options(synchronize_session=False)
-    )
-    session.execute(
-        update(ApplicationSecret)
+        update_rows(ApplicationSecret)
         .where(ApplicationSecret.id.in_(kept))
         .values(expires_at=now + grace_period.length)
-        .execution_options(synchronize_session=False)
     )
     credential = keyring.issue(CredentialType.CLIENT_SECRET)
     session.add(
@@ -132,14 +127,13 @@ def end_secret(application_id: int, secret_id: int, *, session: Session) -> None
     """Revoke the older one of two secrets; raise NotFoundError for any other."""
     _hold(application_id, session=session)
     ended = session.scalar(
-        delete(ApplicationSecret)
+        delete_rows(ApplicationSecret)
         .where(
             ApplicationSecret.id == secret_id,
             ApplicationSecret.application_id == application_id,
             ApplicationSecret.expires_at.is_not(None),
         )
         .returning(ApplicationSecret.id)
-        .execution_options(synchronize_session=False)
     )
     if ended is None:
         raise NotFoundError("That secret is already revoked.")

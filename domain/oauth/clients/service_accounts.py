@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from domain.accounts.machines import make_machine
 from domain.accounts.users import ACTIVE, SERVICE
+from domain.database.rows import delete_rows, update_rows
 from domain.database.statements import KeptConnection
 from domain.projects.people import Membership, memberships_of
 from models import AccessToken, Application, Member, User
@@ -108,11 +109,11 @@ def end_service_accounts(applications: ColumnElement[bool], *, session: Session)
     these = select(Row.user_id).join(Application, Application.id == Row.application_id)
     ids = list(session.scalars(these.where(applications)))
     for statement in (
-        delete(Member).where(Member.user_id.in_(ids)),
-        update(User).where(User.id.in_(ids)).values(state="blocked"),
-        delete(Row).where(Row.user_id.in_(ids)),
+        delete_rows(Member).where(Member.user_id.in_(ids)),
+        update_rows(User).where(User.id.in_(ids)).values(state="blocked"),
+        delete_rows(Row).where(Row.user_id.in_(ids)),
     ):
-        session.execute(statement.execution_options(synchronize_session=False))
+        session.execute(statement)
 
 
 def revoke_tokens(applications: ColumnElement[bool], *, session: Session, now: datetime) -> None:
@@ -121,8 +122,7 @@ def revoke_tokens(applications: ColumnElement[bool], *, session: Session, now: d
         Row.user_id == AccessToken.user_id, Row.application_id == Application.id, applications
     )
     session.execute(
-        update(AccessToken)
+        update_rows(AccessToken)
         .where(theirs, AccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
-        .execution_options(synchronize_session=False)
     )

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.access.scopes import in_order
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.oauth.clients.applications import is_trusted
 from models import Application, Consent
 
@@ -77,9 +77,4 @@ def remember(
         ).returning(Consent.id, Consent.scopes)
     ).one()
     union = " ".join(in_order({*known.scopes.split(), *scopes.split()}))
-    session.execute(
-        update(Consent)
-        .where(Consent.id == known.id)
-        .values(scopes=union)
-        .execution_options(synchronize_session=False)
-    )
+    session.execute(update_rows(Consent).where(Consent.id == known.id).values(scopes=union))

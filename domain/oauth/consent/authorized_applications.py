@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, case, delete, func, or_, select, union, update
+from sqlalchemy import ColumnElement, case, delete, func, or_, select, union
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
 from domain.access.actor import Work
 from domain.access.scopes import in_order
 from domain.audit.events import EventKind
+from domain.database.rows import update_rows
 from domain.errors import NotFoundError
 from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.user_agents import device_in_words
@@ -208,14 +209,13 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
     # Then the grant, which redeeming and refreshing lock for the tokens that they issue.
     for table in (Authorization, AccessToken):
         session.execute(
-            update(table)
+            update_rows(table)
             .where(
                 table.application_id == application_id,
                 table.user_id == user_id,
                 table.revoked_at.is_(None),
             )
             .values(revoked_at=now)
-            .execution_options(synchronize_session=False)
         )
     granted = select(Authorization.id).where(
         Authorization.application_id == application_id, Authorization.user_id == user_id
@@ -242,14 +242,13 @@ def revoke_everything(user_id: int, *, session: Session, now: datetime) -> int:
 def revoke_without_application(user_id: int, *, session: Session, now: datetime) -> None:
     """Revoke every token that was issued for this user's password without an application."""
     session.execute(
-        update(AccessToken)
+        update_rows(AccessToken)
         .where(
             AccessToken.application_id.is_(None),
             AccessToken.user_id == user_id,
             AccessToken.revoked_at.is_(None),
         )
         .values(revoked_at=now)
-        .execution_options(synchronize_session=False)
     )
 
 

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from authlib.oauth2.rfc6749 import Endpoint, InvalidRequestError, OAuth2Error
-from sqlalchemy import delete, select, update
+from sqlalchemy import select
 
+from domain.database.rows import delete_rows, update_rows
 from domain.keyring import CredentialType
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import Client
@@ -143,10 +144,9 @@ def _find(request: ProtocolRequest, context: OAuthContext) -> _PushedRow:
 
 def _extend(row_id: int, until: datetime, context: OAuthContext) -> None:
     context.session.execute(
-        update(PushedRequest)
+        update_rows(PushedRequest)
         .where(PushedRequest.id == row_id, PushedRequest.expires_at < until)
         .values(expires_at=until)
-        .execution_options(synchronize_session=False)
     )
 
 
@@ -158,10 +158,9 @@ def consume(request: ProtocolRequest, context: OAuthContext) -> None:
     if request.pushed is None:
         return
     used = context.session.scalar(
-        delete(PushedRequest)
+        delete_rows(PushedRequest)
         .where(PushedRequest.id == request.pushed.id, PushedRequest.expires_at > context.now)
         .returning(PushedRequest.id)
-        .execution_options(synchronize_session=False)
     )
     if used is None:
         raise InvalidRequestUriError

@@ -15,11 +15,11 @@ from authlib.oauth2.rfc6749 import (
 )
 from authlib.oidc.core.errors import RequestNotSupportedError, RequestURINotSupportedError
 from pydantic import Field
-from sqlalchemy import update
 
 from domain.access.scopes import grantable
 from domain.accounts.users import ACTIVE
 from domain.audit.events import Event, EventKind
+from domain.database.rows import update_rows
 from domain.keyring import CredentialType
 from domain.oauth import pkce
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
@@ -330,10 +330,9 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
     def _invalidate(self, authorization_id: int) -> None:
         """Mark a code as used without issuing tokens."""
         self.server.context.session.execute(
-            update(Authorization)
+            update_rows(Authorization)
             .where(Authorization.id == authorization_id, Authorization.code_used_at.is_(None))
             .values(code_used_at=self.server.context.now)
-            .execution_options(synchronize_session=False)
         )
 
     def perform(

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from joserfc import jwt
-from sqlalchemy import delete, exists, or_, select, update
+from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.upsert import insert_into
+from domain.database.rows import insert_into, update_rows
 from domain.due import NOW
 from domain.keyring import Keyring
 from domain.oauth.openid.id_tokens import subject
@@ -88,11 +88,10 @@ def claim_ended(*, most: int, session: Session, now: datetime) -> Sequence[Ended
         .with_for_update(skip_locked=True)
     )
     claimed = session.scalars(
-        update(BackchannelSession)
+        update_rows(BackchannelSession)
         .where(BackchannelSession.id.in_(due.cte("due").select()))
         .values(due_at=now + _CLAIM_LIFETIME, tries=BackchannelSession.tries + 1)
         .returning(BackchannelSession.id)
-        .execution_options(synchronize_session=False)
     ).all()
     rows = session.execute(
         select(BackchannelSession, Application)
@@ -146,13 +145,12 @@ def postpone(ended: EndedSession, *, session: Session, now: datetime) -> bool:
     due_at = now + _FIRST_PAUSE * 2 ** (ended.tries - 1)
     # All that the application has to hear waits with this one, or longer.
     session.execute(
-        update(BackchannelSession)
+        update_rows(BackchannelSession)
         .where(
             BackchannelSession.application_id == ended.application_id,
             _HAS_ENDED,
             or_(BackchannelSession.id == ended.id, BackchannelSession.due_at < due_at),
         )
         .values(due_at=due_at)
-        .execution_options(synchronize_session=False)
     )
     return True

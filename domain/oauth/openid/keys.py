@@ -20,10 +20,8 @@ from sqlalchemy import (
     Select,
     bindparam,
     delete,
-    func,
     or_,
     select,
-    update,
 )
 from sqlalchemy.orm import Session
 
@@ -31,6 +29,7 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
 from domain.database.locks import AdvisoryLock, release_locks
+from domain.database.rows import update_rows
 from domain.database.statements import KeptConnection
 from domain.encryption.key_strength import LEAST_RSA_BITS, MOST_RSA_BITS
 from domain.errors import InvalidError
@@ -93,7 +92,7 @@ def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSA
     found = _find_signing_key(session, keyring, now)
     if found is not None:
         return found
-    _lock(session)
+    AdvisoryLock.SIGNING_KEYS.take(session)
     # Another process may have made it while we waited.
     found = _find_signing_key(session, keyring, now)
     return found or _store(_generate(USUAL_BITS), session, keyring, now)
@@ -137,12 +136,6 @@ def _opened(ciphertext: str, keyring: Keyring) -> RSAKey:
     return RSAKey.import_key(json.loads(keyring.decrypt(ciphertext)))
 
 
-def _lock(session: Session) -> None:
-    """Lock the keys until this transaction ends; on SQLite a write transaction does so anyway."""
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(select(func.pg_advisory_xact_lock(AdvisoryLock.SIGNING_KEYS.value)))
-
-
 def _generate(bits: int) -> RSAKey:
     # `auto_kid` is the thumbprint of RFC 7638.
     return RSAKey.generate_key(bits, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
@@ -177,15 +170,14 @@ def rotate(
     check_size(bits)
     release_locks(session)  # a large key takes seconds
     key = _generate(bits)
-    _lock(session)
+    AdvisoryLock.SIGNING_KEYS.take(session)
     if rotation is KeyRotation.OLD_KEYS_LEAKED:
         session.execute(delete(SigningKey))
     takes_over_at = now + NOTICE if rotation is KeyRotation.AFTER_NOTICE else now
     session.execute(
-        update(SigningKey)
+        update_rows(SigningKey)
         .where(or_(SigningKey.retired_at.is_(None), SigningKey.retired_at > takes_over_at))
         .values(retired_at=takes_over_at)
-        .execution_options(synchronize_session=False)
     )
     return str(_store(key, session, keyring, now).kid)
 

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, BOT
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.mail.outbox import NewMessage, Sign, queue_messages
 from domain.oauth.personal_tokens.lists import is_live
 from domain.projects.bots import Maintainer, maintainers_of
 from domain.time_zones import local_time
@@ -29,12 +29,9 @@ class Notice(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoticeSettings:
-    """The instance's data for messages, and the time of the first one before the expiry."""
+class NoticeSettings(Sign):
+    """What messages name, and the time of the first one before the expiry."""
 
-    instance_name: str
-    #: Without a trailing slash.
-    base_url: str
     ahead: timedelta
 
 

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import Event, EventKind, EventSource, store_event
+from domain.database.rows import update_rows
 from domain.errors import InvalidError
 from models import PersonalAccessToken
 from models.base import NEVER
@@ -103,10 +104,7 @@ def end_some_endless_tokens(lifetimes: TokenLifetimes, *, session: Session, now:
         .with_for_update(skip_locked=True)
     ).all()
     session.execute(
-        update(token)
-        .where(token.id.in_([row.id for row in rows]))
-        .values(expires_at=until)
-        .execution_options(synchronize_session=False)
+        update_rows(token).where(token.id.in_([row.id for row in rows])).values(expires_at=until)
     )
     for row in rows:
         event = Event(

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, not_, select, update
+from sqlalchemy import Select, not_, select
 from sqlalchemy.orm import Session
 
+from domain.database.rows import update_rows
 from domain.errors import ForbiddenError
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.bots import remove_idle_bot
@@ -94,14 +95,13 @@ def _refuse_exchanged(bearer: Bearer, *, session: Session) -> None:
 def end_made_tokens(authorization_ids: Select[Any], *, session: Session, now: datetime) -> None:
     """Revoke the tokens that were created with ended authorizations, and remove idle bots."""
     owners = session.scalars(
-        update(PersonalAccessToken)
+        update_rows(PersonalAccessToken)
         .where(
             PersonalAccessToken.authorization_id.in_(authorization_ids),
             PersonalAccessToken.revoked_at.is_(None),
         )
         .values(revoked_at=now)
         .returning(PersonalAccessToken.user_id)
-        .execution_options(synchronize_session=False)
     ).all()
     for user_id in set(owners):
         remove_idle_bot(user_id, session=session, now=now)

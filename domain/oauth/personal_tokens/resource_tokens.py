@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.access.scopes import ScopeView
+from domain.access.scopes import Scope
 from domain.database.paging import LARGEST_ID
 from domain.errors import ForbiddenError, NotFoundError
 from domain.keyring import Keyring
@@ -30,7 +30,7 @@ from models import Bot, PersonalAccessToken
 
 #: The scopes of resource access tokens, in words; those of SCOPES are for pages of consent.
 SCOPE_WORDS = {
-    name: ScopeView(name=name, title=title, description=description)
+    name: Scope(name=name, title=title, description=description)
     for name, title, description in (
         ("api", "Full access to the API", "Read and change everything that the role allows."),
         (

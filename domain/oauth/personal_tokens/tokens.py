@@ -4,11 +4,12 @@ import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.access.scopes import FOR_ADMINISTRATORS, SCOPES, UnknownScopeError, parse_scopes
 from domain.database.paging import LARGEST_ID
+from domain.database.rows import update_rows
 from domain.errors import DomainError, InvalidError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from domain.oauth.personal_tokens.lists import TokenView, get_row, is_live, view_of
@@ -180,11 +181,10 @@ def rotate_token(
     family_id = old.family_id or old.id
     _hold_family(family_id, session=session)
     claimed = session.scalar(
-        update(PersonalAccessToken)
+        update_rows(PersonalAccessToken)
         .where(PersonalAccessToken.id == token_id, is_live(now))
         .values(revoked_at=now, family_id=family_id)
         .returning(PersonalAccessToken.id)
-        .execution_options(synchronize_session=False)
     )
     if claimed is None:
         raise InvalidError("This token is revoked or has expired. Create a new one.")
@@ -232,10 +232,9 @@ def end_family(
         return None
     _hold_family(row.family_id, session=session)
     session.execute(
-        update(token)
+        update_rows(token)
         .where(token.family_id == row.family_id, token.revoked_at.is_(None))
         .values(revoked_at=now)
-        .execution_options(synchronize_session=False)
     )
     remove_idle_bot(row.user_id, session=session, now=now)
     return view_of(row, now)
@@ -244,11 +243,10 @@ def end_family(
 def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
     """Revoke all personal access tokens of a user, and return their number."""
     revoked = session.scalars(
-        update(PersonalAccessToken)
+        update_rows(PersonalAccessToken)
         .where(PersonalAccessToken.user_id == user_id, PersonalAccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
         .returning(PersonalAccessToken.id)
-        .execution_options(synchronize_session=False)
     )
     return len(revoked.all())
 

@@ -102,8 +102,7 @@ class Bearer:
     def require_administrator(self) -> None:
         """Raise ForbiddenError, or InsufficientScopeError if the scope is what lacks."""
         if not self.profile.is_admin:
-            message = "Only administrators of the instance can do this."
-            raise ForbiddenError(message)
+            raise ForbiddenError("Only administrators of the instance can do this.")
         if not self.is_admin:
             raise InsufficientScopeError((ADMIN_MODE,))
 
@@ -113,8 +112,7 @@ class Bearer:
         if not is_personal or SUDO not in self.scopes:
             raise InsufficientScopeError((SUDO,))
         if not self.profile.is_admin:
-            message = "Only administrators of the instance can act as another user."
-            raise ForbiddenError(message)
+            raise ForbiddenError("Only administrators of the instance can act as another user.")
 
     def seconds_left(self, now: datetime) -> int | None:
         """Remaining lifetime in whole seconds; None if it never expires."""

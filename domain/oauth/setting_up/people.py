@@ -21,11 +21,8 @@ def page_of_people(
     """Return a page of users with a grant, a consent or a token, the newest accounts first."""
     users = _users_of(application_id, now)
     found = fetch_page(users, User.id, part, session=session, view=lambda row: row)
-    return Page(
-        items=_described(application_id, found.items, viewer=viewer, session=session),
-        next_before=found.next_before,
-        previous_after=found.previous_after,
-    )
+    described = _described(application_id, found.items, viewer=viewer, session=session)
+    return found.with_items(described)
 
 
 def list_people(

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select
 from sqlalchemy.orm import Session
 
+from domain.database.rows import delete_rows, update_rows
 from domain.oauth.clients.types import ApplicationView
 from domain.oauth.context import OAuthContext
 from domain.oauth.context import RefusedRequest as NewRefusal
@@ -38,25 +39,20 @@ _SAME = (
     TokenRefusal.application_id == bindparam("of_application"),
     TokenRefusal.reason == bindparam("of_reason"),
 )
-_TRIM = (
-    delete(TokenRefusal)
-    .where(
-        *_SAME,
-        TokenRefusal.id
-        <= select(TokenRefusal.id)
-        .where(*_SAME)
-        .order_by(TokenRefusal.id.desc())
-        .offset(KEPT)
-        .limit(1)
-        .scalar_subquery(),
-    )
-    .execution_options(synchronize_session=False)
+_TRIM = delete_rows(TokenRefusal).where(
+    *_SAME,
+    TokenRefusal.id
+    <= select(TokenRefusal.id)
+    .where(*_SAME)
+    .order_by(TokenRefusal.id.desc())
+    .offset(KEPT)
+    .limit(1)
+    .scalar_subquery(),
 )
 _SKIP = (
-    update(TokenRefusal)
+    update_rows(TokenRefusal)
     .where(TokenRefusal.id == bindparam("of_row"))
     .values(skipped=TokenRefusal.skipped + bindparam("more"))
-    .execution_options(synchronize_session=False)
 )
 #: Older authorizations may have been pruned, so the first one is not known any more.
 _KNOWN_FOR = timedelta(days=30)

@@ -1,14 +1,13 @@
 """Notices by mail that an old client secret ends which is still used, to the owner."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
-from domain.accounts.users import ACTIVE, HUMAN
-from domain.mail.outbox import NewMessage, queue_messages
+from domain.accounts.users import IN_USE
+from domain.mail.outbox import NewMessage, Sign, queue_messages
 from domain.time_zones import local_time
 from models import Application, ApplicationSecret, User
 
@@ -17,21 +16,12 @@ _AHEAD = timedelta(days=1)
 _Newer = aliased(ApplicationSecret)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SecretNoticeSettings:
-    """The instance's data for messages."""
-
-    instance_name: str
-    #: Without a trailing slash.
-    base_url: str
-
-
-def queue_secret_notices(sign: SecretNoticeSettings, *, session: Session, now: datetime) -> int:
+def queue_secret_notices(sign: Sign, *, session: Session, now: datetime) -> int:
     """Store the messages that are due and not stored yet, and return their number."""
     return queue_messages(list(_messages(sign, session, now)), session=session, now=now)
 
 
-def _messages(sign: SecretNoticeSettings, session: Session, now: datetime) -> Iterator[NewMessage]:
+def _messages(sign: Sign, session: Session, now: datetime) -> Iterator[NewMessage]:
     """Yield a message for each old secret that ends within a day and was used beside the new one.
 
     The owner of an instance-wide application is told as well: they registered it.
@@ -47,8 +37,7 @@ def _messages(sign: SecretNoticeSettings, session: Session, now: datetime) -> It
             _Newer.expires_at.is_(None),
             ApplicationSecret.last_used_at > _Newer.created_at,
             Application.confidential,
-            User.state == ACTIVE,
-            User.kind == HUMAN,
+            IN_USE,
         )
         .order_by(ApplicationSecret.id)
     )

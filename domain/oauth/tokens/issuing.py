@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
+from domain.database.rows import update_rows
 from domain.keyring import CredentialType
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.found_rows import FoundClient, FoundGrant
@@ -158,11 +159,10 @@ def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[
 def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
     """Revoke one pair; return whether it was live (of parallel callers one gets True)."""
     revoked = session.execute(
-        update(AccessToken)
+        update_rows(AccessToken)
         .where(AccessToken.id == token_id, AccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
         .returning(AccessToken.id)
-        .execution_options(synchronize_session=False)
     )
     return revoked.first() is not None
 
@@ -195,17 +195,15 @@ def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> 
     Returns whether a pair was live (of parallel callers one gets True).
     """
     session.execute(
-        update(Authorization)
+        update_rows(Authorization)
         .where(Authorization.id == authorization_id, Authorization.revoked_at.is_(None))
         .values(revoked_at=now)
-        .execution_options(synchronize_session=False)
     )
     revoked = session.execute(
-        update(AccessToken)
+        update_rows(AccessToken)
         .where(AccessToken.authorization_id == authorization_id, AccessToken.revoked_at.is_(None))
         .values(revoked_at=now)
         .returning(AccessToken.id)
-        .execution_options(synchronize_session=False)
     ).all()
     ended = select(Authorization.id).where(Authorization.id == authorization_id)
     end_made_tokens(ended, session=session, now=now)

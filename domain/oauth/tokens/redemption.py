@@ -6,6 +6,7 @@ unspent; on SQLite, which has no statement for both, it is one transaction.
 
 from sqlalchemy import Update, bindparam, exists, insert, select, update
 
+from domain.database.rows import update_rows
 from domain.oauth.context import OAuthContext
 from domain.oauth.tokens.issuing import Grant, TokenPair, pair_values
 from models import AccessToken, Authorization, DeviceAuthorization
@@ -50,7 +51,7 @@ _CONSUME_PAIR = (
     .returning(AccessToken.id)
 )
 _USE_SUBJECT = (
-    update(AccessToken)
+    update_rows(AccessToken)
     .where(
         AccessToken.id == bindparam("spent_token"),
         AccessToken.revoked_at.is_(None),
@@ -58,7 +59,6 @@ _USE_SUBJECT = (
     )
     .values(last_used_at=_NOW)
     .returning(AccessToken.id)
-    .execution_options(synchronize_session=False)
 )
 _CONSUME_CODE = (
     update(Authorization)

@@ -38,7 +38,6 @@ _REQUESTS = ("request", "req", "http", "httprequest", "requestline", "message")
 _QUERIES = ("query", "querystring", "args", "params")
 _TIMES = ("time", "timestamp", "@timestamp", "ts", "starttime", "startutc", "timeiso8601")
 _CALLERS = ("remoteaddr", "clientip", "clienthost", "remoteip", "userid", "remoteuser", "username")
-_PROTOCOLS = ("sslprotocol", "tlsversion", "tls")
 
 
 class Rates:

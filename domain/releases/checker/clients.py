@@ -34,7 +34,6 @@ _ROOTS = frozenset(
     ]
 )
 _ANY: frozenset[str] = frozenset()
-_USERS = frozenset({"user", "users"})
 _MERGE_REQUESTS = frozenset(
     {"mr", "merge_request", "mergerequest", "mergerequests", "merge_requests"}
 )

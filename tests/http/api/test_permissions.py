@@ -79,7 +79,7 @@ class Call:
     def least(self) -> Role | None:
         """The lowest role that may call it."""
         row = self.permission
-        return row.least_in_group if self.kind == "groups" else row.least
+        return row.in_group if self.kind == "groups" else row.least
 
     @property
     def is_of_project(self) -> bool:

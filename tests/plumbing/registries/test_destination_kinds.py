@@ -23,6 +23,7 @@ from domain.outgoing.destinations import (
     Refusal,
 )
 from domain.outgoing.signing import Message
+from domain.types.base import columns_of
 from domain.types.destinations import Destination as DestinationShown
 from models.base import Base, BigId
 from models.destination import Destination
@@ -66,8 +67,8 @@ class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
     )
 
     def view(self, row: Castle, *more: Any, **shared: Any) -> DestinationShown:
-        del row, more
-        return DestinationShown(**shared)
+        del more
+        return DestinationShown(**columns_of(row, DestinationShown) | shared)
 
     def first(self, row: Castle, *, session: Session, now: datetime) -> tuple[int, Message] | None:
         del now
