@@ -49,6 +49,7 @@ from models import (
     PageMessage,
     PersonalAccessToken,
     Project,
+    ProjectShare,
     PushedRequest,
     RegistryKey,
     RegistryManifest,
@@ -156,6 +157,7 @@ def _expired(
             DeviceAuthorization.id,
             DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,
         ),
+        "project_shares": (ProjectShare.id, ProjectShare.expires_at <= now.date()),
         "invitations": (Invitation.id, Invitation.created_at < now - INVITATION_LIFETIME),
         "email_confirmations": (
             EmailConfirmation.user_id,
