@@ -1,12 +1,11 @@
 """Removes expired rows in small batches, so that locks are short."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+from sqlalchemy import ColumnElement, and_, exists, func, inspect, or_, select
+from sqlalchemy.orm import Session, aliased
 
 from domain.accounts.email_addresses import WAITS_FOR
 from domain.accounts.sign_up import LINK_LIFETIME, MESSAGE_KEY
@@ -24,6 +23,7 @@ from models import (
     ApplicationSecret,
     AttemptCount,
     Authorization,
+    Base,
     Bot,
     CallCount,
     CallShape,
@@ -85,6 +85,8 @@ _PAST_SILENCES_STAY = timedelta(days=365)
 #: How late an event of a push may come without bringing back what was removed.
 _TOMBSTONES_STAY = timedelta(days=30)
 _MEMBERSHIPS_AT_ONCE = 200
+#: What is removed of some tables, in logs; of others it is what they hold.
+_CALLED = {"members": "bot_members", "mails": "mail", "applications": "idle_clients"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +108,10 @@ def prune(
     `between` is called after each slice; the caller commits there, so that locks are short.
     """
     removed = {
-        name: _remove(key, condition, session, between)
-        for name, (key, condition) in _expired(retention, now).items()
+        _CALLED.get(table.__tablename__, table.__tablename__): _remove(
+            table, condition, session, between
+        )
+        for table, condition in _expired(retention, now)
     }
     removed["deliveries"] = _prune_deliveries(retention, session, now, between)
     removed["heartbeat_pings"] = _prune_pings(retention, session, between)
@@ -116,32 +120,32 @@ def prune(
 
 def _expired(
     retention: Retention, now: datetime
-) -> dict[str, tuple[InstrumentedAttribute[Any], ColumnElement[bool]]]:
-    """Return the key of each table and the condition of its expired rows, in order of removal."""
+) -> tuple[tuple[type[Base], ColumnElement[bool]], ...]:
+    """Return the tables, each with the condition of its expired rows, in order of removal."""
     dead, forgotten = now - _DEAD_TOKENS_STAY, now - _DEAD_PERSONAL_TOKENS_STAY
     has_tokens = exists().where(AccessToken.authorization_id == Authorization.id)
-    return {
-        "sign_ins": (SignIn.id, SignIn.expires_at < now),
-        "attempt_counts": (AttemptCount.subject, AttemptCount.window_ends_at < now),
-        "access_tokens": (
-            AccessToken.id,
+    return (
+        (SignIn, SignIn.expires_at < now),
+        (AttemptCount, AttemptCount.window_ends_at < now),
+        (
+            AccessToken,
             or_(
                 AccessToken.revoked_at < dead,
                 (AccessToken.expires_at < dead) & AccessToken.refresh_digest.is_(None),
             ),
         ),
-        "personal_access_tokens": (
-            PersonalAccessToken.id,
+        (
+            PersonalAccessToken,
             or_(
                 PersonalAccessToken.revoked_at < forgotten,
                 PersonalAccessToken.expires_at < forgotten,
             ),
         ),
-        "application_secrets": (ApplicationSecret.id, ApplicationSecret.expires_at < now),
+        (ApplicationSecret, ApplicationSecret.expires_at < now),
         # Bots without a live token.
-        "bot_members": (Member.id, _is_idle_bot(now)),
-        "mail": (
-            Mail.id,
+        (Member, _is_idle_bot(now)),
+        (
+            Mail,
             or_(
                 Mail.created_at < now - _MAIL_STAYS,
                 # To people who may have no account, and did not ask for one.
@@ -150,62 +154,47 @@ def _expired(
                 & Mail.next_try_at.is_(None),
             ),
         ),
-        "pages": (Page.id, Page.created_at < now - _MAIL_STAYS),
-        "page_messages": (PageMessage.id, PageMessage.ended_at < now - _MAIL_STAYS),
-        "page_batches": (PageBatch.id, PageBatch.created_at < now - _MAIL_STAYS),
-        "device_authorizations": (
-            DeviceAuthorization.id,
-            DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY,
-        ),
-        "project_shares": (ProjectShare.id, ProjectShare.expires_at <= now.date()),
-        "invitations": (Invitation.id, Invitation.created_at < now - INVITATION_LIFETIME),
-        "email_confirmations": (
-            EmailConfirmation.user_id,
-            EmailConfirmation.created_at < now - WAITS_FOR,
-        ),
-        "pushed_requests": (PushedRequest.id, PushedRequest.expires_at < now),
-        "idempotent_requests": (
-            IdempotentRequest.id,
-            IdempotentRequest.claimed_at < now - KEPT_FOR,
-        ),
-        "seen_proofs": (SeenProof.digest, SeenProof.expires_at < now),
-        "token_refusals": (TokenRefusal.id, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
+        (Page, Page.created_at < now - _MAIL_STAYS),
+        (PageMessage, PageMessage.ended_at < now - _MAIL_STAYS),
+        (PageBatch, PageBatch.created_at < now - _MAIL_STAYS),
+        (DeviceAuthorization, DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY),
+        (ProjectShare, ProjectShare.expires_at <= now.date()),
+        (Invitation, Invitation.created_at < now - INVITATION_LIFETIME),
+        (EmailConfirmation, EmailConfirmation.created_at < now - WAITS_FOR),
+        (PushedRequest, PushedRequest.expires_at < now),
+        (IdempotentRequest, IdempotentRequest.claimed_at < now - KEPT_FOR),
+        (SeenProof, SeenProof.expires_at < now),
+        (TokenRefusal, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
         # Unused clients without an owner; they may register again.
-        "idle_clients": (
-            Application.id,
+        (
+            Application,
             Application.registration_digest.is_not(None)
             & Application.is_instance_wide
             & Application.last_used_at.is_(None)
             & (Application.created_at < now - _IDLE_CLIENTS_STAY),
         ),
         # By then no token that they signed is accepted, even as an id_token_hint.
-        "signing_keys": (SigningKey.id, SigningKey.retired_at < dead),
+        (SigningKey, SigningKey.retired_at < dead),
         # In this order: a tag is known to be gone by its manifest or its repository.
-        "registry_tags": (RegistryTag.id, _is_forgotten_tag(now)),
-        "registry_manifests": (RegistryManifest.id, _is_forgotten_manifest(now)),
-        "registry_repositories": (RegistryRepository.id, _is_forgotten_repository(now)),
-        "registry_keys": (RegistryKey.id, _is_former_key(now)),
-        "silences": (Silence.id, Silence.ends_at < now - _PAST_SILENCES_STAY),
-        "maintenance_windows": (
-            MaintenanceWindow.id,
-            MaintenanceWindow.last_ends_at < now - _PAST_SILENCES_STAY,
-        ),
+        (RegistryTag, _is_forgotten_tag(now)),
+        (RegistryManifest, _is_forgotten_manifest(now)),
+        (RegistryRepository, _is_forgotten_repository(now)),
+        (RegistryKey, _is_former_key(now)),
+        (Silence, Silence.ends_at < now - _PAST_SILENCES_STAY),
+        (MaintenanceWindow, MaintenanceWindow.last_ends_at < now - _PAST_SILENCES_STAY),
         # In this order: a shape is needed while calls have it.
-        "call_counts": (CallCount.id, CallCount.day < (now - retention.keep_calls_for).date()),
-        "call_shapes": (CallShape.id, ~exists().where(CallCount.shape_id == CallShape.id)),
-        "unreachable_times": (
-            UnreachableTime.id,
-            UnreachableTime.ended_at < now - _UNREACHABLE_TIMES_STAY,
-        ),
-        "web_servers": (WebServer.name, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY),
+        (CallCount, CallCount.day < (now - retention.keep_calls_for).date()),
+        (CallShape, ~exists().where(CallCount.shape_id == CallShape.id)),
+        (UnreachableTime, UnreachableTime.ended_at < now - _UNREACHABLE_TIMES_STAY),
+        (WebServer, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY),
         # What past shifts are told from.
-        "on_call_overrides": (OnCallOverride.id, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
-        "on_call_swaps": (OnCallSwap.id, OnCallSwap.over_at < now - PAST_KEPT_FOR),
-        "on_call_rotations": (OnCallRotation.id, OnCallRotation.valid_until < now - PAST_KEPT_FOR),
-        "escalations": (Escalation.id, Escalation.ended_at < now - _ESCALATIONS_STAY),
-        "escalation_pages": (EscalationPage.id, EscalationPage.paged_at < now - _ESCALATIONS_STAY),
-        "authorizations": (Authorization.id, (Authorization.code_expires_at < dead) & ~has_tokens),
-    }
+        (OnCallOverride, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
+        (OnCallSwap, OnCallSwap.over_at < now - PAST_KEPT_FOR),
+        (OnCallRotation, OnCallRotation.valid_until < now - PAST_KEPT_FOR),
+        (Escalation, Escalation.ended_at < now - _ESCALATIONS_STAY),
+        (EscalationPage, EscalationPage.paged_at < now - _ESCALATIONS_STAY),
+        (Authorization, (Authorization.code_expires_at < dead) & ~has_tokens),
+    )
 
 
 def _is_forgotten_tag(now: datetime) -> ColumnElement[bool]:
@@ -263,23 +252,19 @@ def _is_idle_bot(now: datetime) -> ColumnElement[bool]:
 
 
 def _remove(
-    key: InstrumentedAttribute[Any],
+    table: type[Base],
     condition: ColumnElement[bool],
     session: Session,
     between: Callable[[], None],
 ) -> int:
-    total = 0
+    total, (key,) = 0, inspect(table).primary_key
     while True:
         keys = session.scalars(select(key).where(condition).limit(_SLICE)).all()
         if not keys:
             return total
-        _delete(key, keys, session)
+        session.execute(delete_rows(table).where(key.in_(keys)))
         between()
         total += len(keys)
-
-
-def _delete(key: InstrumentedAttribute[Any], keys: Sequence[object], session: Session) -> None:
-    session.execute(delete_rows(key.class_).where(key.in_(keys)))
 
 
 def _prune_deliveries(
@@ -323,7 +308,7 @@ def _prune_pings(retention: Retention, session: Session, between: Callable[[], N
         )
         if oldest_kept is not None:
             is_old = (HeartbeatPing.heartbeat_id == heartbeat_id) & (HeartbeatPing.id < oldest_kept)
-            total += _remove(HeartbeatPing.id, is_old, session, between)
+            total += _remove(HeartbeatPing, is_old, session, between)
     return total
 
 
@@ -341,7 +326,7 @@ def _remove_upwards(
         ).all()
         if not keys:
             return total
-        _delete(Delivery.id, keys, session)
+        session.execute(delete_rows(Delivery).where(Delivery.id.in_(keys)))
         between()
         total, last = total + len(keys), keys[-1]
 
