@@ -16,7 +16,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts test test-long test-both faults fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts bridges test test-long test-both faults fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-cost bench-pages pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,10 +39,10 @@ test: style counterparts ## Check and test everything, on SQLite, on Postgres an
 	    wait $$types; checked=$$?; cat build/types.log; \
 	    [ $$tested -ne 1 ] || { scripts/test-again $(PYTEST_ARGS); tested=$$?; }; exit $$((tested | checked))
 
-test-long: counterparts ## Run the tests that `make test` leaves out since they take long, but for those of `make faults` (minutes)
+test-long: counterparts bridges ## Run the tests that `make test` leaves out since they take long, but for those of `make faults` (minutes)
 	@$(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal -m long $(PYTEST_ARGS)
 
-test-both: ## As `make test` and `make test-long`, with every test on both databases
+test-both: bridges ## As `make test` and `make test-long`, with every test on both databases
 	@$(MAKE) test PYTEST_ARGS="--every-database -m 'not faults_full' $(PYTEST_ARGS)"
 
 # Programs written by others, which the tests run beside the service.
@@ -53,6 +53,10 @@ counterparts: $(VENV)/development $(BIN)/gatebell
 	@scripts/ensure-proxies
 	@scripts/ensure-git-clients
 	@scripts/ensure-gitlab-clients
+
+# What only tests that are marked long need.
+bridges: $(VENV)/development
+	@scripts/ensure-bridges
 
 faults: $(VENV)/development ## Run the fault tests at full size and report (takes most of an hour)
 	@$(PYTEST) --every-database --capture=no -m "long or not long" tests/faults $(PYTEST_ARGS)

@@ -44,8 +44,9 @@ _LEFT_ALONE_FOR = timedelta(seconds=10)
 LEEWAY = timedelta(minutes=2)
 #: Of the names that become an account's.
 _CLAIMS = ("email", "preferred_username", "name")
-#: What RFC 6749 and GitHub call a refresh token that is not valid.
-_INVALID_GRANTS = ("invalid_grant", "bad_refresh_token")
+#: What RFC 6749 and GitHub call a refresh token that is not valid. Dex calls it `invalid_request`,
+#: as servers on Authlib do if its user is gone.
+_INVALID_GRANTS = ("invalid_grant", "bad_refresh_token", "invalid_request")
 MISREAD = (ValueError, TypeError, KeyError, AttributeError)
 
 Document = Mapping[str, Any]
@@ -165,7 +166,9 @@ class RelyingParty:
         """Return where to send the browser (Core section 3.1.2.1)."""
         more = dict(PRESETS[self._client.preset].parameters)
         if is_again:
-            more |= {"prompt": "login", "max_age": "0"}
+            # The age makes `auth_time` required. Of 0, some providers ask again without an end,
+            # since no sign-in is as young once it is complete.
+            more |= {"prompt": "login", "max_age": str(int(LEEWAY.total_seconds()))}
         client = OAuth2Client(
             None,
             client_id=self._client.client_id,

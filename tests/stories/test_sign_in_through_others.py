@@ -4,36 +4,30 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from urllib.parse import urljoin, urlsplit
 
 import pytest
 import requests
-from sqlalchemy import update
 
 from bench.processes import free_port
 from domain.access.roles import Role
-from models import Identity
 from tests.stories.javascript import NODE, install
 from tests.stories.third_parties import Browser
 from tests.support.accounts.people import (
     Person,
-    database_of,
     make_application,
     make_project,
     make_user,
-    now,
     sign_in,
     unique,
 )
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 from tests.support.service.secrets_seen import SECRETS
+from tests.support.signing_in.identity_checks import check_in_an_hour
 from tests.support.signing_in.openid_provider import ask_to_sign_in
 from tests.support.signing_in.provider_groups import role_in
 from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
 from tests.support.wire.html_forms import forms_in, submit
-from web.jobs.identities import check_identities
-from web.settings.reader import read_settings
 
 FOLDER = ROOT / "tests" / "stories" / "oidc_provider"
 SECRET = "a-secret-of-a-story-that-everybody-knows"
@@ -112,12 +106,6 @@ def test_the_whole_way_with_oidc_provider(ours: LiveGatebell) -> None:
     with oidc_provider(port, back):  # it has forgotten everybody
         check_in_an_hour(ours)
         assert not is_signed_in(ours, browser)
-
-
-def check_in_an_hour(service: LiveGatebell) -> None:
-    with database_of(service) as session:
-        session.execute(update(Identity).values(checked_at=now() - timedelta(hours=2)))
-    check_identities(read_settings(service.environment))
 
 
 def test_the_whole_way_with_another_gatebell(gatebell: LiveGatebell, ours: LiveGatebell) -> None:

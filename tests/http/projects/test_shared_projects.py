@@ -15,7 +15,6 @@ from tests.support.accounts.people import (
     make_project,
     make_user,
     now,
-    settings_of,
     signed_in,
 )
 from tests.support.accounts.personal_tokens import Api
@@ -23,7 +22,6 @@ from tests.support.accounts.team import give_role, take_role
 from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
-from web.jobs.retention import prune_database
 
 
 def share(script: Api, project: str, group: dict[str, Any], **more: Any) -> requests.Response:
@@ -164,7 +162,7 @@ def test_a_share_ends_on_its_day(gatebell: LiveGatebell) -> None:
     assert people["keeper"].username not in members_of(script, project)
     assert made(script.send("GET", path_of(project)), 200)["shared_with_groups"] == []
     lasting = made(share(script, make_project(gatebell, owner), group))["id"]
-    prune_database(settings_of(gatebell))
+    gatebell.cli("prune")
     with database_of(gatebell) as session:
         assert session.get(ProjectShare, number) is None
         assert session.get(ProjectShare, lasting) is not None

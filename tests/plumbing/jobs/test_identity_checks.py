@@ -140,6 +140,15 @@ def test_who_is_gone_is_signed_out_and_without_another_way_in_loses_tokens(
     assert provider.asked == []
 
 
+def test_who_is_gone_at_a_provider_that_calls_it_an_invalid_request_is_signed_out(
+    service: LiveGatebell, provider: FakeProvider
+) -> None:
+    browser = arrive(service, provider)
+    provider.answers = {"/token": lambda: (400, {}, b'{"error": "invalid_request"}')}
+    check_after(service, provider, HOUR)
+    assert not is_signed_in(service, browser)
+
+
 def test_who_has_a_password_keeps_tokens_and_other_browsers(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
@@ -167,6 +176,8 @@ def test_who_has_a_password_keeps_tokens_and_other_browsers(
     [
         (503, b""),
         (500, b'{"error": "invalid_grant"}'),
+        # Dex, whose directory is away.
+        (500, b'{"error": "invalid_request"}'),
         (429, b"{}"),
         (401, b'{"error": "invalid_client"}'),
         (200, b"<html>"),

@@ -1,0 +1,162 @@
+"""The guide for bridges, as it is: people of an LDAP directory sign in through Canaille."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from time import sleep
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+import requests
+
+from domain.access.roles import Role
+from tests.stories.bridge_guide_programs import (
+    REQUIREMENTS,
+    Bridge,
+    Directory,
+    is_installed,
+    running_bridge,
+    running_directory,
+)
+from tests.support.accounts.people import make_user
+from tests.support.accounts.personal_tokens import make_token
+from tests.support.documents.guides import guide_for_project
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.secrets_seen import SECRETS
+from tests.support.signing_in.identity_checks import check_in_an_hour
+from tests.support.signing_in.openid_provider import ask_to_sign_in, last_failure
+from tests.support.signing_in.provider_groups import role_in
+from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
+from tests.support.wire.html_forms import forms_in, submit
+
+PASSWORD = "a password of the directory"
+
+
+@pytest.fixture
+def service(new_service: NewService) -> Iterator[LiveGatebell]:
+    """The service that people sign in to, without a worker."""
+    with running(new_service("sqlite", only="web")) as live:
+        yield live
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Directory]:
+    folder = tmp_path / "directory"
+    folder.mkdir()
+    with running_directory(folder) as made:
+        yield made
+
+
+@pytest.fixture
+def admin(service: LiveGatebell) -> str:
+    """The token of an administrator, who owns a group."""
+    root = make_user(service, name="root", admin=True)
+    service.cli("groups", "create", "acme", "--owner", root.username)
+    return make_token(service, root, scopes="api").clear
+
+
+@pytest.fixture
+def bridge(
+    service: LiveGatebell, directory: Directory, admin: str, tmp_path: Path
+) -> Iterator[Bridge]:
+    """The bridge, connected with the service as the guide says."""
+    guide = guide_for_project("bridges", service, "")
+    folder = tmp_path / "bridge"
+    folder.mkdir()
+    with running_bridge(guide, directory, folder) as made:
+        registered = json.loads(made.run("register.sh", ISSUER=made.issuer))
+        secret = registered["client_secret"]
+        SECRETS.remember(secret)
+        said = made.run(
+            "connect.sh", ISSUER=made.issuer, TOKEN=admin, PROVIDER_CLIENT_SECRET=secret
+        )
+        tested = service.cli("identity-providers", "test", str(json.loads(said)["id"]))
+        assert (tested["works"], tested["names_itself"]) == (True, True), tested
+        yield made
+        made.run("clean.sh")
+
+
+def at_the_bridge(
+    browser: requests.Session, page: requests.Response, uid: str
+) -> requests.Response:
+    """Go through the pages of Canaille; return the last one, or what it leads back to."""
+    answers = {"login": uid, "password": PASSWORD, "answer": "accept"}
+    while True:
+        if page.is_redirect:
+            location = urljoin(page.url, page.headers["Location"])
+            page = browser.get(location, allow_redirects=False)
+            if urlsplit(location).path == "/users/auth/company/callback":
+                return page
+            continue
+        asked = ((form, name) for form in forms_in(page.text) for name in answers if form.has(name))
+        form, name = next(asked, (None, ""))
+        if form is None:
+            return page
+        page = submit(browser, page, form, **{name: answers.pop(name)})
+
+
+def sign_in(
+    service: LiveGatebell, browser: requests.Session, uid: str, *, at: str = "/users/sign_in"
+) -> requests.Response:
+    """Sign in through the bridge; return the last answer, which may be a page of the bridge."""
+    return at_the_bridge(browser, ask_to_sign_in(service, browser, "company", at=at), uid)
+
+
+def check_later(service: LiveGatebell) -> None:
+    # Two access tokens of Canaille that are made in the same second are the same, so that one of
+    # them would be refused with the other.
+    sleep(1.1)
+    check_in_an_hour(service)
+
+
+def test_what_is_installed_is_what_the_guide_installs(service: LiveGatebell) -> None:
+    guide = guide_for_project("bridges", service, "")
+    (wanted,) = re.findall("^canaille.*", REQUIREMENTS.read_text(), re.MULTILINE)
+    assert f"'{wanted}'" in guide.block("install.sh")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not is_installed(), reason="scripts/ensure-bridges could not fetch them")
+def test_people_of_a_directory_come_change_and_go(
+    service: LiveGatebell, directory: Directory, bridge: Bridge, admin: str
+) -> None:
+    directory.add_person("dana", "Dana Scully", PASSWORD)
+    directory.add_person("fox", "Fox Mulder", PASSWORD)
+    directory.add_group("sre", "dana", "fox")
+    browser = service.http()
+    assert_signed_in(sign_in(service, browser, "dana"))
+    dana = service.cli("users", "show", "dana")
+    assert (dana["name"], dana["email"]) == ("Dana Scully", "dana@company.example")
+    assert role_in(service, "dana", "acme") is Role.DEVELOPER
+    # Nobody gives themselves a group or the address of somebody else.
+    for path, status in (("/groups/add", 403), ("/profile/dana", 404)):
+        assert browser.get(bridge.issuer + path).status_code == status, path
+    # Who is signed in there already has to sign in once more to confirm that it is them.
+    assert_signed_in(sign_in(service, browser, "dana", at="/users/sign_in?again=yes"))
+    for _ in range(2):
+        check_later(service)
+        assert is_signed_in(service, browser)
+    # Also those that the check has got: an hour would be too short for the next check.
+    assert directory.token_lifetimes() == {"86400"}
+    directory.remove_member("sre", "dana")
+    check_later(service)
+    assert role_in(service, "dana", "acme") is None
+    assert is_signed_in(service, browser)
+
+    script = service.http()
+    script.headers["PRIVATE-TOKEN"] = admin
+    asked = {"provider": "company", "extern_uid": directory.entry_uuid("dana")}
+    found = script.get(f"{service.url}/api/v4/users", params=asked).json()
+    assert [each["username"] for each in found] == ["dana"]
+    directory.remove_person("dana")
+    check_later(service)
+    assert not is_signed_in(service, browser)
+    assert "Login failed" in sign_in(service, service.http(), "dana").text
+    # Somebody else of the same name is somebody else here.
+    directory.add_person("dana", "Dana Barrett", PASSWORD)
+    page = sign_in(service, service.http(), "dana")
+    assert (page.status_code, last_failure(service, "company")) == (
+        400,
+        "unknown, and another account has the address",
+    )
