@@ -100,13 +100,12 @@ def _environment(**more: str) -> dict[str, str]:
     }
 
 
-@contextmanager
-def _running(
+def _start(
     command: Sequence[str], port: int, folder: Path, environment: Mapping[str, str]
-) -> Iterator[None]:
-    """Run a program until it is left, once somebody listens on its port."""
+) -> subprocess.Popen[bytes]:
+    """Start a program, and wait until somebody listens on its port."""
     log = folder / f"{port}.log"
-    with log.open("wb") as output:
+    with log.open("ab") as output:
         process = subprocess.Popen(
             command,
             cwd=folder,
@@ -115,16 +114,18 @@ def _running(
             stdout=output,
             stderr=output,
         )
-    try:
-        deadline = monotonic() + _SECONDS
-        while not _listens(port):
-            assert process.poll() is None, log.read_text(errors="replace")
-            assert monotonic() < deadline, log.read_text(errors="replace")
-            sleep(0.1)
-        yield
-    finally:
-        process.terminate()
-        process.wait(_SECONDS)
+    deadline = monotonic() + _SECONDS
+    while not _listens(port):
+        if process.poll() is not None or monotonic() > deadline:
+            _stop(process)
+            raise AssertionError(log.read_text(errors="replace"))
+        sleep(0.1)
+    return process
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    process.wait(_SECONDS)
 
 
 def _listens(port: int) -> bool:
@@ -132,17 +133,27 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-@dataclass(frozen=True)
 class Directory:
     """OpenLDAP, with people and groups."""
 
-    port: int
-    #: The socket through which its configuration changes.
-    socket: Path
+    def __init__(self, folder: Path) -> None:
+        """Take the folder with its configuration."""
+        self._folder = folder
+        self.port = free_port()
+        #: Through which its configuration changes.
+        self.configuration_url = f"ldapi://{quote(str(folder / 'ldapi'), safe='')}"
+        self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def configuration_url(self) -> str:
-        return f"ldapi://{quote(str(self.socket), safe='')}"
+    def start(self) -> None:
+        urls = f"ldap://127.0.0.1:{self.port}/ {self.configuration_url}"
+        # With a level of its log, it stays in the foreground.
+        command = (_program("slapd"), "-d", "0", "-F", str(self._folder / "config"), "-h", urls)
+        self._process = _start(command, self.port, self._folder, _environment())
+
+    def stop(self) -> None:
+        if self._process is not None:
+            _stop(self._process)
+            self._process = None
 
     def add_person(self, uid: str, name: str, password: str) -> None:
         self.change(
@@ -203,16 +214,15 @@ def running_directory(folder: Path) -> Iterator[Directory]:
     values = {"uid": os.getuid(), "gid": os.getgid(), "data": folder / "data", "base": BASE}
     configuration = folder / "config.ldif"
     configuration.write_text(_CONFIGURATION.format(unpacked=_UNPACKED, **values))
-    config = ("-F", str(folder / "config"))
-    fill = (_program("slapadd"), "-n0", *config, "-l", str(configuration))
-    subprocess.run(fill, env=_environment(), check=True, timeout=_SECONDS)
-    directory = Directory(free_port(), folder / "ldapi")
-    urls = f"ldap://127.0.0.1:{directory.port}/ {directory.configuration_url}"
-    # With a level of its log, it stays in the foreground.
-    command = (_program("slapd"), "-d", "0", *config, "-h", urls)
-    with _running(command, directory.port, folder, _environment()):
+    command = (_program("slapadd"), "-n0", "-F", str(folder / "config"), "-l", str(configuration))
+    subprocess.run(command, env=_environment(), check=True, timeout=_SECONDS)
+    directory = Directory(folder)
+    directory.start()
+    try:
         directory.change(_TREE, "-a")
         yield directory
+    finally:
+        directory.stop()
 
 
 @dataclass(frozen=True)
@@ -249,7 +259,10 @@ def running_bridge(guide: Guide, directory: Directory, folder: Path) -> Iterator
     (folder / "bridge").symlink_to(_UNPACKED / "venv")
     bridge = Bridge(guide, folder, f"http://127.0.0.1:{port}")
     bridge.run("directory.sh", LDAPURI=directory.configuration_url)
+    bridge.run("secrets.sh", BRIDGE_PASSWORD=_BRIDGE_PASSWORD)
     start = str(guide.write("start.sh", folder))
-    environment = _environment(BRIDGE_PASSWORD=_BRIDGE_PASSWORD)
-    with _running((_BASH, "-eu", start), port, folder, environment):
+    process = _start((_BASH, "-eu", start), port, folder, _environment())
+    try:
         yield bridge
+    finally:
+        _stop(process)
