@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from wtforms import (
     BooleanField,
-    EmailField,
     HiddenField,
     PasswordField,
     RadioField,
@@ -24,7 +23,7 @@ from domain.accounts.factors.passkeys import LONGEST_NAME as LONGEST_PASSKEY_NAM
 from domain.accounts.names import LONGEST_NAME
 from domain.accounts.types import AccountBody, AccountChangeBody, ErasureBody
 from domain.time_zones import zone_names
-from forms.base import Form, Line, at_most, without_edges
+from forms.base import EmailLine, Form, Line, at_most
 from forms.signing_in import CodeForm
 
 
@@ -32,13 +31,10 @@ class _AccountFields(Form):
     """What an account has from its beginning."""
 
     username = Line("User name", DataRequired("Enter the name to sign in with."))
-    email = EmailField(
+    email = EmailLine(
         "E-mail address",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter their e-mail address."),
-            at_most(255, "An e-mail address"),
-        ],
+        DataRequired("Enter their e-mail address."),
+        at_most(255, "An e-mail address"),
     )
     name = Line("Name", at_most(LONGEST_NAME, "A name"))
 
@@ -94,11 +90,7 @@ class ProfileForm(Form):
         DataRequired("Enter a name that people can call you by."),
         at_most(LONGEST_NAME, "A name"),
     )
-    email = EmailField(
-        "E-mail address",
-        filters=[without_edges],
-        validators=[DataRequired("Enter your e-mail address.")],
-    )
+    email = EmailLine("E-mail address", DataRequired("Enter your e-mail address."))
 
     time_zone = SelectField("Time zone", validate_choice=False)
     current_password = PasswordField("Current password")

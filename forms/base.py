@@ -6,7 +6,14 @@ from typing import Any, ClassVar, TypeVar
 
 from flask_wtf import FlaskForm
 from pydantic import BaseModel
-from wtforms import HiddenField, PasswordField, StringField
+from wtforms import (
+    EmailField,
+    HiddenField,
+    PasswordField,
+    StringField,
+    TextAreaField,
+    URLField,
+)
 from wtforms.validators import Length, ValidationError
 
 from domain.errors import InvalidError, InvalidParametersError
@@ -105,6 +112,18 @@ class Line(StringField):
         super().__init__(label, [*validators], filters=[without_edges], **kwargs)
 
 
+class Lines(Line, TextAreaField):
+    """The same for a text of several lines."""
+
+
+class EmailLine(Line, EmailField):
+    """The same for an e-mail address."""
+
+
+class UrlLine(Line, URLField):
+    """The same for a URL."""
+
+
 def at_most(longest: int, what: str) -> Length:
     """Return the validator of a length, with a message that begins with what is too long."""
-    return Length(max=longest, message=f"{what} may have at most {longest} characters.")
+    return Length(max=longest, message=f"{what} may have at most {longest:,} characters.")

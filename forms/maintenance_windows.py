@@ -9,10 +9,9 @@ from wtforms import (
     IntegerField,
     SelectField,
     SelectMultipleField,
-    StringField,
     TextAreaField,
 )
-from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, Optional
+from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
 from domain.alerts.reading.incoming import Severity
 from domain.durations import duration_text
@@ -26,7 +25,7 @@ from domain.maintenance_windows.recurrence import (
     parse_rule,
 )
 from domain.maintenance_windows.types import LONGEST_NAME, MaintenanceWindow, NewWindow
-from forms.base import Form, without_edges
+from forms.base import Form, Line, Lines, at_most
 
 ONCE, DAILY, WEEKLY, RULE = "once", "daily", "weekly", "rule"
 BY_DAY, BY_WEEKDAY = "monthly_day", "monthly_weekday"
@@ -45,31 +44,20 @@ _INTERVAL = f"Enter a number from 1 to {LARGEST_INTERVAL}."
 class MaintenanceWindowForm(Form):
     """When the window takes place, and which alerts it is about."""
 
-    name = StringField(
+    name = Line(
         "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as Database upgrade."),
-            Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
-        ],
+        DataRequired("Enter a name, such as Database upgrade."),
+        at_most(LONGEST_NAME, "A name"),
     )
     starts_at = DateTimeLocalField(
         "Start",
         format=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
         validators=[InputRequired("Enter when it starts.")],
     )
-    time_zone = StringField(
-        "Time zone",
-        filters=[without_edges],
-        default="UTC",
-        validators=[DataRequired("Enter a time zone, such as Europe/Berlin or UTC.")],
+    time_zone = Line(
+        "Time zone", DataRequired("Enter a time zone, such as Europe/Berlin or UTC."), default="UTC"
     )
-    duration = StringField(
-        "Duration",
-        filters=[without_edges],
-        default="2h",
-        validators=[DataRequired("Enter a duration, such as 90m or 2h.")],
-    )
+    duration = Line("Duration", DataRequired("Enter a duration, such as 90m or 2h."), default="2h")
     repeats = SelectField("Repeats", choices=_REPEATS, default=ONCE)
     interval = IntegerField(
         "Repeat every … days, weeks or months",
@@ -78,13 +66,13 @@ class MaintenanceWindowForm(Form):
     )
     weekdays = SelectMultipleField("On", choices=list(WEEKDAYS.items()))
     until = DateField("Last day", validators=[Optional()])
-    rule = StringField("Rule", filters=[without_edges])
+    rule = Line("Rule")
     severities = SelectMultipleField(
         "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
     )
     environments = TextAreaField("Environments")
     services = TextAreaField("Services")
-    labels = TextAreaField("Labels", filters=[without_edges])
+    labels = Lines("Labels")
 
     def window(self) -> NewWindow:
         """Return what was entered; raise InvalidError."""

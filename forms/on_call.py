@@ -12,7 +12,6 @@ from wtforms import (
     RadioField,
     SelectField,
     SelectMultipleField,
-    StringField,
     TextAreaField,
     TimeField,
 )
@@ -40,7 +39,7 @@ from domain.on_call.types import (
     OnCallShift,
 )
 from domain.time_zones import instant, zone, zone_names
-from forms.base import Form, without_edges
+from forms.base import Form, Line, Lines, at_most
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _LONGEST_TEXT = 2000
@@ -51,25 +50,11 @@ _FIRST_WEEKDAY = ("mon",)
 class ScheduleForm(Form):
     """The name and the time zone of a schedule."""
 
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as Primary."),
-            Length(max=LONGEST_NAME, message=f"A name has at most {LONGEST_NAME} characters."),
-        ],
+    name = Line(
+        "Name", DataRequired("Enter a name, such as Primary."), at_most(LONGEST_NAME, "A name")
     )
     time_zone = SelectField("Time zone", default="UTC", validate_choice=False)
-    description = TextAreaField(
-        "Description",
-        filters=[without_edges],
-        validators=[
-            Length(
-                max=LONGEST_DESCRIPTION,
-                message=f"A description has at most {LONGEST_DESCRIPTION} characters.",
-            )
-        ],
-    )
+    description = Lines("Description", at_most(LONGEST_DESCRIPTION, "A description"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Offer every time zone."""
@@ -82,20 +67,11 @@ class RotationForm(Form):
 
     #: Errors name the whole list of rotations: beside the users is where most of them belong.
     fields_of: ClassVar = {"rotations": "users"}
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            Length(max=LONGEST_NAME, message=f"A name has at most {LONGEST_NAME} characters.")
-        ],
-    )
-    users = StringField(
+    name = Line("Name", at_most(LONGEST_NAME, "A name"))
+    users = Line(
         "Users in the order of their turns",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter at least one user name."),
-            Length(max=_LONGEST_TEXT, message="Too many users."),
-        ],
+        DataRequired("Enter at least one user name."),
+        Length(max=_LONGEST_TEXT, message="Too many users."),
     )
     kind = RadioField(
         "Turns",
@@ -125,10 +101,8 @@ class RotationForm(Form):
             NumberRange(0, HIGHEST_LAYER, f"A layer is a number from 0 to {HIGHEST_LAYER}."),
         ],
     )
-    restrictions = TextAreaField(
-        "Only at these times",
-        filters=[without_edges],
-        validators=[Length(max=_LONGEST_TEXT, message="Too many times.")],
+    restrictions = Lines(
+        "Only at these times", Length(max=_LONGEST_TEXT, message="Too many times.")
     )
 
     @classmethod
