@@ -8,7 +8,6 @@ from wtforms import (
     HiddenField,
     PasswordField,
     RadioField,
-    SelectField,
     StringField,
 )
 from wtforms.validators import (
@@ -22,8 +21,7 @@ from wtforms.validators import (
 from domain.accounts.factors.passkeys import LONGEST_NAME as LONGEST_PASSKEY_NAME
 from domain.accounts.names import LONGEST_NAME
 from domain.accounts.types import AccountBody, AccountChangeBody, ErasureBody
-from domain.time_zones import zone_names
-from forms.base import EmailLine, Form, Line, at_most
+from forms.base import EmailLine, Form, Line, TimeZoneField, at_most
 from forms.signing_in import CodeForm
 
 
@@ -65,12 +63,7 @@ class AccountForm(_AccountFields):
 class AccountChangeForm(_AccountFields):
     """The fields of an account that an administrator changes."""
 
-    time_zone = SelectField("Time zone", validate_choice=False)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Offer all time zones."""
-        super().__init__(*args, **kwargs)
-        self.time_zone.choices = [(name, name) for name in zone_names()]
+    time_zone = TimeZoneField()
 
     @property
     def body(self) -> AccountChangeBody:
@@ -92,13 +85,8 @@ class ProfileForm(Form):
     )
     email = EmailLine("E-mail address", DataRequired("Enter your e-mail address."))
 
-    time_zone = SelectField("Time zone", validate_choice=False)
+    time_zone = TimeZoneField()
     current_password = PasswordField("Current password")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Offer all time zones."""
-        super().__init__(*args, **kwargs)
-        self.time_zone.choices = [(name, name) for name in zone_names()]
 
 
 class PasswordConfirmationForm(Form):

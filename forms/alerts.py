@@ -17,6 +17,7 @@ from domain.database.paging import one_of, row_id, words
 from domain.errors import QueryError
 from forms.base import Form, Line, SomeBody, at_most
 
+SEVERITY_CHOICES = [(each.value, each.value.capitalize()) for each in Severity]
 _LONGEST = 2_000
 _TOO_LONG = Length(max=_LONGEST, message=f"At most {_LONGEST} characters.")
 
@@ -24,9 +25,7 @@ _TOO_LONG = Length(max=_LONGEST, message=f"At most {_LONGEST} characters.")
 class ConditionsForm(Form):
     """Conditions on alerts; an empty field takes any."""
 
-    severities = SelectMultipleField(
-        "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
-    )
+    severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
     environments = Line("Environments", _TOO_LONG)
     services = Line("Services", _TOO_LONG)
     labels = Line("Labels", at_most(LONGEST_TEXT, "Labels"))

@@ -16,7 +16,6 @@ from wtforms import (
 from wtforms import Form as PlainForm
 from wtforms.validators import DataRequired, InputRequired, NumberRange
 
-from domain.alerts.reading.incoming import Severity
 from domain.durations import duration_text, parse_duration
 from domain.errors import InvalidError
 from domain.escalations.steps import (
@@ -27,7 +26,8 @@ from domain.escalations.steps import (
     TargetKind,
 )
 from domain.escalations.types import LONGEST_NAME, AlertRoute, EscalationPolicy, NewPolicy, NewRoute
-from forms.base import Form, Line, Lines, at_most, objections_beside_the_field
+from forms.alerts import SEVERITY_CHOICES
+from forms.base import Form, Line, Lines, at_most, lines_of, objections_beside_the_field
 
 _USUAL_REPEATS = 2
 Policy = TypeVar("Policy", bound=NewPolicy)
@@ -158,9 +158,7 @@ class AlertRouteForm(Form):
     name = Line(
         "Name", DataRequired("Enter a name, such as Production."), at_most(LONGEST_NAME, "A name")
     )
-    severities = SelectMultipleField(
-        "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
-    )
+    severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
     environments = TextAreaField("Environments")
     services = TextAreaField("Services")
     labels = Lines("Labels")
@@ -179,15 +177,11 @@ class AlertRouteForm(Form):
         chosen = self.policy.data
         return self.read(
             body,
-            environments=_lines(self.environments.data),
-            services=_lines(self.services.data),
+            environments=lines_of(self.environments.data),
+            services=lines_of(self.services.data),
             labels=self.labels.data or [],
             escalation_policy_id=None if chosen == NOBODY else chosen,
         )
-
-
-def _lines(text: str | None) -> list[str]:
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
 def route_form_for(route: AlertRoute) -> AlertRouteForm:

@@ -5,7 +5,6 @@ from typing import cast
 
 from wtforms import (
     DateField,
-    DateTimeLocalField,
     IntegerField,
     SelectField,
     SelectMultipleField,
@@ -13,7 +12,6 @@ from wtforms import (
 )
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
-from domain.alerts.reading.incoming import Severity
 from domain.durations import duration_text
 from domain.maintenance_windows.recurrence import (
     LARGEST_INTERVAL,
@@ -25,7 +23,8 @@ from domain.maintenance_windows.recurrence import (
     parse_rule,
 )
 from domain.maintenance_windows.types import LONGEST_NAME, MaintenanceWindow, NewWindow
-from forms.base import Form, Line, Lines, at_most
+from forms.alerts import SEVERITY_CHOICES
+from forms.base import Form, Line, Lines, LocalTimeField, at_most, lines_of
 
 ONCE, DAILY, WEEKLY, RULE = "once", "daily", "weekly", "rule"
 BY_DAY, BY_WEEKDAY = "monthly_day", "monthly_weekday"
@@ -49,11 +48,7 @@ class MaintenanceWindowForm(Form):
         DataRequired("Enter a name, such as Database upgrade."),
         at_most(LONGEST_NAME, "A name"),
     )
-    starts_at = DateTimeLocalField(
-        "Start",
-        format=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-        validators=[InputRequired("Enter when it starts.")],
-    )
+    starts_at = LocalTimeField("Start", InputRequired("Enter when it starts."))
     time_zone = Line(
         "Time zone", DataRequired("Enter a time zone, such as Europe/Berlin or UTC."), default="UTC"
     )
@@ -67,9 +62,7 @@ class MaintenanceWindowForm(Form):
     weekdays = SelectMultipleField("On", choices=list(WEEKDAYS.items()))
     until = DateField("Last day", validators=[Optional()])
     rule = Line("Rule")
-    severities = SelectMultipleField(
-        "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
-    )
+    severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
     environments = TextAreaField("Environments")
     services = TextAreaField("Services")
     labels = Lines("Labels")
@@ -83,8 +76,8 @@ class MaintenanceWindowForm(Form):
             starts_at=local_start.isoformat(),
             rule=recurrence.rule if recurrence else "",
             severities=self.severities.data or [],
-            environments=_lines(self.environments.data),
-            services=_lines(self.services.data),
+            environments=lines_of(self.environments.data),
+            services=lines_of(self.services.data),
             labels=self.labels.data or [],
         )
 
@@ -103,10 +96,6 @@ class MaintenanceWindowForm(Form):
             by_day=tuple(self.weekdays.data or ()) if is_weekly else (),
             until=until,
         )
-
-
-def _lines(text: str | None) -> list[str]:
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
 def form_of(window: MaintenanceWindow) -> MaintenanceWindowForm:

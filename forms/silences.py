@@ -3,12 +3,12 @@
 from typing import Any, ClassVar
 
 from annotated_types import Ge, Le
-from wtforms import BooleanField, DateTimeLocalField, IntegerField
+from wtforms import BooleanField, IntegerField
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
 from domain.silences.types import FlapSettings, NewSilence, SilenceChange
 from domain.time_zones import instant, zone
-from forms.base import Form, Line, Lines
+from forms.base import Form, Line, Lines, LocalTimeField
 
 
 class SilenceForm(Form):
@@ -18,11 +18,7 @@ class SilenceForm(Form):
 
     matchers = Lines("Matchers", DataRequired('Enter at least one matcher, such as service="web".'))
     duration = Line("Duration", DataRequired("Enter a duration, such as 30m or 2h."), default="2h")
-    starts_at = DateTimeLocalField(
-        "Start",
-        format=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-        validators=[Optional()],
-    )
+    starts_at = LocalTimeField("Start", Optional())
     comment = Line("Comment")
 
     def __init__(self, *args: Any, time_zone: str, **kwargs: Any) -> None:
