@@ -15,7 +15,7 @@ from flask.typing import ResponseReturnValue
 
 from domain import threads
 from web.access.marks import open_to_anyone
-from web.api.description.described import METADATA, Description, described
+from web.api.description.described import METADATA, Description
 from web.api.description.document import Edition, openapi_document
 from web.api.description.views import DescribedView, described_views
 from web.api.schemas.errors import OpenApiDocument
@@ -42,9 +42,7 @@ class _Written(NamedTuple):
 
 
 @api_description.get("/api/openapi.json")
-@described(
-    Description(name="metadata.openapi", tag=METADATA, returns=OpenApiDocument, is_conditional=True)
-)
+@Description(name="metadata.openapi", tag=METADATA, returns=OpenApiDocument, is_conditional=True)
 @open_to_anyone.but(cross_origin=CorsPolicy())
 def openapi() -> Response:
     """Return this description."""

@@ -19,7 +19,7 @@ from web.admin.instance_state import (
     self_monitor_metrics,
     webhook_metrics,
 )
-from web.api.description.described import HEALTH, Answer, Description, described
+from web.api.description.described import HEALTH, Answer, Description
 from web.api.schemas.instance import Liveness, Readiness
 from web.build import running_build
 from web.http.endpoints import ErrorFormat, MachineBlueprint
@@ -41,7 +41,7 @@ _NOT_FROM_HERE = "Only this host and METRICS_NETWORKS have access without METRIC
 
 
 @health.get("/healthz")
-@described(Description(name="health.liveness", tag=HEALTH, returns=Liveness))
+@Description(name="health.liveness", tag=HEALTH, returns=Liveness)
 @open_to_anyone
 def healthz() -> Response:
     """Return 200 if this process is running, without further checks.
@@ -52,13 +52,11 @@ def healthz() -> Response:
 
 
 @health.get("/readyz")
-@described(
-    Description(
-        name="health.readiness",
-        tag=HEALTH,
-        returns=Readiness,
-        others={503: Answer(text="What is missing.", returns=Readiness, headers=("Retry-After",))},
-    )
+@Description(
+    name="health.readiness",
+    tag=HEALTH,
+    returns=Readiness,
+    others={503: Answer(text="What is missing.", returns=Readiness, headers=("Retry-After",))},
 )
 @open_to_anyone
 def readyz() -> Response:

@@ -17,7 +17,7 @@ from domain.registry.repositories import root_name
 from domain.registry.tokens import EXAMPLE_HOST, SERVICE, RegistryToken
 from web.access.marks import checks_registry_secret, open_to_anyone, permitted
 from web.access.rate_limits import by_address
-from web.api.description.described import FORM, HTML, JSON, REGISTRY, Caller, Description, described
+from web.api.description.described import FORM, HTML, JSON, REGISTRY, Caller, Description
 from web.api.schemas.registry import (
     RegistryEnvelope,
     RegistryTokenForm,
@@ -33,6 +33,7 @@ from web.http.work import work
 from web.metrics import count_registry_events
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query, page_size
+from web.pages.refusals import refusals_shown
 from web.registry import (
     NO_CREDENTIALS,
     RegistryUser,
@@ -113,11 +114,8 @@ def _may_delete(project: ProjectView) -> bool:
 def delete(project: ProjectView, repository_id: int) -> ResponseReturnValue:
     """Delete a repository with all its images, in the background."""
     repository = domain.get_repository(repository_id, project_id=project.id, session=db.session())
-    try:
+    with refusals_shown(InvalidError):
         actions.delete_repository(work(), project, repository_id)
-    except InvalidError as error:
-        flash(str(error), "error")
-    else:
         flash(f"{repository.path} is being deleted, with all its images.", "info")
     return redirect(url_for("registry_pages.index", project_path=project.path))
 
@@ -138,15 +136,13 @@ def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> Respo
 
 
 @registry_tokens.get("/auth")
-@described(
-    Description(
-        name="registry.token",
-        tag=REGISTRY,
-        caller=Caller.REGISTRY_CLIENT,
-        query=RegistryTokenQuery,
-        returns=RegistryTokenResponse,
-        errors=_REFUSALS,
-    )
+@Description(
+    name="registry.token",
+    tag=REGISTRY,
+    caller=Caller.REGISTRY_CLIENT,
+    query=RegistryTokenQuery,
+    returns=RegistryTokenResponse,
+    errors=_REFUSALS,
 )
 @open_to_anyone
 @by_address
@@ -158,15 +154,13 @@ def issue() -> Response:
 
 
 @registry_tokens.post("/auth")
-@described(
-    Description(
-        name="registry.token_for_form",
-        tag=REGISTRY,
-        body=RegistryTokenForm,
-        accepts=(FORM,),
-        returns=RegistryTokenResponse,
-        errors=(*_REFUSALS, 408, 413),
-    )
+@Description(
+    name="registry.token_for_form",
+    tag=REGISTRY,
+    body=RegistryTokenForm,
+    accepts=(FORM,),
+    returns=RegistryTokenResponse,
+    errors=(*_REFUSALS, 408, 413),
 )
 @open_to_anyone.but(writes=False)
 @by_address
@@ -226,16 +220,14 @@ def certificates() -> Response:
 
 
 @registry_notifications.post("/events")
-@described(
-    Description(
-        name="registry.notification",
-        tag=REGISTRY,
-        caller=Caller.REGISTRY,
-        body=RegistryEnvelope,
-        accepts=(JSON,),
-        content_type=HTML,
-        errors=(400, 401, 408, 413, 415),
-    )
+@Description(
+    name="registry.notification",
+    tag=REGISTRY,
+    caller=Caller.REGISTRY,
+    body=RegistryEnvelope,
+    accepts=(JSON,),
+    content_type=HTML,
+    errors=(400, 401, 408, 413, 415),
 )
 @checks_registry_secret
 def receive() -> Response:

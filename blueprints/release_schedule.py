@@ -18,7 +18,7 @@ from domain.types.reading import read_query
 from forms.releases import ReleaseCheckForm, ReleaseFilterForm
 from web.access.api_limits import Family, count_request
 from web.access.marks import open_to_anyone, to_sign_in, viewer
-from web.api.description.described import METADATA, Description, described
+from web.api.description.described import METADATA, Description
 from web.api.release_checks import handed_in, run_check
 from web.api.schemas.releases import ReleaseFilterQuery
 from web.extensions import csrf, db
@@ -154,15 +154,13 @@ def _check_page(form: ReleaseCheckForm, report: Report | None = None) -> str:
 
 
 @release_feeds.get("/releases.atom")
-@described(
-    Description(
-        name="release_schedule.atom",
-        tag=METADATA,
-        query=ReleaseFilterQuery,
-        content_type=_ATOM,
-        errors=(400,),
-        is_conditional=True,
-    )
+@Description(
+    name="release_schedule.atom",
+    tag=METADATA,
+    query=ReleaseFilterQuery,
+    content_type=_ATOM,
+    errors=(400,),
+    is_conditional=True,
 )
 @open_to_anyone.but(cross_origin=CorsPolicy())
 def atom() -> Response:
@@ -171,15 +169,13 @@ def atom() -> Response:
 
 
 @release_feeds.get("/releases.ics")
-@described(
-    Description(
-        name="release_schedule.calendar",
-        tag=METADATA,
-        query=ReleaseFilterQuery,
-        content_type=_ICALENDAR,
-        errors=(400,),
-        is_conditional=True,
-    )
+@Description(
+    name="release_schedule.calendar",
+    tag=METADATA,
+    query=ReleaseFilterQuery,
+    content_type=_ICALENDAR,
+    errors=(400,),
+    is_conditional=True,
 )
 @open_to_anyone.but(cross_origin=CorsPolicy())
 def ics() -> Response:

@@ -5,11 +5,9 @@ from typing import Any, ClassVar
 
 from wtforms import (
     BooleanField,
-    EmailField,
     HiddenField,
     PasswordField,
     RadioField,
-    SelectField,
     StringField,
 )
 from wtforms.validators import (
@@ -23,8 +21,7 @@ from wtforms.validators import (
 from domain.accounts.factors.passkeys import LONGEST_NAME as LONGEST_PASSKEY_NAME
 from domain.accounts.names import LONGEST_NAME
 from domain.accounts.types import AccountBody, AccountChangeBody, ErasureBody
-from domain.time_zones import zone_names
-from forms.base import Form, Line, at_most, without_edges
+from forms.base import EmailLine, Form, Line, TimeZoneField, at_most
 from forms.signing_in import CodeForm
 
 
@@ -32,13 +29,10 @@ class _AccountFields(Form):
     """What an account has from its beginning."""
 
     username = Line("User name", DataRequired("Enter the name to sign in with."))
-    email = EmailField(
+    email = EmailLine(
         "E-mail address",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter their e-mail address."),
-            at_most(255, "An e-mail address"),
-        ],
+        DataRequired("Enter their e-mail address."),
+        at_most(255, "An e-mail address"),
     )
     name = Line("Name", at_most(LONGEST_NAME, "A name"))
 
@@ -69,12 +63,7 @@ class AccountForm(_AccountFields):
 class AccountChangeForm(_AccountFields):
     """The fields of an account that an administrator changes."""
 
-    time_zone = SelectField("Time zone", validate_choice=False)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Offer all time zones."""
-        super().__init__(*args, **kwargs)
-        self.time_zone.choices = [(name, name) for name in zone_names()]
+    time_zone = TimeZoneField()
 
     @property
     def body(self) -> AccountChangeBody:
@@ -94,19 +83,10 @@ class ProfileForm(Form):
         DataRequired("Enter a name that people can call you by."),
         at_most(LONGEST_NAME, "A name"),
     )
-    email = EmailField(
-        "E-mail address",
-        filters=[without_edges],
-        validators=[DataRequired("Enter your e-mail address.")],
-    )
+    email = EmailLine("E-mail address", DataRequired("Enter your e-mail address."))
 
-    time_zone = SelectField("Time zone", validate_choice=False)
+    time_zone = TimeZoneField()
     current_password = PasswordField("Current password")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Offer all time zones."""
-        super().__init__(*args, **kwargs)
-        self.time_zone.choices = [(name, name) for name in zone_names()]
 
 
 class PasswordConfirmationForm(Form):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from werkzeug.datastructures import MultiDict
-from wtforms import SelectMultipleField, StringField
+from wtforms import SelectMultipleField
 from wtforms.validators import Length
 
 from domain.alerts.listing.filters import SEVERITIES, TABS, AlertFilter
@@ -15,8 +15,9 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import storable
 from domain.database.paging import one_of, row_id, words
 from domain.errors import QueryError
-from forms.base import Form, SomeBody, without_edges
+from forms.base import Form, Line, SomeBody, at_most
 
+SEVERITY_CHOICES = [(each.value, each.value.capitalize()) for each in Severity]
 _LONGEST = 2_000
 _TOO_LONG = Length(max=_LONGEST, message=f"At most {_LONGEST} characters.")
 
@@ -24,18 +25,10 @@ _TOO_LONG = Length(max=_LONGEST, message=f"At most {_LONGEST} characters.")
 class ConditionsForm(Form):
     """Conditions on alerts; an empty field takes any."""
 
-    severities = SelectMultipleField(
-        "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
-    )
-    environments = StringField("Environments", filters=[without_edges], validators=[_TOO_LONG])
-    services = StringField("Services", filters=[without_edges], validators=[_TOO_LONG])
-    labels = StringField(
-        "Labels",
-        filters=[without_edges],
-        validators=[
-            Length(max=LONGEST_TEXT, message=f"Labels may have at most {LONGEST_TEXT} characters.")
-        ],
-    )
+    severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
+    environments = Line("Environments", _TOO_LONG)
+    services = Line("Services", _TOO_LONG)
+    labels = Line("Labels", at_most(LONGEST_TEXT, "Labels"))
 
     @staticmethod
     def values_of(conditions: Conditions) -> dict[str, object]:

@@ -5,14 +5,14 @@ from ipaddress import ip_address
 
 from flask import request
 from wtforms import SelectField, StringField
-from wtforms.validators import Length, Optional, ValidationError
+from wtforms.validators import Optional, ValidationError
 
 from domain.audit.log import KINDS, EventFilter
 from forms.access_token import DayField
-from forms.base import Form, Line
+from forms.base import Form, Line, at_most
 
-_LONGEST = Length(max=255, message="This has at most 255 characters.")
-_A_NAME = Length(max=255, message="A user name has at most 255 characters.")
+_LONGEST = at_most(255, "This")
+_A_NAME = at_most(255, "A user name")
 
 
 class AuditFilterForm(Form):

@@ -6,10 +6,20 @@ from typing import Any, ClassVar, TypeVar
 
 from flask_wtf import FlaskForm
 from pydantic import BaseModel
-from wtforms import HiddenField, PasswordField, StringField
+from wtforms import (
+    DateTimeLocalField,
+    EmailField,
+    HiddenField,
+    PasswordField,
+    SelectField,
+    StringField,
+    TextAreaField,
+    URLField,
+)
 from wtforms.validators import Length, ValidationError
 
 from domain.errors import InvalidError, InvalidParametersError
+from domain.time_zones import zone_names
 from domain.types.reading import read_body
 
 Result = TypeVar("Result")
@@ -97,6 +107,11 @@ def without_edges(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
 
+def lines_of(text: str | None) -> list[str]:
+    """Return the lines of a text that say something."""
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+
+
 class Line(StringField):
     """A field for a line of text, whose leading and trailing spaces do not count."""
 
@@ -105,6 +120,36 @@ class Line(StringField):
         super().__init__(label, [*validators], filters=[without_edges], **kwargs)
 
 
+class Lines(Line, TextAreaField):
+    """The same for a text of several lines."""
+
+
+class EmailLine(Line, EmailField):
+    """The same for an e-mail address."""
+
+
+class UrlLine(Line, URLField):
+    """The same for a URL."""
+
+
+class LocalTimeField(DateTimeLocalField):
+    """A time of a wall clock, which browsers send with seconds or without."""
+
+    def __init__(self, label: str, *validators: Any) -> None:
+        """Take the validators one by one."""
+        formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
+        super().__init__(label, [*validators], format=formats)
+
+
+class TimeZoneField(SelectField):
+    """A choice among all time zones, which the domain checks."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        """Offer them by their names."""
+        choices = [(name, name.replace("_", " ")) for name in zone_names()]
+        super().__init__("Time zone", choices=choices, validate_choice=False, **kwargs)
+
+
 def at_most(longest: int, what: str) -> Length:
     """Return the validator of a length, with a message that begins with what is too long."""
-    return Length(max=longest, message=f"{what} may have at most {longest} characters.")
+    return Length(max=longest, message=f"{what} may have at most {longest:,} characters.")

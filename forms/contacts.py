@@ -3,7 +3,7 @@
 from typing import ClassVar
 from zoneinfo import available_timezones
 
-from wtforms import BooleanField, RadioField, SelectField, StringField
+from wtforms import BooleanField, RadioField, SelectField
 from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.contacts.types import ContactBody, ContactPreferencesBody
@@ -15,7 +15,7 @@ from domain.notifications.contact_types.registry import (
     likely_type,
 )
 from domain.notifications.recipients import PagingPreferences, written_time
-from forms.base import Form, without_edges
+from forms.base import Form, Line, at_most
 
 _NO_MAIL = "This service sends no e-mail yet: its administrator has to set MAIL_URL."
 
@@ -29,19 +29,8 @@ class ContactForm(Form):
         default=CONTACT_TYPES[0].name,
         validators=[InputRequired("Choose a type.")],
     )
-    address = StringField(
-        "Address",
-        filters=[without_edges],
-        validators=[
-            DataRequired(f"Enter {ADDRESS_WORDS}."),
-            Length(max=1_000, message="An address may have at most 1000 characters."),
-        ],
-    )
-    label = StringField(
-        "Label",
-        filters=[without_edges],
-        validators=[Length(max=100, message="A label may have at most 100 characters.")],
-    )
+    address = Line("Address", DataRequired(f"Enter {ADDRESS_WORDS}."), at_most(1000, "An address"))
+    label = Line("Label", at_most(100, "A label"))
 
     @property
     def chosen_type(self) -> ContactType:
@@ -69,13 +58,10 @@ class ContactForm(Form):
 class CodeForm(Form):
     """The code that was sent to a contact."""
 
-    code = StringField(
+    code = Line(
         "Code",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter the code that was sent."),
-            Length(max=20, message="The code has six digits."),
-        ],
+        DataRequired("Enter the code that was sent."),
+        Length(max=20, message="The code has six digits."),
     )
 
 
@@ -84,8 +70,8 @@ class PagingPreferencesForm(Form):
 
     fields_of: ClassVar = {"starts_at": "quiet_from", "ends_at": "quiet_until"}
 
-    quiet_from = StringField("From", filters=[without_edges])
-    quiet_until = StringField("Until", filters=[without_edges])
+    quiet_from = Line("From")
+    quiet_until = Line("Until")
     time_zone = SelectField(
         "Time zone", choices=[(each, each) for each in sorted(available_timezones())], default="UTC"
     )

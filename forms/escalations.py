@@ -14,9 +14,8 @@ from wtforms import (
     TextAreaField,
 )
 from wtforms import Form as PlainForm
-from wtforms.validators import DataRequired, InputRequired, Length, NumberRange
+from wtforms.validators import DataRequired, InputRequired, NumberRange
 
-from domain.alerts.reading.incoming import Severity
 from domain.durations import duration_text, parse_duration
 from domain.errors import InvalidError
 from domain.escalations.steps import (
@@ -27,7 +26,8 @@ from domain.escalations.steps import (
     TargetKind,
 )
 from domain.escalations.types import LONGEST_NAME, AlertRoute, EscalationPolicy, NewPolicy, NewRoute
-from forms.base import Form, objections_beside_the_field, without_edges
+from forms.alerts import SEVERITY_CHOICES
+from forms.base import Form, Line, Lines, at_most, lines_of, objections_beside_the_field
 
 _USUAL_REPEATS = 2
 Policy = TypeVar("Policy", bound=NewPolicy)
@@ -36,9 +36,7 @@ Policy = TypeVar("Policy", bound=NewPolicy)
 class StepForm(PlainForm):
     """A step of a policy."""
 
-    after = StringField(
-        "Delay", default="0s", filters=[without_edges], validators=[DataRequired("Enter a delay.")]
-    )
+    after = Line("Delay", DataRequired("Enter a delay."), default="0s")
     #: `user:7`, or nothing; the choices depend on the project.
     targets = FieldList(SelectField("Page", choices=[], validate_choice=False), min_entries=1)
 
@@ -65,13 +63,8 @@ def _target(text: str) -> dict[str, object]:
 class EscalationPolicyForm(Form):
     """Name, steps and repeats of a policy."""
 
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as Night."),
-            Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
-        ],
+    name = Line(
+        "Name", DataRequired("Enter a name, such as Night."), at_most(LONGEST_NAME, "A name")
     )
     steps = FieldList(FormField(StepForm), min_entries=1, max_entries=MOST_STEPS)
     repeats = IntegerField(
@@ -82,9 +75,7 @@ class EscalationPolicyForm(Form):
             NumberRange(0, MOST_REPEATS, message=f"Choose 0 to {MOST_REPEATS} repeats."),
         ],
     )
-    repeat_pause = StringField(
-        "Pause before a repeat", default=duration_text(USUAL_PAUSE), filters=[without_edges]
-    )
+    repeat_pause = Line("Pause before a repeat", default=duration_text(USUAL_PAUSE))
     is_default = BooleanField("Default policy")
 
     def validate_repeat_pause(self, field: StringField) -> None:
@@ -164,20 +155,13 @@ class AlertRouteForm(Form):
 
     fields_of: ClassVar = {"escalation_policy_id": "policy"}
 
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as Production."),
-            Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
-        ],
+    name = Line(
+        "Name", DataRequired("Enter a name, such as Production."), at_most(LONGEST_NAME, "A name")
     )
-    severities = SelectMultipleField(
-        "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
-    )
+    severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
     environments = TextAreaField("Environments")
     services = TextAreaField("Services")
-    labels = TextAreaField("Labels", filters=[without_edges])
+    labels = Lines("Labels")
     policy = SelectField("Escalation policy", validators=[InputRequired("Choose a policy.")])
 
     def offer(self, policies: Sequence[EscalationPolicy]) -> "AlertRouteForm":
@@ -193,15 +177,11 @@ class AlertRouteForm(Form):
         chosen = self.policy.data
         return self.read(
             body,
-            environments=_lines(self.environments.data),
-            services=_lines(self.services.data),
+            environments=lines_of(self.environments.data),
+            services=lines_of(self.services.data),
             labels=self.labels.data or [],
             escalation_policy_id=None if chosen == NOBODY else chosen,
         )
-
-
-def _lines(text: str | None) -> list[str]:
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
 def route_form_for(route: AlertRoute) -> AlertRouteForm:

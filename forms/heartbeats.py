@@ -1,6 +1,6 @@
 """Forms to create and change a heartbeat, and to replace its URL."""
 
-from wtforms import RadioField, SelectField, StringField, TextAreaField
+from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
 
 from domain.alerts.reading.incoming import Severity
@@ -16,7 +16,7 @@ from domain.heartbeats.types import (
     NewHeartbeat,
     UrlReset,
 )
-from forms.base import Form, without_edges
+from forms.base import Form, Line, Lines, at_most
 
 _INTERVAL, _CRON = "interval", "cron"
 
@@ -24,42 +24,32 @@ _INTERVAL, _CRON = "interval", "cron"
 class HeartbeatForm(Form):
     """What a maintainer chooses of a heartbeat."""
 
-    name = StringField(
+    name = Line(
         "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as nightly backup."),
-            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
-        ],
+        DataRequired("Enter a name, such as nightly backup."),
+        at_most(LONGEST_NAME, "A name"),
     )
     kind = RadioField(
         "When does the job run?",
         choices=[(_INTERVAL, "At an interval"), (_CRON, "By a cron expression")],
         default=_INTERVAL,
     )
-    every = StringField("Interval", filters=[without_edges], default="1d")
-    cron = StringField("Cron expression", filters=[without_edges])
-    time_zone = StringField("Time zone", filters=[without_edges], default="UTC")
-    grace = StringField(
-        "Grace time",
-        filters=[without_edges],
-        default="1h",
-        validators=[DataRequired("Enter how late a ping may be, such as 5m.")],
+    every = Line("Interval", default="1d")
+    cron = Line("Cron expression")
+    time_zone = Line("Time zone", default="UTC")
+    grace = Line(
+        "Grace time", DataRequired("Enter how late a ping may be, such as 5m."), default="1h"
     )
     severity = SelectField(
         "Severity of its alerts",
         choices=[(each, each.capitalize()) for each in SEVERITIES],
         default=Severity.CRITICAL.value,
     )
-    environment = StringField(
-        "Environment",
-        filters=[without_edges],
-        validators=[Length(max=LONGEST_ENVIRONMENT, message="At most 255 characters.")],
+    environment = Line(
+        "Environment", Length(max=LONGEST_ENVIRONMENT, message="At most 255 characters.")
     )
-    description = TextAreaField(
-        "Description",
-        filters=[without_edges],
-        validators=[Length(max=LONGEST_DESCRIPTION, message="At most 1000 characters.")],
+    description = Lines(
+        "Description", Length(max=LONGEST_DESCRIPTION, message="At most 1000 characters.")
     )
 
     @classmethod

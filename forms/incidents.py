@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from werkzeug.datastructures import MultiDict
-from wtforms import BooleanField, SelectField, StringField, TextAreaField
-from wtforms.validators import DataRequired, Length
+from wtforms import BooleanField, SelectField, TextAreaField
+from wtforms.validators import DataRequired
 
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.sort_orders import SortOrder
@@ -21,7 +21,7 @@ from domain.incidents.types import (
     IncidentRule,
 )
 from forms.alerts import ConditionsForm
-from forms.base import Form, without_edges
+from forms.base import Form, Line, at_most
 
 _SEVERITIES = [(each.value, each.value.capitalize()) for each in SEVERITIES]
 
@@ -29,22 +29,14 @@ _SEVERITIES = [(each.value, each.value.capitalize()) for each in SEVERITIES]
 class IncidentForm(Form):
     """The words of an incident."""
 
-    title = StringField(
+    title = Line(
         "Title",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a title, such as Checkout is down."),
-            Length(max=LONGEST_TITLE, message="A title may have at most 255 characters."),
-        ],
+        DataRequired("Enter a title, such as Checkout is down."),
+        at_most(LONGEST_TITLE, "A title"),
     )
     description = TextAreaField(
         "Description",
-        validators=[
-            Length(
-                max=LONGEST_DESCRIPTION,
-                message=f"A description may have at most {LONGEST_DESCRIPTION:,} characters.",
-            )
-        ],
+        validators=[at_most(LONGEST_DESCRIPTION, "A description")],
     )
     severity = SelectField("Severity", choices=_SEVERITIES, default="unknown")
     close_when_resolved = BooleanField("Close it when all of its alerts are resolved")
@@ -53,13 +45,10 @@ class IncidentForm(Form):
 class IncidentRuleForm(ConditionsForm):
     """A rule: which alerts open an incident."""
 
-    name = StringField(
+    name = Line(
         "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as Production."),
-            Length(max=LONGEST_RULE_NAME, message="A name may have at most 255 characters."),
-        ],
+        DataRequired("Enter a name, such as Production."),
+        at_most(LONGEST_RULE_NAME, "A name"),
     )
     close_when_resolved = BooleanField("Close its incidents when all of their alerts are resolved")
     open_when_silenced = BooleanField(

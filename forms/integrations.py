@@ -17,7 +17,6 @@ from wtforms import (
 from wtforms.validators import (
     DataRequired,
     InputRequired,
-    Length,
     NumberRange,
     Optional,
     ValidationError,
@@ -34,26 +33,14 @@ from domain.alerts.reading.mapping import AlertField
 from domain.database.paging import LARGEST_ID
 from domain.grace_period import GracePeriod
 from domain.text_links import is_web_url
-from forms.base import Form, without_edges
+from forms.base import Form, Line, UrlLine, at_most
 
 
 class IntegrationForm(Form):
     """The settings of an integration."""
 
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters.")
-        ],
-    )
-    api_url = URLField(
-        "API URL",
-        filters=[without_edges],
-        validators=[
-            Length(max=LONGEST_URL, message=f"A URL may have at most {LONGEST_URL} characters.")
-        ],
-    )
+    name = Line("Name", at_most(LONGEST_NAME, "A name"))
+    api_url = UrlLine("API URL", at_most(LONGEST_URL, "A URL"))
     resolve_after_minutes = IntegerField(
         "Resolve alerts without a report after (minutes)",
         validators=[
@@ -213,7 +200,7 @@ class SeverityWordsForm(Form):
 class SeverityWordForm(Form):
     """A word that senders use, and the severity that it stands for."""
 
-    word = StringField("Word", filters=[without_edges], validators=[DataRequired("Enter a word.")])
+    word = Line("Word", DataRequired("Enter a word."))
     severity = SelectField("Severity", choices=[(each.value, each.value) for each in Severity])
 
 

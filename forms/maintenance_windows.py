@@ -5,16 +5,13 @@ from typing import cast
 
 from wtforms import (
     DateField,
-    DateTimeLocalField,
     IntegerField,
     SelectField,
     SelectMultipleField,
-    StringField,
     TextAreaField,
 )
-from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, Optional
+from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
-from domain.alerts.reading.incoming import Severity
 from domain.durations import duration_text
 from domain.maintenance_windows.recurrence import (
     LARGEST_INTERVAL,
@@ -26,7 +23,8 @@ from domain.maintenance_windows.recurrence import (
     parse_rule,
 )
 from domain.maintenance_windows.types import LONGEST_NAME, MaintenanceWindow, NewWindow
-from forms.base import Form, without_edges
+from forms.alerts import SEVERITY_CHOICES
+from forms.base import Form, Line, Lines, LocalTimeField, at_most, lines_of
 
 ONCE, DAILY, WEEKLY, RULE = "once", "daily", "weekly", "rule"
 BY_DAY, BY_WEEKDAY = "monthly_day", "monthly_weekday"
@@ -45,31 +43,16 @@ _INTERVAL = f"Enter a number from 1 to {LARGEST_INTERVAL}."
 class MaintenanceWindowForm(Form):
     """When the window takes place, and which alerts it is about."""
 
-    name = StringField(
+    name = Line(
         "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as Database upgrade."),
-            Length(max=LONGEST_NAME, message="A name may have at most 255 characters."),
-        ],
+        DataRequired("Enter a name, such as Database upgrade."),
+        at_most(LONGEST_NAME, "A name"),
     )
-    starts_at = DateTimeLocalField(
-        "Start",
-        format=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-        validators=[InputRequired("Enter when it starts.")],
+    starts_at = LocalTimeField("Start", InputRequired("Enter when it starts."))
+    time_zone = Line(
+        "Time zone", DataRequired("Enter a time zone, such as Europe/Berlin or UTC."), default="UTC"
     )
-    time_zone = StringField(
-        "Time zone",
-        filters=[without_edges],
-        default="UTC",
-        validators=[DataRequired("Enter a time zone, such as Europe/Berlin or UTC.")],
-    )
-    duration = StringField(
-        "Duration",
-        filters=[without_edges],
-        default="2h",
-        validators=[DataRequired("Enter a duration, such as 90m or 2h.")],
-    )
+    duration = Line("Duration", DataRequired("Enter a duration, such as 90m or 2h."), default="2h")
     repeats = SelectField("Repeats", choices=_REPEATS, default=ONCE)
     interval = IntegerField(
         "Repeat every … days, weeks or months",
@@ -78,13 +61,11 @@ class MaintenanceWindowForm(Form):
     )
     weekdays = SelectMultipleField("On", choices=list(WEEKDAYS.items()))
     until = DateField("Last day", validators=[Optional()])
-    rule = StringField("Rule", filters=[without_edges])
-    severities = SelectMultipleField(
-        "Severities", choices=[(each.value, each.value.capitalize()) for each in Severity]
-    )
+    rule = Line("Rule")
+    severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
     environments = TextAreaField("Environments")
     services = TextAreaField("Services")
-    labels = TextAreaField("Labels", filters=[without_edges])
+    labels = Lines("Labels")
 
     def window(self) -> NewWindow:
         """Return what was entered; raise InvalidError."""
@@ -95,8 +76,8 @@ class MaintenanceWindowForm(Form):
             starts_at=local_start.isoformat(),
             rule=recurrence.rule if recurrence else "",
             severities=self.severities.data or [],
-            environments=_lines(self.environments.data),
-            services=_lines(self.services.data),
+            environments=lines_of(self.environments.data),
+            services=lines_of(self.services.data),
             labels=self.labels.data or [],
         )
 
@@ -115,10 +96,6 @@ class MaintenanceWindowForm(Form):
             by_day=tuple(self.weekdays.data or ()) if is_weekly else (),
             until=until,
         )
-
-
-def _lines(text: str | None) -> list[str]:
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
 def form_of(window: MaintenanceWindow) -> MaintenanceWindowForm:

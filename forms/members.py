@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from wtforms import SelectField, SelectMultipleField, TextAreaField
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms import SelectField, SelectMultipleField
+from wtforms.validators import DataRequired, InputRequired
 
 from domain.access.roles import Ability, Role
 from domain.errors import InvalidError
 from domain.projects.member_roles import HIGHEST_BASE, LONGEST_DESCRIPTION, LONGEST_NAME
 from domain.projects.member_types import MemberRole, NewMemberRole, NewMembers
 from domain.projects.views import MemberView
-from forms.base import Form, Line, at_most, without_edges
+from forms.base import Form, Line, Lines, at_most
 
 
 def _value(role: Role, custom_role_id: int | None) -> str:
@@ -77,7 +77,7 @@ class MemberForm(RoleForm):
     user = Line(
         "User name",
         DataRequired("Enter a user name."),
-        Length(max=320, message="A user name or e-mail address has at most 320 characters."),
+        at_most(320, "A user name or e-mail address"),
     )
     #: By the names of the domain.
     fields_of: ClassVar[Mapping[str, str]] = {
@@ -123,16 +123,7 @@ class MemberRoleForm(Form):
         DataRequired("Enter a name, such as On-call guest."),
         at_most(LONGEST_NAME, "A name"),
     )
-    description = TextAreaField(
-        "Description",
-        filters=[without_edges],
-        validators=[
-            Length(
-                max=LONGEST_DESCRIPTION,
-                message=f"A description may have at most {LONGEST_DESCRIPTION:,} characters.",
-            )
-        ],
-    )
+    description = Lines("Description", at_most(LONGEST_DESCRIPTION, "A description"))
     base = SelectField(
         "Base role",
         choices=[(role.name, role.label) for role in Role if role <= HIGHEST_BASE],

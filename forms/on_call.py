@@ -7,12 +7,10 @@ from zoneinfo import ZoneInfo
 
 from wtforms import (
     DateField,
-    DateTimeLocalField,
     IntegerField,
     RadioField,
     SelectField,
     SelectMultipleField,
-    StringField,
     TextAreaField,
     TimeField,
 )
@@ -39,8 +37,8 @@ from domain.on_call.types import (
     OnCallSchedule,
     OnCallShift,
 )
-from domain.time_zones import instant, zone, zone_names
-from forms.base import Form, without_edges
+from domain.time_zones import instant, zone
+from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most, lines_of
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _LONGEST_TEXT = 2000
@@ -51,30 +49,11 @@ _FIRST_WEEKDAY = ("mon",)
 class ScheduleForm(Form):
     """The name and the time zone of a schedule."""
 
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as Primary."),
-            Length(max=LONGEST_NAME, message=f"A name has at most {LONGEST_NAME} characters."),
-        ],
+    name = Line(
+        "Name", DataRequired("Enter a name, such as Primary."), at_most(LONGEST_NAME, "A name")
     )
-    time_zone = SelectField("Time zone", default="UTC", validate_choice=False)
-    description = TextAreaField(
-        "Description",
-        filters=[without_edges],
-        validators=[
-            Length(
-                max=LONGEST_DESCRIPTION,
-                message=f"A description has at most {LONGEST_DESCRIPTION} characters.",
-            )
-        ],
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Offer every time zone."""
-        super().__init__(*args, **kwargs)
-        self.time_zone.choices = [(name, name.replace("_", " ")) for name in zone_names()]
+    time_zone = TimeZoneField(default="UTC")
+    description = Lines("Description", at_most(LONGEST_DESCRIPTION, "A description"))
 
 
 class RotationForm(Form):
@@ -82,20 +61,11 @@ class RotationForm(Form):
 
     #: Errors name the whole list of rotations: beside the users is where most of them belong.
     fields_of: ClassVar = {"rotations": "users"}
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            Length(max=LONGEST_NAME, message=f"A name has at most {LONGEST_NAME} characters.")
-        ],
-    )
-    users = StringField(
+    name = Line("Name", at_most(LONGEST_NAME, "A name"))
+    users = Line(
         "Users in the order of their turns",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter at least one user name."),
-            Length(max=_LONGEST_TEXT, message="Too many users."),
-        ],
+        DataRequired("Enter at least one user name."),
+        Length(max=_LONGEST_TEXT, message="Too many users."),
     )
     kind = RadioField(
         "Turns",
@@ -125,10 +95,8 @@ class RotationForm(Form):
             NumberRange(0, HIGHEST_LAYER, f"A layer is a number from 0 to {HIGHEST_LAYER}."),
         ],
     )
-    restrictions = TextAreaField(
-        "Only at these times",
-        filters=[without_edges],
-        validators=[Length(max=_LONGEST_TEXT, message="Too many times.")],
+    restrictions = Lines(
+        "Only at these times", Length(max=_LONGEST_TEXT, message="Too many times.")
     )
 
     @classmethod
@@ -146,7 +114,7 @@ class RotationForm(Form):
 
     def validate_restrictions(self, field: TextAreaField) -> None:
         """Refuse a line that says no time."""
-        for line in _lines(field.data):
+        for line in lines_of(field.data):
             try:
                 parse_restriction(line)
             except ValueError as error:
@@ -168,12 +136,8 @@ class RotationForm(Form):
             NewRotation,
             type=self.kind.data,
             users=[name for each in (self.users.data or "").split(",") if (name := each.strip())],
-            restrictions=_lines(self.restrictions.data),
+            restrictions=lines_of(self.restrictions.data),
         )
-
-
-def _lines(text: str | None) -> list[str]:
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
 def _line(each: OnCallRestriction) -> str:
@@ -181,23 +145,12 @@ def _line(each: OnCallRestriction) -> str:
     return f"{','.join(each.weekdays)} {times}"
 
 
-_MINUTES = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
-
-
 class OverrideForm(Form):
     """A user, and when they are on call instead of everybody else."""
 
     user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
-    starts_at = DateTimeLocalField(
-        "From",
-        format=_MINUTES,
-        validators=[InputRequired("Enter when it starts.")],
-    )
-    ends_at = DateTimeLocalField(
-        "Until",
-        format=_MINUTES,
-        validators=[InputRequired("Enter when it ends.")],
-    )
+    starts_at = LocalTimeField("From", InputRequired("Enter when it starts."))
+    ends_at = LocalTimeField("Until", InputRequired("Enter when it ends."))
 
     def __init__(
         self,
@@ -223,7 +176,7 @@ class OverrideForm(Form):
             ends_at=self._moment(self.ends_at),
         )
 
-    def _moment(self, field: DateTimeLocalField) -> datetime:
+    def _moment(self, field: LocalTimeField) -> datetime:
         return instant(cast("datetime", field.data), self._zone)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringField, TextAreaField
-from wtforms.validators import DataRequired, InputRequired, Length, NumberRange
+from wtforms.validators import DataRequired, InputRequired, NumberRange
 
 from domain.access.features import AccessLevel
 from domain.accounts.names import LONGEST_NAME, LONGEST_PATH
@@ -13,7 +13,7 @@ from domain.projects.creation import LONGEST_DESCRIPTION
 from domain.projects.grants import VISIBILITIES
 from domain.projects.types import LONGEST_GRACE_HOURS
 from domain.projects.views import GroupView, ProjectView
-from forms.base import Form, without_edges
+from forms.base import Form, Line, at_most
 
 
 def with_plain_breaks(value: Any) -> Any:
@@ -24,23 +24,11 @@ def with_plain_breaks(value: Any) -> Any:
 class NameAndDescription(Form):
     """How a group or project is called, and what it is."""
 
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name."),
-            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
-        ],
-    )
+    name = Line("Name", DataRequired("Enter a name."), at_most(LONGEST_NAME, "A name"))
     description = TextAreaField(
         "Description",
         filters=[with_plain_breaks],
-        validators=[
-            Length(
-                max=LONGEST_DESCRIPTION,
-                message=f"A description may have at most {LONGEST_DESCRIPTION:,} characters.",
-            )
-        ],
+        validators=[at_most(LONGEST_DESCRIPTION, "A description")],
     )
 
 
@@ -65,17 +53,13 @@ class GroupSettingsForm(NameAndDescription):
 class PathForm(Form):
     """The last part of the path of a group or project."""
 
-    path = StringField("Path", filters=[without_edges], validators=[DataRequired("Enter a path.")])
+    path = Line("Path", DataRequired("Enter a path."))
 
 
 class ConfirmationForm(Form):
     """The full path of what is moved or deleted."""
 
-    confirmation = StringField(
-        "Full path",
-        filters=[without_edges],
-        validators=[DataRequired("Enter the full path to confirm.")],
-    )
+    confirmation = Line("Full path", DataRequired("Enter the full path to confirm."))
 
     def confirms(self, path: str) -> bool:
         """Return whether the path was entered; another one gets an error."""
@@ -91,9 +75,7 @@ class TransferForm(ConfirmationForm):
     to = StringField(
         "New group",
         filters=[lambda value: value.strip().strip("/") if isinstance(value, str) else value],
-        validators=[
-            Length(max=LONGEST_PATH, message=f"A path may have at most {LONGEST_PATH} characters.")
-        ],
+        validators=[at_most(LONGEST_PATH, "A path")],
     )
 
 
@@ -109,7 +91,7 @@ class GroupForm(Form):
         filters=[_without_slashes],
         validators=[
             InputRequired("Enter a path, such as acme or acme/shops."),
-            Length(max=LONGEST_PATH, message=f"A path may have at most {LONGEST_PATH} characters."),
+            at_most(LONGEST_PATH, "A path"),
         ],
     )
 
@@ -162,13 +144,8 @@ class ProjectForm(_VisibilityForm):
     """The group, or the user's own namespace, and the name of a new project."""
 
     group = SelectField("Group", validators=[InputRequired("Choose a group.")])
-    name = StringField(
-        "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as shop."),
-            Length(max=LONGEST_NAME, message=f"A name may have at most {LONGEST_NAME} characters."),
-        ],
+    name = Line(
+        "Name", DataRequired("Enter a name, such as shop."), at_most(LONGEST_NAME, "A name")
     )
 
     def __init__(
@@ -186,11 +163,8 @@ class ProjectForm(_VisibilityForm):
 class EnvironmentForm(Form):
     """The name of the environment."""
 
-    name = StringField(
+    name = Line(
         "Name",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter a name, such as production."),
-            Length(max=LONGEST_ENVIRONMENT, message="A name may have at most 255 characters."),
-        ],
+        DataRequired("Enter a name, such as production."),
+        at_most(LONGEST_ENVIRONMENT, "A name"),
     )

@@ -2,11 +2,11 @@
 
 from typing import Self
 
-from wtforms import EmailField, HiddenField, PasswordField
+from wtforms import HiddenField, PasswordField
 from wtforms.validators import DataRequired, InputRequired, Length
 
 from domain.accounts.passwords import LONGEST_PASSWORD
-from forms.base import Form, Line, at_most, without_edges
+from forms.base import EmailLine, Form, Line, at_most
 
 
 class ForgottenPasswordForm(Form):
@@ -15,20 +15,17 @@ class ForgottenPasswordForm(Form):
     login = Line(
         "User name or e-mail address",
         DataRequired("Enter your user name or e-mail address."),
-        Length(max=320, message="A user name or e-mail address has at most 320 characters."),
+        at_most(320, "A user name or e-mail address"),
     )
 
 
 class SignUpForm(Form):
     """The address of a new account."""
 
-    email = EmailField(
+    email = EmailLine(
         "E-mail address",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter your e-mail address."),
-            at_most(255, "An e-mail address"),
-        ],
+        DataRequired("Enter your e-mail address."),
+        at_most(255, "An e-mail address"),
     )
 
 

@@ -3,12 +3,12 @@
 from typing import Any, ClassVar
 
 from annotated_types import Ge, Le
-from wtforms import BooleanField, DateTimeLocalField, IntegerField, StringField, TextAreaField
+from wtforms import BooleanField, IntegerField
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
 from domain.silences.types import FlapSettings, NewSilence, SilenceChange
 from domain.time_zones import instant, zone
-from forms.base import Form, without_edges
+from forms.base import Form, Line, Lines, LocalTimeField
 
 
 class SilenceForm(Form):
@@ -16,23 +16,10 @@ class SilenceForm(Form):
 
     fields_of: ClassVar = {"ends_at": "duration"}
 
-    matchers = TextAreaField(
-        "Matchers",
-        filters=[without_edges],
-        validators=[DataRequired('Enter at least one matcher, such as service="web".')],
-    )
-    duration = StringField(
-        "Duration",
-        filters=[without_edges],
-        default="2h",
-        validators=[DataRequired("Enter a duration, such as 30m or 2h.")],
-    )
-    starts_at = DateTimeLocalField(
-        "Start",
-        format=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-        validators=[Optional()],
-    )
-    comment = StringField("Comment", filters=[without_edges])
+    matchers = Lines("Matchers", DataRequired('Enter at least one matcher, such as service="web".'))
+    duration = Line("Duration", DataRequired("Enter a duration, such as 30m or 2h."), default="2h")
+    starts_at = LocalTimeField("Start", Optional())
+    comment = Line("Comment")
 
     def __init__(self, *args: Any, time_zone: str, **kwargs: Any) -> None:
         """Take the time zone in which the start is entered."""
@@ -51,11 +38,8 @@ class SilenceExtensionForm(Form):
 
     fields_of: ClassVar = {"ends_at": "duration"}
 
-    duration = StringField(
-        "Ends in",
-        filters=[without_edges],
-        default="2h",
-        validators=[DataRequired("Enter a duration from now, such as 30m or 2h.")],
+    duration = Line(
+        "Ends in", DataRequired("Enter a duration from now, such as 30m or 2h."), default="2h"
     )
 
     def change(self) -> SilenceChange:

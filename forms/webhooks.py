@@ -2,25 +2,20 @@
 
 from typing import Self
 
-from wtforms import RadioField, SelectMultipleField, StringField
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms import RadioField, SelectMultipleField
+from wtforms.validators import DataRequired, InputRequired
 
 from domain.grace_period import GracePeriod
 from domain.webhooks.types import ALL, Webhook, WebhookEvent
 from forms.alerts import ConditionsForm
-from forms.base import Form, SomeBody, without_edges
+from forms.base import Form, Line, SomeBody, at_most
 
 
-class AuditStreamForm(Form):
+class DestinationForm(Form):
     """The URL of a destination."""
 
-    url = StringField(
-        "URL",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter the URL that events are sent to."),
-            Length(max=2_000, message="A URL may have at most 2000 characters."),
-        ],
+    url = Line(
+        "URL", DataRequired("Enter the URL that events are sent to."), at_most(2000, "A URL")
     )
 
 
@@ -42,17 +37,9 @@ EVENT_CHOICES = tuple(
 )
 
 
-class WebhookForm(ConditionsForm):
+class WebhookForm(DestinationForm, ConditionsForm):
     """URL, events and conditions of a webhook."""
 
-    url = StringField(
-        "URL",
-        filters=[without_edges],
-        validators=[
-            DataRequired("Enter the URL that events are sent to."),
-            Length(max=2_000, message="A URL may have at most 2000 characters."),
-        ],
-    )
     events = SelectMultipleField(
         "Events",
         choices=[(each.value, each.label) for each in WebhookEvent],

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from flask import current_app
 from itsdangerous import URLSafeTimedSerializer
-from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from werkzeug.routing import Map
@@ -43,7 +42,6 @@ from domain.registry.client import RegistryPolicy
 from domain.repositories.access import may_read
 from domain.repositories.program import Git
 from domain.repositories.storage import default_branch, has_branches, repository_path
-from models import InstanceSetting
 from web.database.connections import KeptConnections
 from web.database.write_probe import WriteProbe
 from web.outgoing.apprise_processes import check_apprise_url
@@ -51,10 +49,10 @@ from web.outgoing.client import OutgoingClient, attempt
 from web.settings import policies
 from web.settings.policies import password_rules
 from web.settings.reader import Settings, override
+from web.settings.stored import STORED_SETTINGS
 
 Made = TypeVar("Made")
 
-_SETTINGS = select(InstanceSetting.name, InstanceSetting.value)
 #: Seconds until a process applies a changed setting.
 _REFRESH_SECONDS = 1.0
 #: Seconds that a thread waits for another one that reads the settings.
@@ -104,7 +102,7 @@ class LiveSettings:
         if began - self._read_at <= _REFRESH_SECONDS:
             return  # another thread has read them meanwhile
         with suppress(SQLAlchemyError):
-            stored: dict[str, str] = dict(self._connections.all(_SETTINGS))
+            stored: dict[str, str] = dict(self._connections.all(STORED_SETTINGS))
             current = override(self._environment, stored)
             if current != self._current:  # keeps the derived values otherwise
                 self._current = current
@@ -160,24 +158,22 @@ def settings() -> Settings:
     return services().live_settings.current()
 
 
-def reading() -> Reading:
-    """Return the policy for reading alert bodies."""
-    return services().live_settings.derived(policies.reading)
+def _in_force(make: Callable[[Settings], Made]) -> Callable[[], Made]:
+    """Return the function that returns a policy by the settings in force."""
+
+    def policy() -> Made:
+        return services().live_settings.derived(make)
+
+    return policy
 
 
-def oauth_policy() -> OAuthPolicy:
-    """Return the policy of the authorization server."""
-    return services().live_settings.derived(policies.oauth_policy)
-
-
-def token_lifetimes() -> TokenLifetimes:
-    """Return the lifetimes of access tokens."""
-    return services().live_settings.derived(policies.token_lifetimes)
-
-
-def git() -> Git:
-    """Return Git, and where the repositories lie."""
-    return services().live_settings.derived(policies.git)
+git = _in_force(policies.git)
+oauth_policy = _in_force(policies.oauth_policy)
+reading = _in_force(policies.reading)
+registry_policy = _in_force(policies.registry_policy)
+sign_in_limits = _in_force(policies.sign_in_limits)
+sign_up_policy = _in_force(policies.sign_up_policy)
+token_lifetimes = _in_force(policies.token_lifetimes)
 
 
 def letterhead() -> Letterhead:
@@ -189,21 +185,6 @@ def letterhead() -> Letterhead:
         keyring=services().keyring,
         has_mail_server=bool(current.mail_url),
     )
-
-
-def sign_in_limits() -> SignInLimits:
-    """Return the limits on sign-in attempts."""
-    return services().live_settings.derived(policies.sign_in_limits)
-
-
-def sign_up_policy() -> SignUpPolicy:
-    """Return who may make an account."""
-    return services().live_settings.derived(policies.sign_up_policy)
-
-
-def registry_policy() -> RegistryPolicy:
-    """Return where the container registry is, and what its tokens have in common."""
-    return services().live_settings.derived(policies.registry_policy)
 
 
 def signing_keys(settings: Settings) -> list[str]:

@@ -13,6 +13,7 @@ from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.refusals import refusals_shown
 from web.sealing.sealer import NOT_KEPT
 from web.services import now, services
 
@@ -47,11 +48,8 @@ def confirm(token: str) -> ResponseReturnValue:
 @signed_in
 def send_link() -> ResponseReturnValue:
     """Send a new link to the address that waits, or to that of the account."""
-    try:
+    with refusals_shown(TooManyAttemptsError):
         domain.send_link(work())
-    except TooManyAttemptsError as error:
-        flash(str(error), "error")
-    else:
         flash("A new link is on its way. Earlier ones do not work any more.")
     return redirect(url_for("account.profile"))
 

@@ -7,7 +7,7 @@ from domain.audit_streams import actions
 from domain.audit_streams.streams import MOST_STREAMS
 from domain.audit_streams.types import AuditStreamBody, AuditStreamChangeBody
 from domain.types.destinations import DestinationQuery, SecretRotationBody
-from forms.webhooks import AuditStreamForm, SecretRotationForm
+from forms.webhooks import DestinationForm, SecretRotationForm
 from web.access.marks import administrator
 from web.http.work import work
 from web.pages.list_query import list_query
@@ -32,7 +32,7 @@ def index() -> ResponseReturnValue:
 @administrator
 def new() -> ResponseReturnValue:
     """Create a destination and show its secret."""
-    form = AuditStreamForm()
+    form = DestinationForm()
     if form.is_submitted():
         made = form.carry_out(lambda: actions.create_stream(work(), form.read(AuditStreamBody)))
         if made is not None:
@@ -53,7 +53,7 @@ def show(stream_id: int) -> ResponseReturnValue:
 @administrator
 def change_url(stream_id: int) -> ResponseReturnValue:
     """Send events elsewhere from now on."""
-    form = AuditStreamForm()
+    form = DestinationForm()
     changed = form.carry_out(
         lambda: actions.change_stream(work(), stream_id, form.read(AuditStreamChangeBody))
     )
@@ -115,11 +115,11 @@ def delete(stream_id: int) -> ResponseReturnValue:
 def _show_page(
     stream_id: int,
     *,
-    form: AuditStreamForm | None = None,
+    form: DestinationForm | None = None,
     rotation: SecretRotationForm | None = None,
 ) -> ResponseReturnValue:
     stream = actions.show_stream(work(), stream_id)
-    form = form or AuditStreamForm(url=stream.url)
+    form = form or DestinationForm(url=stream.url)
     rotation = rotation or SecretRotationForm()
     page = render_template(
         "admin/audit_streams/show.html",

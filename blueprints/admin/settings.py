@@ -14,7 +14,6 @@ from web.admin.settings import (
     section_views,
     settings_now,
     store_setting,
-    stored_settings,
     title_of,
 )
 from web.extensions import db
@@ -24,6 +23,7 @@ from web.pages.list_query import list_query
 from web.releases.rehearsal import rehearse
 from web.services import now, services
 from web.settings.reader import SettingsError
+from web.settings.stored import stored_settings
 
 instance_settings = Blueprint("settings", __name__, url_prefix="/settings")
 _RELEASE = "release"

@@ -20,7 +20,7 @@ from domain.errors import DomainError
 from web.access.marks import checks_its_key
 from web.access.rate_limits import by_events_address
 from web.alerts.receiving import inbound_delivery, log_refusal, store
-from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
+from web.api.description.described import JSON, RECEIVERS, Caller, Description
 from web.api.schemas.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
@@ -49,7 +49,7 @@ def _description(name: str, body: Any) -> Description:
 
 
 @events_api.post("/enqueue")
-@described(_description("events", PagerDutyEvent))
+@_description("events", PagerDutyEvent)
 @checks_its_key.but(writes=False)
 @by_events_address
 def enqueue() -> Response:
@@ -58,7 +58,7 @@ def enqueue() -> Response:
 
 
 @events_api.post("/change/enqueue")
-@described(_description("change_events", ChangeEvent))
+@_description("change_events", ChangeEvent)
 @checks_its_key.but(writes=False)
 @by_events_address
 def enqueue_change() -> Response:

@@ -15,29 +15,25 @@ from domain.alerts.receiving import receivers
 from domain.alerts.storing.intake_result import IntakeResult
 from web.access.marks import checks_its_key
 from web.alerts.receiving import receive_request
-from web.api.description.described import JSON, RECEIVERS, Caller, Description, described
+from web.api.description.described import JSON, RECEIVERS, Caller, Description
 from web.api.schemas.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 
 intake = MachineBlueprint("intake", __name__, errors=ErrorFormat.MESSAGE)
 
-#: What requests are answered with, besides success.
-_REFUSALS = (400, 401, 403, 404, 408, 413, 415, 422, 429)
+_receiver = partial(
+    Description,
+    tag=RECEIVERS,
+    caller=Caller.SENDER,
+    accepts=(JSON,),
+    returns=ReceivedAlerts,
+    errors=(400, 401, 403, 404, 408, 413, 415, 422, 429),
+)
 
 
 @intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
-@described(
-    Description(
-        name="receivers.integration",
-        tag=RECEIVERS,
-        caller=Caller.SENDER,
-        body=AnyAlerts,
-        accepts=(JSON,),
-        returns=ReceivedAlerts,
-        errors=_REFUSALS,
-    )
-)
+@_receiver(name="receivers.integration", body=AnyAlerts)
 @checks_its_key
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     """Receive alerts at the URL of an integration; the slug is ignored."""
@@ -48,17 +44,7 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 
 
 @intake.post("/<names:project_path>/alerts/notify.json")
-@described(
-    Description(
-        name="receivers.http",
-        tag=RECEIVERS,
-        caller=Caller.SENDER,
-        body=GenericAlerts,
-        accepts=(JSON,),
-        returns=ReceivedAlerts,
-        errors=_REFUSALS,
-    )
-)
+@_receiver(name="receivers.http", body=GenericAlerts)
 @checks_its_key
 def notify_http(project_path: str) -> Response:
     """Receive alerts for the project's oldest HTTP endpoint."""
@@ -67,17 +53,7 @@ def notify_http(project_path: str) -> Response:
 
 
 @intake.post("/<names:project_path>/prometheus/alerts/notify.json")
-@described(
-    Description(
-        name="receivers.metrics",
-        tag=RECEIVERS,
-        caller=Caller.SENDER,
-        body=MetricsAlerts,
-        accepts=(JSON,),
-        returns=ReceivedAlerts,
-        errors=_REFUSALS,
-    )
-)
+@_receiver(name="receivers.metrics", body=MetricsAlerts)
 @checks_its_key
 def notify_prometheus(project_path: str) -> Response:
     """Receive for the project's oldest Prometheus integration, or a project named prometheus."""

@@ -34,7 +34,6 @@ from web.services import settings
 users = Resources("users", __name__)
 #: From this release on the list of users has no numbered pages.
 _OFFSET_PAGINATION = BY_ID["users-offset-pagination"]
-_DONE = Done(True)  # noqa: FBT003 - what clients wait for
 
 
 @users.get("/user")
@@ -93,37 +92,13 @@ def _id_of(user: str) -> int:
     return found.id if found else 0
 
 
-@users.post("/users/<int:user_id>/block")
-@operation("users.block", returns=Done, status=201)
-def block(user_id: int) -> Done:
-    """Lock an account and sign it out everywhere."""
-    actions.lock_user(work(), user_id)
-    return _DONE
-
-
-@users.post("/users/<int:user_id>/unblock")
-@operation("users.unblock", returns=Done, status=201)
-def unblock(user_id: int) -> Done:
-    """Unlock an account."""
-    actions.unlock_user(work(), user_id)
-    return _DONE
-
-
-@users.post("/users/<int:user_id>/deactivate")
-@operation("users.deactivate", returns=Done, status=201)
-def deactivate(user_id: int) -> Done:
-    """Deactivate an account until its owner signs in, and sign it out everywhere."""
-    actions.deactivate_user(work(), user_id)
-    return _DONE
-
-
-@users.post("/users/<int:user_id>/activate")
-@operation("users.activate", returns=Done, status=201)
-def activate(user_id: int) -> Done:
-    """Activate an account that was deactivated."""
-    actions.activate_user(work(), user_id)
-    return _DONE
-
+for _act in (
+    actions.lock_user,
+    actions.unlock_user,
+    actions.deactivate_user,
+    actions.activate_user,
+):
+    users.bind("POST", f"/users/<int:user_id>/{_act.verb}", _act, returns=Done)
 
 users.bind("GET", "/users/<int:user_id>", actions.show_user, limit=Family.USER)
 users.bind("POST", "/users", actions.create_user)

@@ -8,7 +8,7 @@ from flask import Response
 from domain.heartbeats.states import PingKind
 from domain.heartbeats.types import PingQuery
 from web.access.marks import checks_its_url
-from web.api.description.described import HEARTBEATS, TEXT, Caller, Description, described
+from web.api.description.described import HEARTBEATS, TEXT, Caller, Description
 from web.heartbeats.receiving import receive_ping
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.services import settings
@@ -32,7 +32,7 @@ def _description(name: str) -> Description:
 
 
 @pings.route("", methods=_METHODS)
-@described(_description("success"))
+@_description("success")
 @checks_its_url.but(writes=False)
 def success(key: str) -> Response:
     """Report that the job has run."""
@@ -40,7 +40,7 @@ def success(key: str) -> Response:
 
 
 @pings.route("/start", methods=_METHODS)
-@described(_description("start"))
+@_description("start")
 @checks_its_url.but(writes=False)
 def start(key: str) -> Response:
     """Report that the job has started: its duration is measured, and it has to finish in time."""
@@ -48,7 +48,7 @@ def start(key: str) -> Response:
 
 
 @pings.route("/fail", methods=_METHODS)
-@described(_description("fail"))
+@_description("fail")
 @checks_its_url.but(writes=False)
 def fail(key: str) -> Response:
     """Report that the job has failed, which opens an alert immediately."""
@@ -56,7 +56,7 @@ def fail(key: str) -> Response:
 
 
 @pings.route("/log", methods=_METHODS)
-@described(_description("log"))
+@_description("log")
 @checks_its_url.but(writes=False)
 def log(key: str) -> Response:
     """Add an entry to the log, without a report about the job."""
@@ -64,7 +64,7 @@ def log(key: str) -> Response:
 
 
 @pings.route("/<int:exit_status>", methods=_METHODS)
-@described(_description("exit_status"))
+@_description("exit_status")
 @checks_its_url.but(writes=False)
 def exit_status(key: str, exit_status: int) -> Response:
     """Report the exit status of the job: 0 is a success, all others are failures."""

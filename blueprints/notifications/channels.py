@@ -14,6 +14,7 @@ from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.list_query import list_query
+from web.pages.refusals import refusals_shown
 from web.services import settings
 
 channels = PageBlueprint(
@@ -54,11 +55,8 @@ def send_test_message(project: ProjectView, channel_id: int) -> ResponseReturnVa
 @permitted("notification_channels.delete")
 def delete(project: ProjectView, channel_id: int) -> ResponseReturnValue:
     """Delete a channel."""
-    try:
+    with refusals_shown(ConflictError):
         gone = actions.delete_channel(work(), project, channel_id)
-    except ConflictError as error:
-        flash(str(error), "error")
-    else:
         flash(f"The channel “{gone.label}” was deleted.")
     return _back(project)
 

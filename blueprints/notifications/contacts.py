@@ -15,6 +15,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.list_query import list_query
+from web.pages.refusals import refusals_shown
 from web.services import settings
 
 contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")
@@ -53,11 +54,8 @@ def confirm(contact_id: int) -> ResponseReturnValue:
     if not form.validate_on_submit():
         flash(form.code.errors[0], "error")
         return _back()
-    try:
+    with refusals_shown(InvalidError):
         actions.confirm_contact(work(), contact_id, form.read(ContactCodeBody))
-    except InvalidError as error:
-        flash(str(error), "error")
-    else:
         flash("Contact confirmed. It now gets your pages.")
     return _back()
 

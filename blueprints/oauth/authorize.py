@@ -21,7 +21,7 @@ from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.access.marks import get_current_user, open_to_anyone
 from web.access.second_factor_rule import must_set_up_second_factor
-from web.api.description.described import FORM, HTML, OAUTH, Answer, Description, described
+from web.api.description.described import FORM, HTML, OAUTH, Answer, Description
 from web.api.schemas.oauth import AuthorizationRequest
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
@@ -36,21 +36,19 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
 
 
 @authorize.get("/authorize")
-@described(
-    Description(
-        name="oauth.authorize",
-        tag=OAUTH,
-        query=AuthorizationRequest,
-        content_type=HTML,
-        others={
-            302: Answer(
-                text="To the sign-in, or back to the application with a code or an error.",
-                content_type=HTML,
-                headers=("Location",),
-            ),
-            400: Answer(text="The application is unknown.", content_type=HTML),
-        },
-    )
+@Description(
+    name="oauth.authorize",
+    tag=OAUTH,
+    query=AuthorizationRequest,
+    content_type=HTML,
+    others={
+        302: Answer(
+            text="To the sign-in, or back to the application with a code or an error.",
+            content_type=HTML,
+            headers=("Location",),
+        ),
+        400: Answer(text="The application is unknown.", content_type=HTML),
+    },
 )
 # An application that was approved before gets its code at once. With prompt=none it gets an answer
 # even if the user has to set something up first: it may have asked in a frame that nobody sees.
@@ -73,15 +71,13 @@ def consent() -> ResponseReturnValue:
 
 
 @authorize.post("/authorize")
-@described(
-    Description(
-        name="oauth.authorize_by_post",
-        tag=OAUTH,
-        body=AuthorizationRequest,
-        accepts=(FORM,),
-        content_type=HTML,
-        status=HTTPStatus.SEE_OTHER,
-    )
+@Description(
+    name="oauth.authorize_by_post",
+    tag=OAUTH,
+    body=AuthorizationRequest,
+    accepts=(FORM,),
+    content_type=HTML,
+    status=HTTPStatus.SEE_OTHER,
 )
 @open_to_anyone
 @csrf.exempt  # type: ignore[untyped-decorator]

@@ -1,5 +1,6 @@
 """/.well-known: metadata for clients (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
 
+from functools import partial
 from typing import Any
 
 from flask import Response, jsonify
@@ -7,7 +8,7 @@ from flask import Response, jsonify
 from domain.errors import NotFoundError
 from domain.oauth import discovery as documents
 from web.access.marks import open_to_anyone
-from web.api.description.described import METADATA, Description, described
+from web.api.description.described import METADATA, Description
 from web.api.schemas.oauth import (
     AuthorizationServerMetadata,
     OpenIdProviderMetadata,
@@ -26,8 +27,8 @@ metadata = MachineBlueprint(
     # For scripts of any origin: there is nothing in metadata to protect.
     cross_origin=CorsPolicy(),
 )
-#: The same documents, for clients that put the path of the issuer after their names.
-_ELSEWHERE = ("issuer_path",)
+#: The same documents are there for clients that put the path of the issuer after their names.
+_document = partial(Description, tag=METADATA, without=("issuer_path",))
 
 
 def _public(document: dict[str, Any]) -> Response:
@@ -48,14 +49,7 @@ def _is_ours(path: str) -> None:
 
 @metadata.get("/oauth-authorization-server")
 @metadata.get("/oauth-authorization-server/<path:issuer_path>")
-@described(
-    Description(
-        name="metadata.authorization_server",
-        tag=METADATA,
-        returns=AuthorizationServerMetadata,
-        without=_ELSEWHERE,
-    )
-)
+@_document(name="metadata.authorization_server", returns=AuthorizationServerMetadata)
 @open_to_anyone
 def authorization_server(issuer_path: str = "") -> Response:
     """Return the metadata of the authorization server (RFC 8414 section 3)."""
@@ -65,14 +59,7 @@ def authorization_server(issuer_path: str = "") -> Response:
 
 @metadata.get("/openid-configuration")
 @metadata.get("/openid-configuration/<path:issuer_path>")
-@described(
-    Description(
-        name="metadata.openid_provider",
-        tag=METADATA,
-        returns=OpenIdProviderMetadata,
-        without=_ELSEWHERE,
-    )
-)
+@_document(name="metadata.openid_provider", returns=OpenIdProviderMetadata)
 @open_to_anyone
 def openid_provider(issuer_path: str = "") -> Response:
     """Return the metadata of the OpenID provider (OpenID Connect Discovery section 4)."""
@@ -82,14 +69,7 @@ def openid_provider(issuer_path: str = "") -> Response:
 
 @metadata.get("/oauth-protected-resource")
 @metadata.get("/oauth-protected-resource/<path:issuer_path>")
-@described(
-    Description(
-        name="metadata.protected_resource",
-        tag=METADATA,
-        returns=ProtectedResourceMetadata,
-        without=_ELSEWHERE,
-    )
-)
+@_document(name="metadata.protected_resource", returns=ProtectedResourceMetadata)
 @open_to_anyone
 def protected_resource(issuer_path: str = "") -> Response:
     """Return the metadata of the service as a protected resource (RFC 9728 section 3)."""
@@ -100,14 +80,7 @@ def protected_resource(issuer_path: str = "") -> Response:
 
 @metadata.get("/oauth-protected-resource/api/v4")
 @metadata.get("/oauth-protected-resource/<path:issuer_path>/api/v4")
-@described(
-    Description(
-        name="metadata.rest_api",
-        tag=METADATA,
-        returns=ProtectedResourceMetadata,
-        without=_ELSEWHERE,
-    )
-)
+@_document(name="metadata.rest_api", returns=ProtectedResourceMetadata)
 @open_to_anyone
 def rest_api(issuer_path: str = "") -> Response:
     """Return the metadata of the REST API (section 3.1)."""

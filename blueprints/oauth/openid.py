@@ -10,7 +10,7 @@ from domain.oauth.server import AuthorizationServer
 from domain.releases.schedule import BY_ID
 from web.access.marks import checks_its_client, oauth_bearer, open_to_anyone
 from web.access.rate_limits import by_address
-from web.api.description.described import OAUTH, OPENID, Caller, Description, described
+from web.api.description.described import OAUTH, OPENID, Caller, Description
 from web.api.schemas.oauth import Introspection, KeySet, TokenQuestion, UserClaims
 from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
@@ -27,14 +27,12 @@ _of_keys = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolic
 
 
 @openid.route("/oauth/userinfo", methods=["GET", "POST"])
-@described(
-    Description(
-        name="openid.userinfo",
-        tag=OPENID,
-        caller=Caller.OAUTH_TOKEN,
-        returns=UserClaims,
-        errors=(400, 401, 403),
-    )
+@Description(
+    name="openid.userinfo",
+    tag=OPENID,
+    caller=Caller.OAUTH_TOKEN,
+    returns=UserClaims,
+    errors=(400, 401, 403),
 )
 @oauth_bearer("openid").but(cross_origin=CorsPolicy(methods=("GET", "POST"), exposed=LIMIT_HEADERS))
 def userinfo(bearer: Bearer) -> Response:
@@ -51,15 +49,13 @@ def userinfo(bearer: Bearer) -> Response:
 
 
 @openid.post("/oauth/introspect")
-@described(
-    Description(
-        name="oauth.introspect",
-        tag=OAUTH,
-        caller=Caller.CLIENT,
-        body=TokenQuestion,
-        returns=Introspection,
-        errors=(400, 401, 408, 413, 429),
-    )
+@Description(
+    name="oauth.introspect",
+    tag=OAUTH,
+    caller=Caller.CLIENT,
+    body=TokenQuestion,
+    returns=Introspection,
+    errors=(400, 401, 408, 413, 429),
 )
 @checks_its_client
 @by_address
@@ -70,7 +66,7 @@ def introspect() -> ResponseReturnValue:
 
 
 @openid.get("/oauth/discovery/keys")
-@described(Description(name="openid.keys", tag=OPENID, returns=KeySet))
+@Description(name="openid.keys", tag=OPENID, returns=KeySet)
 @_of_keys
 def keys() -> Response:
     """Return the public keys of ID tokens (RFC 7517)."""

@@ -12,7 +12,7 @@ from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
 from web.access.bearer_token import TokenLocation, presented_token
 from web.access.marks import checks_its_client, find_bearer
 from web.access.rate_limits import by_address, by_registrar
-from web.api.description.described import JSON, REGISTRATION, Caller, Description, described
+from web.api.description.described import JSON, REGISTRATION, Caller, Description
 from web.api.schemas.oauth import ClientChange, ClientRegistration, RegisteredClient
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.request_bodies import check_media_type, read_bounded
@@ -37,17 +37,15 @@ def only_while_it_is_on() -> None:
 
 
 @registration.post("")
-@described(
-    Description(
-        name="registration.create",
-        tag=REGISTRATION,
-        caller=Caller.REGISTRAR,
-        body=ClientRegistration,
-        accepts=(JSON,),
-        returns=RegisteredClient,
-        status=HTTPStatus.CREATED,
-        errors=(*_OF_BODIES, HTTPStatus.FORBIDDEN),
-    )
+@Description(
+    name="registration.create",
+    tag=REGISTRATION,
+    caller=Caller.REGISTRAR,
+    body=ClientRegistration,
+    accepts=(JSON,),
+    returns=RegisteredClient,
+    status=HTTPStatus.CREATED,
+    errors=(*_OF_BODIES, HTTPStatus.FORBIDDEN),
 )
 @checks_its_client
 @by_address
@@ -62,14 +60,12 @@ def _register(registrar_id: int | None) -> ResponseReturnValue:
 
 
 @registration.get("/<uid>")
-@described(
-    Description(
-        name="registration.show",
-        tag=REGISTRATION,
-        caller=Caller.REGISTERED_CLIENT,
-        returns=RegisteredClient,
-        errors=_OF_REGISTERED,
-    )
+@Description(
+    name="registration.show",
+    tag=REGISTRATION,
+    caller=Caller.REGISTERED_CLIENT,
+    returns=RegisteredClient,
+    errors=_OF_REGISTERED,
 )
 @checks_its_client
 @by_address
@@ -81,16 +77,14 @@ def show(uid: str) -> ResponseReturnValue:
 
 
 @registration.put("/<uid>")
-@described(
-    Description(
-        name="registration.change",
-        tag=REGISTRATION,
-        caller=Caller.REGISTERED_CLIENT,
-        body=ClientChange,
-        accepts=(JSON,),
-        returns=RegisteredClient,
-        errors=_OF_BODIES,
-    )
+@Description(
+    name="registration.change",
+    tag=REGISTRATION,
+    caller=Caller.REGISTERED_CLIENT,
+    body=ClientChange,
+    accepts=(JSON,),
+    returns=RegisteredClient,
+    errors=_OF_BODIES,
 )
 @checks_its_client
 @by_address
@@ -102,14 +96,12 @@ def change(uid: str) -> ResponseReturnValue:
 
 
 @registration.delete("/<uid>")
-@described(
-    Description(
-        name="registration.remove",
-        tag=REGISTRATION,
-        caller=Caller.REGISTERED_CLIENT,
-        status=HTTPStatus.NO_CONTENT,
-        errors=_OF_REGISTERED,
-    )
+@Description(
+    name="registration.remove",
+    tag=REGISTRATION,
+    caller=Caller.REGISTERED_CLIENT,
+    status=HTTPStatus.NO_CONTENT,
+    errors=_OF_REGISTERED,
 )
 @checks_its_client
 @by_address

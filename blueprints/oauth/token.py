@@ -17,7 +17,7 @@ from web.access.bearer_token import OAUTH_LOCATIONS, presented_token
 from web.access.key_proofs import check_key
 from web.access.marks import checks_its_client, open_to_anyone
 from web.access.rate_limits import by_address
-from web.api.description.described import OAUTH, Caller, Description, described
+from web.api.description.described import OAUTH, Caller, Description
 from web.api.schemas.oauth import (
     DeviceAuthorizationRequest,
     DeviceAuthorizationResponse,
@@ -46,15 +46,13 @@ _OF_CLIENTS = (400, 401, 408, 413, 429)
 
 
 @token.post("/token")
-@described(
-    Description(
-        name="oauth.token",
-        tag=OAUTH,
-        caller=Caller.CLIENT,
-        body=TokenRequest,
-        returns=TokenResponse,
-        errors=_OF_CLIENTS,
-    )
+@Description(
+    name="oauth.token",
+    tag=OAUTH,
+    caller=Caller.CLIENT,
+    body=TokenRequest,
+    returns=TokenResponse,
+    errors=_OF_CLIENTS,
 )
 @checks_its_client.but(cross_origin=_FROM_SCRIPTS)
 @by_address
@@ -68,16 +66,14 @@ def issue() -> ResponseReturnValue:
 
 
 @token.post("/par")
-@described(
-    Description(
-        name="oauth.push",
-        tag=OAUTH,
-        caller=Caller.CLIENT,
-        body=PushedRequest,
-        returns=PushedResponse,
-        status=HTTPStatus.CREATED,
-        errors=_OF_CLIENTS,
-    )
+@Description(
+    name="oauth.push",
+    tag=OAUTH,
+    caller=Caller.CLIENT,
+    body=PushedRequest,
+    returns=PushedResponse,
+    status=HTTPStatus.CREATED,
+    errors=_OF_CLIENTS,
 )
 @checks_its_client
 @by_address
@@ -89,15 +85,13 @@ def push() -> ResponseReturnValue:
 
 
 @token.post("/authorize_device")
-@described(
-    Description(
-        name="oauth.authorize_device",
-        tag=OAUTH,
-        caller=Caller.CLIENT,
-        body=DeviceAuthorizationRequest,
-        returns=DeviceAuthorizationResponse,
-        errors=(*_OF_CLIENTS, HTTPStatus.NOT_FOUND),
-    )
+@Description(
+    name="oauth.authorize_device",
+    tag=OAUTH,
+    caller=Caller.CLIENT,
+    body=DeviceAuthorizationRequest,
+    returns=DeviceAuthorizationResponse,
+    errors=(*_OF_CLIENTS, HTTPStatus.NOT_FOUND),
 )
 @checks_its_client
 @by_address
@@ -111,15 +105,13 @@ def authorize_device() -> ResponseReturnValue:
 
 
 @token.post("/revoke")
-@described(
-    Description(
-        name="oauth.revoke",
-        tag=OAUTH,
-        caller=Caller.CLIENT,
-        body=TokenQuestion,
-        returns=RevocationResponse,
-        errors=(*_OF_CLIENTS, HTTPStatus.FORBIDDEN),
-    )
+@Description(
+    name="oauth.revoke",
+    tag=OAUTH,
+    caller=Caller.CLIENT,
+    body=TokenQuestion,
+    returns=RevocationResponse,
+    errors=(*_OF_CLIENTS, HTTPStatus.FORBIDDEN),
 )
 @checks_its_client.but(cross_origin=_FROM_SCRIPTS)
 @by_address
@@ -131,14 +123,12 @@ def revoke() -> ResponseReturnValue:
 
 
 @token.get("/token/info")
-@described(
-    Description(
-        name="oauth.token_info",
-        tag=OAUTH,
-        caller=Caller.OAUTH_TOKEN,
-        returns=TokenInfo,
-        errors=(HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED),
-    )
+@Description(
+    name="oauth.token_info",
+    tag=OAUTH,
+    caller=Caller.OAUTH_TOKEN,
+    returns=TokenInfo,
+    errors=(HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED),
 )
 @open_to_anyone
 def info() -> ResponseReturnValue:

@@ -11,7 +11,7 @@ from domain.on_call.types import CalendarQuery
 from domain.projects.views import ProjectView
 from domain.types.reading import read_query
 from web.access.marks import open_to_anyone, permitted
-from web.api.description.described import METADATA, Description, described
+from web.api.description.described import METADATA, Description
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.public_urls import public_url
 from web.http.work import work
@@ -51,15 +51,13 @@ def end(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
 
 
 @on_call_feeds.get("/-/on_call/<token>.ics")
-@described(
-    Description(
-        name="on_call_feeds.show",
-        tag=METADATA,
-        query=CalendarQuery,
-        content_type="text/calendar",
-        errors=(400, 404),
-        is_conditional=True,
-    )
+@Description(
+    name="on_call_feeds.show",
+    tag=METADATA,
+    query=CalendarQuery,
+    content_type="text/calendar",
+    errors=(400, 404),
+    is_conditional=True,
 )
 @open_to_anyone.but(writes=True)
 def show(token: str) -> Response:

@@ -17,6 +17,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.list_query import list_query
+from web.pages.refusals import refusals_shown
 from web.services import now, settings
 
 escalation_policies = PageBlueprint(
@@ -105,11 +106,8 @@ def edit(project: ProjectView, policy_id: int) -> ResponseReturnValue:
 @permitted("escalation_policies.delete")
 def delete(project: ProjectView, policy_id: int) -> ResponseReturnValue:
     """Delete an escalation policy that no route leads to."""
-    try:
+    with refusals_shown(ConflictError):
         gone = actions.delete_policy(work(), project, policy_id)
-    except ConflictError as error:
-        flash(str(error), "error")
-    else:
         flash(f"Policy {gone.name} deleted.")
     return _to_list(project)
 

@@ -12,6 +12,7 @@ from web.access.marks import get_current_user, permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.on_call.schedule_page import names_to_choose
+from web.pages.refusals import refusals_shown
 
 on_call_rotations = PageBlueprint(
     "on_call_rotations",
@@ -49,11 +50,8 @@ def edit(project: ProjectView, schedule_id: int, rotation_id: int) -> ResponseRe
 @permitted("on_call_rotations.put")
 def delete(project: ProjectView, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
     """End a rotation; its past shifts stay as they were."""
-    try:
+    with refusals_shown(InvalidError):
         put_rotation(work(), project, schedule_id, rotation_id, None)
-    except InvalidError as error:
-        flash(str(error), "error")
-    else:
         flash("Rotation removed.")
     return _to_schedule(project, schedule_id)
 

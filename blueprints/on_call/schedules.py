@@ -27,6 +27,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.on_call.schedule_page import asked_grid, names_to_choose, schedule_page, shifts_to_swap
 from web.pages.list_query import list_query
+from web.pages.refusals import refusals_shown
 from web.services import now
 
 on_call_schedules = PageBlueprint(
@@ -177,11 +178,8 @@ def _ended(
     act: Callable[[Work, ProjectView, int, int], object],
     sentence: str,
 ) -> ResponseReturnValue:
-    try:
+    with refusals_shown(DomainError):
         act(work(), project, schedule_id, change_id)
-    except DomainError as error:
-        flash(str(error), "error")
-    else:
         flash(sentence)
     return _to_schedule(project, schedule_id)
 

@@ -6,7 +6,7 @@ from dataclasses import Field, dataclass, replace
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
@@ -26,10 +26,10 @@ from web.settings.reader import (
     SettingsError,
     changeable,
     names_in_environment,
-    override,
     read_change,
 )
 from web.settings.sections import sections
+from web.settings.stored import current_settings
 
 #: Feature flags, which the page shows in a group of their own.
 _FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
@@ -231,15 +231,9 @@ def _counted(value: int, unit: str) -> str:
     return words
 
 
-def stored_settings(*, session: Session) -> dict[str, str]:
-    """Return the settings stored in the database as texts, by name."""
-    rows = session.execute(select(InstanceSetting.name, InstanceSetting.value))
-    return {row.name: row.value for row in rows}
-
-
 def settings_now(*, session: Session) -> Settings:
     """Return the settings as this transaction sees them; all processes follow within a second."""
-    return override(services().live_settings.environment, stored_settings(session=session))
+    return current_settings(services().live_settings.environment, session=session)
 
 
 @action("instance_settings.change")

@@ -77,6 +77,7 @@ from web.services import now
 Returns = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READING = frozenset({"GET", "HEAD"})
+_DONE = Done(True)  # noqa: FBT003 - what clients wait for
 _USUAL_STATUS = {"POST": HTTPStatus.CREATED, "DELETE": HTTPStatus.NO_CONTENT}
 
 
@@ -165,6 +166,7 @@ class Resources(Blueprint):
         rule: str,
         act: Action[Any, Any],
         *,
+        returns: type[Done] | None = None,
         status: int | None = None,
         limit: Family | None = None,
         writes: bool = False,
@@ -172,39 +174,43 @@ class Resources(Blueprint):
     ) -> None:
         """Let requests of a method and URL carry out an action.
 
-        By default a POST is answered with 201, a DELETE with 204, and all others with 200. A GET
-        that stores something, such as an audit event, `writes`. `around` are decorators of the
-        marked view, the innermost first.
+        By default a POST is answered with 201, a DELETE with 204, and all others with 200, and
+        with what the action returns unless something else `returns`. A GET that stores something,
+        such as an audit event, `writes`. `around` are decorators of the marked view, the innermost
+        first.
         """
         if status is None:
             status = _USUAL_STATUS.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
-        has_content = status != HTTPStatus.NO_CONTENT
+        if returns is None and status != HTTPStatus.NO_CONTENT:
+            returns = act.returns
         is_query = act.takes is not None and issubclass(act.takes, Query)
         mark = operation(
             act.name,
             query=cast("type[Query]", act.takes) if is_query else None,
             body=None if is_query else cast("type[Body] | None", act.takes),
-            returns=act.returns if has_content else None,
+            returns=returns,
             status=status,
             limit=limit,
         )
         if writes or not act.changes:
             mark = mark.but(writes=writes)
-        view = _view_of(act, "query" if is_query else "body", has_content=has_content)
+        view = _view_of(act, "query" if is_query else "body", returns)
         marked = mark(view)
         for decorate in around:
             marked = decorate(marked)
         self.add_url_rule(rule, act.verb, marked, methods=[method])
 
 
-def _view_of(act: Action[Any, Any], model: str, *, has_content: bool) -> Callable[..., Any]:
+def _view_of(act: Action[Any, Any], model: str, returns: Returns | None) -> Callable[..., Any]:
     """Return a view that carries out an action with what the mark has read."""
     # The mark passes what a view names: the name of the model is the mark's own.
     names = [model if each.name == act.model_name else each.name for each in act.parameters]
 
     def view(**given: Any) -> Any:
         returned = act(work(), *(given[name] for name in names))
-        return returned if has_content else None
+        if returns is Done:
+            return _DONE
+        return None if returns is None else returned
 
     view.__signature__ = Signature(  # type: ignore[attr-defined]
         [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]

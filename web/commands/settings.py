@@ -14,7 +14,6 @@ from web.admin.settings import (
     section_views,
     settings_now,
     store_setting,
-    stored_settings,
 )
 from web.api.schemas.releases import ReleaseRehearsal
 from web.commands.transaction import one_transaction
@@ -23,6 +22,7 @@ from web.http.work import work
 from web.releases.rehearsal import as_text, rehearse_change
 from web.services import now, services
 from web.settings.reader import SettingsError, changeable, read_change
+from web.settings.stored import stored_settings
 
 instance_settings = AppGroup("settings", help="Settings of the installation.")
 _CHANGED = "changed"

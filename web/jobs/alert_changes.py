@@ -27,12 +27,12 @@ from domain.clock import Clock, system_clock
 from domain.database.failures import is_of_database
 from domain.incidents.automation import IncidentContext, follow_alerts, open_for_waiting
 from web.database.engine import engine_of
-from web.jobs.current_settings import current_settings
 from web.jobs.destinations import queue_changes
 from web.jobs.escalations import handle_changes as escalate_changes
 from web.jobs.scheduler import Job
 from web.settings.policies import reading
 from web.settings.reader import Settings
+from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.alert_changes")
 #: Changes of one transaction, few enough that writers of SQLite wait briefly.

@@ -20,9 +20,9 @@ from domain.oauth.openid.backchannel_logout import (
 )
 from domain.outgoing.errors import OutgoingError
 from domain.outgoing_urls import parse_outgoing_url
-from web.jobs.current_settings import current_settings
 from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient
+from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.backchannel_logout")
 #: In one run.

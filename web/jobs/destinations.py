@@ -29,11 +29,11 @@ from domain.webhooks.queueing import (
     queue_incident_changes,
     take_incident_changes,
 )
-from web.jobs.current_settings import current_settings
 from web.jobs.scheduler import Job
 from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient, attempt
 from web.settings.policies import reading
 from web.settings.reader import Settings
+from web.settings.stored import current_settings
 
 _LOST_SECRET = "its secret was encrypted with a SECRET_KEY that is no longer known: rotate it"  # noqa: S105 - a sentence
 #: Changes of incidents in one transaction.

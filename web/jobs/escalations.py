@@ -15,11 +15,11 @@ from domain.alerts.following import Change
 from domain.database.failures import is_of_database
 from domain.escalations import running
 from domain.escalations.decision import Surroundings
-from web.jobs.current_settings import current_settings
 from web.jobs.pages import policy_of
 from web.jobs.scheduler import Job
 from web.settings import policies
 from web.settings.reader import Settings
+from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.escalations")
 

@@ -14,9 +14,9 @@ from domain.identity_providers.errors import ProviderAwayError, ProviderError
 from domain.identity_providers.relying_party import Upstream
 from domain.keyring import Keyring
 from web.database.engine import engine_of
-from web.jobs.current_settings import current_settings
 from web.outgoing.client import OutgoingClient
 from web.settings.reader import Settings
+from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.identities")
 #: What is due then waits for the next minute.

@@ -40,9 +40,9 @@ from domain.upkeep.assignment_mail import (
 )
 from domain.webhooks.endpoints import queue_webhook_notices
 from web.database.engine import engine_of
-from web.jobs.current_settings import current_settings
 from web.jobs.scheduler import Job
 from web.settings.reader import Settings
+from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.mail")
 #: Default ports of message submission (RFC 6409) and of submission over TLS (RFC 8314).

@@ -40,12 +40,12 @@ from domain.notifications.policy import PagingPolicy
 from domain.outgoing.deadlines import run_within
 from domain.outgoing.errors import DeadlineError
 from domain.randomness import random_share
-from web.jobs.current_settings import current_settings
 from web.jobs.mail import mail_server, sender_of
 from web.jobs.scheduler import Job
 from web.outgoing.apprise_processes import AppriseProcesses
 from web.settings.policies import reading
 from web.settings.reader import Settings
+from web.settings.stored import current_settings
 
 #: Messages under way at once, those to one service, and those to services that do badly.
 MOST_AT_ONCE = 32

@@ -23,9 +23,9 @@ from domain.registry.repositories import get_repository_to_remove
 from domain.repositories.storage import remove_leftovers
 from domain.repositories.upkeep import pack_pushed
 from web.database.engine import engine_of
-from web.jobs.current_settings import current_settings
 from web.settings.policies import git, registry_policy
 from web.settings.reader import Settings
+from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.git")
 _DAY = 86_400

@@ -27,9 +27,9 @@ from domain.upkeep.pruning import Retention, prune, remove_ended
 from domain.users.idle_accounts import IdleAccounts
 from domain.webhooks.endpoints import give_up_old, prune_log
 from web.database.engine import engine_of
-from web.jobs.current_settings import current_settings
 from web.settings.policies import token_lifetimes
 from web.settings.reader import Settings
+from web.settings.stored import current_settings
 
 _log = logging.getLogger("gatebell.prune")
 _audit_log = logging.getLogger("gatebell.audit")

@@ -16,10 +16,10 @@ from domain.outgoing.errors import OutgoingError
 from domain.outgoing_urls import parse_outgoing_url
 from domain.programs.job_turns import claim_turn, last_turn
 from domain.self_monitor import TURN, Check, SelfMonitorError, Target, record_check
-from web.jobs.current_settings import current_settings
 from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient
 from web.settings.reader import Settings
+from web.settings.stored import current_settings
 
 Found = TypeVar("Found")
 

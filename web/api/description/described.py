@@ -1,7 +1,7 @@
 """What a view takes and returns, for one that has another mark than an operation of the API.
 
     @token.post("/token")
-    @described("oauth.token", tag=OAUTH, body=TokenRequest, returns=TokenResponse, …)
+    @Description(name="oauth.token", tag=OAUTH, body=TokenRequest, returns=TokenResponse, …)
     @checks_its_client
 
 OAuth endpoints, receivers and metadata read and write by their own code; the schemas here only say
@@ -84,7 +84,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What a view takes and returns."""
+    """What a view takes and returns; the decorator of the view."""
 
     #: The operationId; for the second method of a view its name follows.
     name: str
@@ -108,6 +108,10 @@ class Description:
     #: URLs with these variables are other names of the same thing, and are left out.
     without: tuple[str, ...] = ()
 
+    def __call__(self, view: View) -> View:
+        """Give a view its description."""
+        return _saying("gatebell_description", self)(view)
+
 
 def _saying(name: str, value: object) -> Callable[[View], View]:
     """Return the decorator that gives a view an attribute."""
@@ -117,11 +121,6 @@ def _saying(name: str, value: object) -> Callable[[View], View]:
         return view
 
     return decorate
-
-
-def described(description: Description) -> Callable[[View], View]:
-    """Give a view its description."""
-    return _saying("gatebell_description", description)
 
 
 def answers_with(**media_types: str) -> Callable[[View], View]:
