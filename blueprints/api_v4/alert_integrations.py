@@ -19,11 +19,7 @@ _ONE = f"/<int(max={LARGEST_ID}):integration_id>"
 _DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
 
 alert_integrations = Resources("alert_integrations", __name__, url_prefix=_AT)
-alert_integrations.bind("GET", "", actions.list_summaries)
-alert_integrations.bind("POST", "", actions.create_integration)
-alert_integrations.bind("GET", _ONE, actions.show_integration)
-alert_integrations.bind("PUT", _ONE, actions.change_integration)
-alert_integrations.bind("DELETE", _ONE, actions.delete_integration)
+alert_integrations.bind_usual(actions, _ONE)
 alert_integrations.bind("POST", f"{_ONE}/test", delivery_actions.send_test, status=200)
 
 alert_integration_keys = Resources("alert_integration_keys", __name__, url_prefix=f"{_AT}{_ONE}")
@@ -42,8 +38,7 @@ alert_recognition = Resources("alert_recognition", __name__, url_prefix=f"{_AT}/
 alert_recognition.bind("POST", "", mapping_actions.recognize_payload)
 
 alert_deliveries = Resources("alert_deliveries", __name__, url_prefix=f"{_AT}{_ONE}/deliveries")
-alert_deliveries.bind("GET", "", delivery_actions.list_deliveries)
-alert_deliveries.bind("GET", _DELIVERY, delivery_actions.show_delivery)
+alert_deliveries.bind_usual(delivery_actions, _DELIVERY)
 alert_deliveries.bind("POST", f"{_DELIVERY}/resend", delivery_actions.resend)
 alert_deliveries.bind("POST", "/replay", delivery_actions.replay_deliveries, status=200)
 

@@ -35,10 +35,7 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 _FILE = "/export.<any(json, csv):kind>"
 
 alerts = Resources("alerts", __name__, url_prefix=_OF_PROJECT)
-alerts.bind("GET", "", actions.list_alerts)
-alerts.bind("GET", _ONE, actions.show_alert)
-alerts.bind("PUT", _ONE, actions.change_alert)
-alerts.bind("DELETE", _ONE, actions.delete_alert)
+alerts.bind_usual(actions, _ONE)
 alerts.bind("PUT", "/status", change_several)
 
 

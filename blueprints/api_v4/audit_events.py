@@ -9,16 +9,14 @@ from web.api.operations import Resources, operation
 from web.audit import event_file
 
 audit_events = Resources("audit_events", __name__, url_prefix="/audit_events")
-audit_events.bind("GET", "", actions.list_events)
-audit_events.bind("GET", "/<int:event_id>", actions.show_event)
+audit_events.bind_usual(actions, "/<int:event_id>")
 
 namespace_audit_events = Resources(
     "namespace_audit_events",
     __name__,
     url_prefix="/<any(projects, groups):kind>/<path:reference>/audit_events",
 )
-namespace_audit_events.bind("GET", "", actions.list_namespace_events)
-namespace_audit_events.bind("GET", "/<int:event_id>", actions.show_namespace_event)
+namespace_audit_events.bind_usual(actions, "/<int:event_id>")
 
 
 @audit_events.get("/export.<any(csv, jsonl):extension>")

@@ -6,10 +6,6 @@ from web.api.operations import Resources
 _ONE = "/<int:stream_id>"
 
 audit_streams = Resources("audit_streams", __name__, url_prefix="/audit_streams")
-audit_streams.bind("GET", "", actions.list_streams)
-audit_streams.bind("POST", "", actions.create_stream)
-audit_streams.bind("GET", _ONE, actions.show_stream)
-audit_streams.bind("PUT", _ONE, actions.change_stream)
-audit_streams.bind("DELETE", _ONE, actions.delete_stream)
+audit_streams.bind_usual(actions, _ONE)
 audit_streams.bind("POST", f"{_ONE}/rotate_secret", actions.rotate_secret)
 audit_streams.bind("POST", f"{_ONE}/test", actions.send_test, status=200)

@@ -8,21 +8,13 @@ from web.api.operations import Resources
 _AT = "/projects/<path:reference>"
 
 environments = Resources("environments", __name__, url_prefix=f"{_AT}/environments")
-environments.bind("GET", "", environment_actions.list_environments)
-environments.bind("GET", "/<int:environment_id>", environment_actions.show_environment)
-environments.bind("POST", "", environment_actions.create_environment)
-environments.bind("PUT", "/<int:environment_id>", environment_actions.change_environment)
+environments.bind_usual(environment_actions, "/<int:environment_id>")
 environments.bind(
     "POST", "/<int:environment_id>/stop", environment_actions.stop_environment, status=HTTPStatus.OK
 )
-environments.bind("DELETE", "/<int:environment_id>", environment_actions.delete_environment)
 
 deployments = Resources("deployments", __name__, url_prefix=f"{_AT}/deployments")
-deployments.bind("GET", "", deployment_actions.list_deployments)
-deployments.bind("GET", "/<int:deployment_id>", deployment_actions.show_deployment)
-deployments.bind("POST", "", deployment_actions.create_deployment)
-deployments.bind("PUT", "/<int:deployment_id>", deployment_actions.change_deployment)
-deployments.bind("DELETE", "/<int:deployment_id>", deployment_actions.delete_deployment)
+deployments.bind_usual(deployment_actions, "/<int:deployment_id>")
 
 commit_statuses = Resources("commit_statuses", __name__, url_prefix=_AT)
 commit_statuses.bind("GET", "/repository/commits/<sha:sha>/statuses", status_actions.list_statuses)

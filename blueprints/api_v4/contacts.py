@@ -8,13 +8,10 @@ _ONE = f"/<int(max={LARGEST_ID}):contact_id>"
 _ONE_CHANNEL = f"/<int(max={LARGEST_ID}):channel_id>"
 
 contacts = Resources("contacts", __name__, url_prefix="/user/contacts")
-contacts.bind("GET", "", actions.list_contacts)
-contacts.bind("POST", "", actions.create_contact)
-contacts.bind("GET", _ONE, actions.show_contact)
+contacts.bind_usual(actions, _ONE)
 contacts.bind("POST", f"{_ONE}/confirm", actions.confirm_contact, status=200)
 contacts.bind("POST", f"{_ONE}/send_code", actions.send_code, status=200)
 contacts.bind("POST", f"{_ONE}/test", actions.send_contact_test, status=200)
-contacts.bind("DELETE", _ONE, actions.delete_contact)
 contacts.bind("GET", "/preferences", actions.show_preferences)
 contacts.bind("PUT", "/preferences", actions.change_preferences)
 
@@ -23,8 +20,5 @@ notification_channels = Resources(
     __name__,
     url_prefix="/projects/<path:reference>/notification_channels",
 )
-notification_channels.bind("GET", "", actions.list_channels)
-notification_channels.bind("POST", "", actions.create_channel)
-notification_channels.bind("GET", _ONE_CHANNEL, actions.show_channel)
+notification_channels.bind_usual(actions, _ONE_CHANNEL)
 notification_channels.bind("POST", f"{_ONE_CHANNEL}/test", actions.send_channel_test, status=200)
-notification_channels.bind("DELETE", _ONE_CHANNEL, actions.delete_channel)

@@ -8,11 +8,7 @@ from web.api.operations import Resources
 _ONE = f"/<int(max={LARGEST_ID}):heartbeat_id>"
 
 heartbeats = Resources("heartbeats", __name__, url_prefix="/projects/<path:reference>/heartbeats")
-heartbeats.bind("GET", "", actions.list_heartbeats)
-heartbeats.bind("POST", "", actions.create_heartbeat)
-heartbeats.bind("GET", _ONE, actions.show_heartbeat)
-heartbeats.bind("PUT", _ONE, actions.change_heartbeat)
-heartbeats.bind("DELETE", _ONE, actions.delete_heartbeat)
+heartbeats.bind_usual(actions, _ONE)
 heartbeats.bind("POST", f"{_ONE}/pause", actions.pause_heartbeat, status=200)
 heartbeats.bind("POST", f"{_ONE}/resume", actions.resume_heartbeat, status=200)
 heartbeats.bind("GET", f"{_ONE}/url", actions.show_url, writes=True)

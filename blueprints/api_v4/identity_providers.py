@@ -8,9 +8,5 @@ _ONE = "/<int:provider_id>"
 identity_providers = Resources(
     "identity_providers", __name__, url_prefix="/admin/identity_providers"
 )
-identity_providers.bind("GET", "", actions.list_providers)
-identity_providers.bind("POST", "", actions.create_provider)
-identity_providers.bind("GET", _ONE, actions.show_provider)
-identity_providers.bind("PUT", _ONE, actions.change_provider)
-identity_providers.bind("DELETE", _ONE, actions.delete_provider)
+identity_providers.bind_usual(actions, _ONE)
 identity_providers.bind("POST", f"{_ONE}/test", actions.test_connection, status=200)

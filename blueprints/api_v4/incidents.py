@@ -13,29 +13,15 @@ _ONE_NOTE = f"/<int(max={LARGEST_ID}):note_id>"
 _ONE_RULE = f"/<int(max={LARGEST_ID}):rule_id>"
 
 incidents = Resources("incidents", __name__, url_prefix=_AT)
-incidents.bind("GET", "", actions.list_incidents)
-incidents.bind("POST", "", actions.create_incident)
-incidents.bind("GET", _ONE, actions.show_incident)
-incidents.bind("PUT", _ONE, actions.change_incident)
-incidents.bind("DELETE", _ONE, actions.delete_incident)
+incidents.bind_usual(actions, _ONE)
 
 incident_alerts = Resources("incident_alerts", __name__, url_prefix=f"{_AT}{_ONE}/alerts")
-incident_alerts.bind("GET", "", actions.list_alerts)
-incident_alerts.bind("POST", "", actions.link_alerts)
-incident_alerts.bind("DELETE", _ONE_ALERT, actions.unlink_alert)
+incident_alerts.bind_usual(actions, _ONE_ALERT)
 
 incident_notes = Resources("incident_notes", __name__, url_prefix=f"{_AT}{_ONE}/notes")
-incident_notes.bind("GET", "", note_actions.list_notes)
-incident_notes.bind("GET", _ONE_NOTE, note_actions.show_note)
-incident_notes.bind("POST", "", note_actions.create_note)
-incident_notes.bind("PUT", _ONE_NOTE, note_actions.change_note)
-incident_notes.bind("DELETE", _ONE_NOTE, note_actions.delete_note)
+incident_notes.bind_usual(note_actions, _ONE_NOTE)
 
 incident_rules = Resources(
     "incident_rules", __name__, url_prefix="/projects/<path:reference>/incident_rules"
 )
-incident_rules.bind("GET", "", rule_actions.list_rules)
-incident_rules.bind("GET", _ONE_RULE, rule_actions.show_rule)
-incident_rules.bind("POST", "", rule_actions.create_rule)
-incident_rules.bind("PUT", _ONE_RULE, rule_actions.change_rule)
-incident_rules.bind("DELETE", _ONE_RULE, rule_actions.delete_rule)
+incident_rules.bind_usual(rule_actions, _ONE_RULE)

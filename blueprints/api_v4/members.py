@@ -29,13 +29,9 @@ invitations.bind("PUT", "/<string:email>", invitation_actions.change_invitation)
 invitations.bind("DELETE", "/<string:email>", invitation_actions.revoke_invitation)
 
 member_roles = Resources("member_roles", __name__, url_prefix="/member_roles")
-member_roles.bind("GET", "", role_actions.list_member_roles)
-member_roles.bind("POST", "", role_actions.create_member_role)
-member_roles.bind("DELETE", "/<int:role_id>", role_actions.delete_member_role)
+member_roles.bind_usual(role_actions, "/<int:role_id>")
 
 group_member_roles = Resources(
     "group_member_roles", __name__, url_prefix="/groups/<string:reference>/member_roles"
 )
-group_member_roles.bind("GET", "", role_actions.list_group_member_roles)
-group_member_roles.bind("POST", "", role_actions.create_group_member_role)
-group_member_roles.bind("DELETE", "/<int:role_id>", role_actions.delete_group_member_role)
+group_member_roles.bind_usual(role_actions, "/<int:role_id>")

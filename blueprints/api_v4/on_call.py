@@ -11,23 +11,13 @@ _OVERRIDE = f"/<int(max={LARGEST_ID}):override_id>"
 _SWAP = f"/<int(max={LARGEST_ID}):swap_id>"
 
 on_call_schedules = Resources("on_call_schedules", __name__, url_prefix=_AT)
-on_call_schedules.bind("GET", "", actions.list_schedules)
+on_call_schedules.bind_usual(actions, _ONE)
 on_call_schedules.bind("GET", "/current", actions.show_all_on_call)
-on_call_schedules.bind("POST", "", actions.create_schedule)
-on_call_schedules.bind("GET", _ONE, actions.show_schedule)
-on_call_schedules.bind("PUT", _ONE, actions.change_schedule)
-on_call_schedules.bind("DELETE", _ONE, actions.delete_schedule)
 on_call_schedules.bind("GET", f"{_ONE}/current", actions.show_on_call)
 on_call_schedules.bind("GET", f"{_ONE}/shifts", actions.list_shifts)
 
 on_call_overrides = Resources("on_call_overrides", __name__, url_prefix=f"{_AT}{_ONE}/overrides")
-on_call_overrides.bind("GET", "", change_actions.list_overrides)
-on_call_overrides.bind("POST", "", change_actions.create_override)
-on_call_overrides.bind("GET", _OVERRIDE, change_actions.show_override)
-on_call_overrides.bind("DELETE", _OVERRIDE, change_actions.end_override)
+on_call_overrides.bind_usual(change_actions, _OVERRIDE)
 
 on_call_swaps = Resources("on_call_swaps", __name__, url_prefix=f"{_AT}{_ONE}/swaps")
-on_call_swaps.bind("GET", "", change_actions.list_swaps)
-on_call_swaps.bind("POST", "", change_actions.create_swap)
-on_call_swaps.bind("GET", _SWAP, change_actions.show_swap)
-on_call_swaps.bind("DELETE", _SWAP, change_actions.undo_swap)
+on_call_swaps.bind_usual(change_actions, _SWAP)

@@ -10,20 +10,14 @@ _ONE = f"/<int(max={LARGEST_ID}):webhook_id>"
 _ONE_DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
 
 webhooks = Resources("webhooks", __name__, url_prefix=_AT)
-webhooks.bind("GET", "", actions.list_webhooks)
-webhooks.bind("POST", "", actions.create_webhook)
-webhooks.bind("GET", _ONE, actions.show_webhook)
-webhooks.bind("PUT", _ONE, actions.change_webhook)
-webhooks.bind("DELETE", _ONE, actions.delete_webhook)
+webhooks.bind_usual(actions, _ONE)
 webhooks.bind("POST", f"{_ONE}/rotate_secret", actions.rotate_secret)
 webhooks.bind("POST", f"{_ONE}/test", actions.send_test, status=200)
 
 # They are created and changed as webhooks, since no event of GitLab's hooks happens here.
 hooks = Resources("hooks", __name__, url_prefix="/projects/<path:reference>/hooks")
-hooks.bind("GET", "", actions.list_hooks)
-hooks.bind("GET", _ONE, actions.show_hook)
+hooks.bind_usual(actions, _ONE)
 
 webhook_deliveries = Resources("webhook_deliveries", __name__, url_prefix=f"{_AT}{_ONE}/deliveries")
-webhook_deliveries.bind("GET", "", actions.list_deliveries)
-webhook_deliveries.bind("GET", _ONE_DELIVERY, actions.show_delivery)
+webhook_deliveries.bind_usual(actions, _ONE_DELIVERY)
 webhook_deliveries.bind("POST", f"{_ONE_DELIVERY}/send_again", actions.send_again, status=202)

@@ -13,7 +13,7 @@ of its permission, the variables of its URL, and a body or query. The views of t
 from collections.abc import Callable, Mapping
 from functools import cached_property, update_wrapper
 from inspect import Parameter, getdoc, signature
-from types import UnionType
+from types import ModuleType, UnionType
 from typing import (
     Any,
     Concatenate,
@@ -154,6 +154,12 @@ class Action(Generic[Parameters, Result]):
 
 def _is_model(hint: Any, *bases: type) -> bool:
     return isinstance(hint, type) and issubclass(hint, bases)
+
+
+def operations_in(module: ModuleType, room: str) -> list[Action[Any, Any]]:
+    """Return the operations of a module that the table of permissions has in a room."""
+    found = (each for each in vars(module).values() if isinstance(each, Action))
+    return [each for each in found if each.room == room and each.is_operation]
 
 
 class Decorator(Protocol):

@@ -1,6 +1,6 @@
 """The mark of an operation of the API: what it asks for, takes and returns.
 
-    silences.bind("POST", "", actions.create_silence)
+    silences.bind_usual(actions, "/<int:silence_id>")
 
 An action of the domain (`domain/access/actions.py`) says what it asks for, takes and returns. For a
 view that has no action, its mark does:
@@ -21,14 +21,14 @@ from functools import cache, partial, wraps
 from hashlib import blake2b
 from http import HTTPStatus
 from inspect import Parameter, Signature, signature
-from types import UnionType
+from types import ModuleType, UnionType
 from typing import Any, NamedTuple, cast
 
 import orjson
 from flask import Blueprint, Response, request
 from pydantic import TypeAdapter
 
-from domain.access.actions import Action
+from domain.access.actions import Action, operations_in
 from domain.access.checks import check_role, check_state
 from domain.access.permissions import PERMISSIONS, Permission, Target
 from domain.api_usage.schedule_names import SCHEDULE_NAMES
@@ -78,6 +78,16 @@ Returns = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READING = frozenset({"GET", "HEAD"})
 _DONE = Done(True)  # noqa: FBT003 - what clients wait for
+#: What most resources can be asked for, by the verb in the table of permissions: the method, and
+#: whether the URL is that of one resource.
+_USUAL = {
+    "index": ("GET", False),
+    "show": ("GET", True),
+    "create": ("POST", False),
+    "change": ("PUT", True),
+    "edit": ("PUT", True),
+    "delete": ("DELETE", True),
+}
 _USUAL_STATUS = {"POST": HTTPStatus.CREATED, "DELETE": HTTPStatus.NO_CONTENT}
 
 
@@ -153,12 +163,24 @@ class Resources(Blueprint):
     """The URLs of a kind of resource, with the action of the domain that each carries out.
 
     silences = Resources("silences", __name__, url_prefix="/projects/<path:reference>/silences")
-    silences.bind("GET", "", actions.list_silences)
-    silences.bind("POST", "", actions.create_silence)
+    silences.bind_usual(actions, "/<int:silence_id>")
+    silences.bind("GET", "/preview", actions.preview_silence)
 
     An action of projects and groups alike takes either as `holder`; its URLs are below
     `/<any(projects, groups):kind>/<path:reference>`.
     """
+
+    def bind_usual(self, actions: ModuleType, one: str) -> None:
+        """Let requests list, show, create, change and delete, where a module has an action for it.
+
+        It is the first one that the table of permissions names after these resources. `one` is what
+        the URL of a resource has after that of the list.
+        """
+        missing = dict(_USUAL)
+        for each in operations_in(actions, self.name):
+            if each.verb in missing:
+                method, is_of_one = missing.pop(each.verb)
+                self.bind(method, one if is_of_one else "", each)
 
     def bind(  # noqa: PLR0913 - what operations differ in
         self,

@@ -16,7 +16,7 @@ from flask.cli import AppGroup
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from domain.access.actions import Action
+from domain.access.actions import Action, operations_in
 from domain.access.actor import Work
 from domain.access.permissions import Target
 from domain.accounts.users import get_user
@@ -55,11 +55,10 @@ def commands_of(name: str, module: str, room: str, help_text: str) -> click.Grou
     They are those whose names in the table of permissions begin with the room, as `silences.`.
     """
     group = AppGroup(name, help=help_text)
-    for each in vars(import_module(module)).values():
-        if isinstance(each, Action) and each.room == room.replace("-", "_") and each.is_operation:
-            group.add_command(command_of(each))
-            if each.alias:
-                group.add_command(command_of(each), each.alias)
+    for each in operations_in(import_module(module), room.replace("-", "_")):
+        group.add_command(command_of(each))
+        if each.alias:
+            group.add_command(command_of(each), each.alias)
     return group
 
 
