@@ -1,11 +1,8 @@
 """/admin/users: account administration."""
 
-from collections.abc import Callable, Mapping
-
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.actor import Work
 from domain.accounts.administration import get_account
 from domain.accounts.directory import (
     GROUPS,
@@ -186,32 +183,36 @@ def reject(user_id: int) -> ResponseReturnValue:
     return redirect(url_for("admin.users.index", group="pending"))
 
 
-def _make_administrator(unit: Work, user_id: int) -> Account:
-    return actions.change_user(unit, user_id, AccountChangeBody(admin=True))
-
-
-def _unmake_administrator(unit: Work, user_id: int) -> Account:
-    return actions.change_user(unit, user_id, AccountChangeBody(admin=False))
-
-
-#: What a button does with an account, and what is said of its user then.
-_BUTTONS: Mapping[str, tuple[Callable[[Work, int], Account], str]] = {
-    "deactivate": (actions.deactivate_user, "is deactivated and signed out everywhere"),
-    "activate": (actions.activate_user, "is active again"),
-    "lock": (actions.lock_user, "is locked and signed out everywhere"),
-    "unlock": (actions.unlock_user, "is unlocked"),
-    "make_administrator": (_make_administrator, "is now an administrator"),
-    "unmake_administrator": (_unmake_administrator, "is no longer an administrator"),
-}
-
-
-@users.post(f"/<int:user_id>/<any({', '.join(_BUTTONS)}):button>")
+@users.post("/<int:user_id>/deactivate")
 @administrator
-def press(user_id: int, button: str) -> ResponseReturnValue:
-    """Change whether an account works, or whether its user is an administrator."""
-    act, words = _BUTTONS[button]
-    user = act(work(), user_id)
-    return _done(user, f"{user.username} {words}.")
+def deactivate(user_id: int) -> ResponseReturnValue:
+    """Deactivate an account until its owner signs in."""
+    user = actions.deactivate_user(work(), user_id)
+    return _done(user, f"{user.username} is deactivated and signed out everywhere.")
+
+
+@users.post("/<int:user_id>/activate")
+@administrator
+def activate(user_id: int) -> ResponseReturnValue:
+    """Activate an account that was deactivated."""
+    user = actions.activate_user(work(), user_id)
+    return _done(user, f"{user.username} is active again.")
+
+
+@users.post("/<int:user_id>/lock")
+@administrator
+def lock(user_id: int) -> ResponseReturnValue:
+    """Lock an account and sign it out everywhere."""
+    user = actions.lock_user(work(), user_id)
+    return _done(user, f"{user.username} is locked and signed out everywhere.")
+
+
+@users.post("/<int:user_id>/unlock")
+@administrator
+def unlock(user_id: int) -> ResponseReturnValue:
+    """Unlock an account."""
+    user = actions.unlock_user(work(), user_id)
+    return _done(user, f"{user.username} is unlocked.")
 
 
 @users.post("/<int:user_id>/reset_password")
@@ -247,6 +248,22 @@ def disconnect(user_id: int, provider: str) -> ResponseReturnValue:
     """Disconnect an account from an identity provider."""
     user = disconnect_user(work(), user_id, provider)
     return _done(user, f"{user.username} can no longer sign in through this provider.")
+
+
+@users.post("/<int:user_id>/make_administrator")
+@administrator
+def make_administrator(user_id: int) -> ResponseReturnValue:
+    """Make a user an administrator."""
+    user = actions.change_user(work(), user_id, AccountChangeBody(admin=True))
+    return _done(user, f"{user.username} is now an administrator.")
+
+
+@users.post("/<int:user_id>/unmake_administrator")
+@administrator
+def unmake_administrator(user_id: int) -> ResponseReturnValue:
+    """Revoke the administrator role of a user."""
+    user = actions.change_user(work(), user_id, AccountChangeBody(admin=False))
+    return _done(user, f"{user.username} is no longer an administrator.")
 
 
 def _count_tokens(user_id: int) -> int:

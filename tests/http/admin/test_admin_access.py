@@ -41,6 +41,7 @@ def administrations(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
         "secret_id": 1,
         "section": "feature-flags",
         "name": "tier",
+        "provider": "idp",
         "extension": "csv",
         "contact_id": 1,
         "message_id": 1,
