@@ -135,10 +135,10 @@ class UrlLine(Line, URLField):
 class LocalTimeField(DateTimeLocalField):
     """A time of a wall clock, which browsers send with seconds or without."""
 
-    def __init__(self, label: str, *validators: Any) -> None:
+    def __init__(self, label: str, *validators: Any, **kwargs: Any) -> None:
         """Take the validators one by one."""
         formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
-        super().__init__(label, [*validators], format=formats)
+        super().__init__(label, [*validators], format=formats, **kwargs)
 
 
 class TimeZoneField(SelectField):
