@@ -75,7 +75,7 @@ types: $(VENV)/development
 	@$(PY) -m mypy
 	@$(PY) -m mypy --platform darwin --cache-dir .mypy_cache/darwin --follow-imports skip \
 	    $(addprefix --disable-error-code ,$(OF_SKIPPED_IMPORTS)) \
-	    $$(grep -rlwE "(import|from) ($(DIFFERENT_ON_MACOS))" --include="*.py" $(PRODUCT))
+	    $$(grep -rlwE "^ *(import|from) ($(DIFFERENT_ON_MACOS))" --include="*.py" $(PRODUCT))
 
 fmt: $(VENV)/development ## Format the code and fix what ruff can fix
 	@$(PY) -m ruff check --fix-only .

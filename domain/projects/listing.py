@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from domain.access.roles import LEAST_ROLES, Ability, Role
 from domain.database.latest import latest
 from domain.database.paging import Listed, ListPart, fetch_part
-from domain.errors import DomainError
+from domain.errors import DomainError, NotFoundError
 from domain.projects.access import (
     INTERNAL,
     PRIVATE,
@@ -232,10 +232,12 @@ def list_projects(
 
 
 def details_of_project(project: ProjectView, viewer: Viewer, *, session: Session) -> ProjectDetails:
-    """Return a project with its group."""
+    """Return a project with its group; raise NotFoundError if it was deleted meanwhile."""
     permissions = Permissions(viewer, [project.namespace], session=session)
-    (found,) = _with_groups([project], permissions, session=session)
-    return found
+    found = _with_groups([project], permissions, session=session)
+    if not found:
+        raise NotFoundError("Project not found, or you do not have access.")
+    return found[0]
 
 
 def list_groups(
@@ -349,6 +351,7 @@ def _is_below(group_id: int) -> ColumnElement[bool]:
 def _with_groups(
     views: Sequence[ProjectView], permissions: Permissions, *, session: Session
 ) -> tuple[ProjectDetails, ...]:
+    """Return projects with their groups, without those that were deleted since they were read."""
     groups = _groups_above([view.path for view in views], session=session)
     active_at = dict(
         session.execute(
@@ -370,6 +373,7 @@ def _with_groups(
             last_activity_at=active_at[view.id],
         )
         for view in views
+        if fold(view.group_path) in groups and view.id in active_at
     )
 
 

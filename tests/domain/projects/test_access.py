@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from sqlalchemy import create_engine, update
+from sqlalchemy import create_engine, delete, update
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
@@ -17,6 +17,7 @@ from domain.projects.access import get_group, get_project, get_project_for
 from domain.projects.listing import (
     GroupFilter,
     ProjectFilter,
+    details_of_project,
     my_projects,
     page_of_groups,
     search_projects,
@@ -26,7 +27,7 @@ from domain.projects.members import OPERATOR, add_member, change_role, remove_me
 from domain.projects.paths import ancestors, parent
 from domain.projects.people import get_person
 from domain.projects.views import GroupView, Viewer
-from models import Alert, Member
+from models import Alert, Group, Member
 from models.base import Base
 from tests.support.accounts.memberships import all_members
 from tests.support.accounts.namespaces import find_member, get_namespace
@@ -292,3 +293,13 @@ def test_an_owner_whose_role_ends_does_not_count_as_the_one_that_is_left(session
     alice = find_member(namespace, "alice", session=session)
     with pytest.raises(InvalidError, match="needs an owner"):
         remove_member(namespace, alice, by=OPERATOR, session=session)
+
+
+def test_a_project_whose_group_is_deleted_meanwhile_is_not_found(session: Session) -> None:
+    group("acme", session)
+    project("acme/shop", session)
+    seen = get_project("acme/shop", ADMIN, session=session)
+    # On Postgres, each statement sees what was committed before it.
+    session.execute(delete(Group))
+    with pytest.raises(NotFoundError):
+        details_of_project(seen, ADMIN, session=session)

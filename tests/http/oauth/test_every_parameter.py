@@ -144,6 +144,7 @@ def address_of(gatebell: LiveGatebell, endpoint: Endpoint, number: str) -> str:
         number = "0" if number == "1" else number  # the first one is another test's
     path = endpoint.path.format(
         id=quote(number, safe="%"),
+        provider="nowhere",
         project=f"projects/{quote(project, safe='')}",
         namespace=f"groups/{quote(project.partition('/')[0], safe='')}",
     )

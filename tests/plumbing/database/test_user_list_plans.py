@@ -31,7 +31,7 @@ def test_a_page_of_users_is_read_from_an_index(app: Flask, listed: Any) -> None:
         db.session.execute(_FILL)
         with postgres_statements() as asked:
             found = listed(UserQuery(), _PART, session=db.session(), base_url="https://g.example")
-        ((query, values),) = asked
+        query, values = asked[0]
         connection: Any = db.session.connection().connection.driver_connection
         plan = connection.execute(f"EXPLAIN {query}", values).fetchall()
         db.session.rollback()
