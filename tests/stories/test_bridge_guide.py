@@ -116,7 +116,9 @@ def test_what_is_installed_is_what_the_guide_installs(service: LiveGatebell) -> 
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not is_installed(), reason="scripts/ensure-bridges could not fetch them")
+@pytest.mark.skipif(
+    not is_installed(), reason="Canaille and slapd are missing (scripts/ensure-bridges)"
+)
 def test_people_of_a_directory_come_change_and_go(
     service: LiveGatebell, directory: Directory, bridge: Bridge, admin: str
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from domain.access.actions import Action, action, question
 from domain.access.actor import OPERATOR, Actor, Means, Work
 from domain.access.features import AccessLevel, Feature
-from domain.access.permissions import BESIDE_THE_API, PERMISSIONS
+from domain.access.permissions import BESIDE_THE_API, PERMISSIONS, Target
 from domain.access.roles import Ability, Role
 from domain.errors import ForbiddenError, NotFoundError
 from domain.projects.views import GroupView, ProjectView
@@ -164,3 +164,10 @@ def test_an_action_without_a_row_in_the_table_cannot_be_declared() -> None:
     assert "silences.polish" not in PERMISSIONS
     with pytest.raises(KeyError):
         action("silences.polish")(lambda _work: None)
+
+
+@pytest.mark.parametrize("name", PERMISSIONS)
+def test_what_is_in_a_project_or_a_group_names_a_role_or_is_open(name: str) -> None:
+    permission = PERMISSIONS[name]
+    if permission.target is not Target.INSTANCE:
+        assert permission.least is not None or permission.is_open

@@ -66,6 +66,26 @@ def test_after_the_change_everything_opens(gatebell: LiveGatebell, charlie: Pers
     assert "code" in landing(ask(browser, gatebell, server_application(gatebell)))
 
 
+@pytest.mark.parametrize(
+    ("path", "onward"),
+    [
+        ("/groups?page=2", "/groups?page=2"),
+        ("//elsewhere.example/acme", "/elsewhere.example/acme"),
+        ("/\\elsewhere.example/acme", SECURITY),
+        ("/%5Celsewhere.example/acme", SECURITY),
+    ],
+)
+def test_after_the_change_one_goes_on_here_and_nowhere_else(
+    gatebell: LiveGatebell, charlie: Person, path: str, onward: str
+) -> None:
+    browser = open_browser(gatebell, charlie)
+    browser.get(gatebell.url + path, allow_redirects=False)
+    page = browser.get(gatebell.url + SECURITY)
+    words = {"current_password": charlie.password, "new_password": NEW, "repeat_password": NEW}
+    answer = submit(browser, page, form_with(page, "new_password"), **words)
+    assert (answer.status_code, answer.headers["Location"]) == (302, onward)
+
+
 def test_signing_out_and_what_pages_are_made_of_stay_open(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
