@@ -18,7 +18,6 @@ from app import create_app
 from tests.support.database.compiled_statements import share_compiled_statements
 from tests.support.database.postgres import Postgres, memory_directory, running_postgres
 from tests.support.service.in_process import InProcessGatebell, take_requests
-from tests.support.service.kept_templates import KeptTemplates
 from tests.support.service.live import (
     SECRET_KEY,
     LiveGatebell,
@@ -53,8 +52,11 @@ hypothesis.settings.load_profile("untimed")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Run two more than there are processors: tests of live services wait now and then."""
-    return (os.cpu_count() or 1) + 2
+    """Run one more than there are processors: tests of live services wait now and then.
+
+    Each more starts services of its own, and collects all tests.
+    """
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_configure() -> None:
@@ -148,11 +150,10 @@ def secrets_are_remembered() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def apps_share_what_is_compiled() -> Iterator[None]:
-    """Compile rules, templates and statements for the first app of the session alone."""
+    """Compile rules and statements for the first app of the session alone."""
     with pytest.MonkeyPatch.context() as patch:
         share_compiled_statements(patch)
         patch.setattr(SynchronousFlask, "url_rule_class", RememberedRule)
-        patch.setattr(SynchronousFlask, "jinja_options", {"bytecode_cache": KeptTemplates()})
         yield
 
 

@@ -22,6 +22,7 @@ from domain.text_links import is_web_url, link_parts
 from domain.time_zones import offset_of, zone
 from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
+from web.pages.compiled_templates import compiled_templates
 from web.pages.links import size_choice
 from web.services import now, settings
 
@@ -82,6 +83,7 @@ class NavLink:
 
 def give_pages_their_context(app: Flask) -> None:
     """Register filters, tests, globals and the context processor of templates."""
+    app.jinja_env.bytecode_cache = compiled_templates(Path(app.root_path))
     init_app(app)
     app.context_processor(_context)
 

@@ -1,0 +1,53 @@
+"""Compiled templates are kept from process to process, and nothing depends on that."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from jinja2 import DictLoader, Environment
+
+from web.pages.compiled_templates import compiled_templates
+
+
+def _environment(root: Path, text: str = "Hello {{ name }}") -> Environment:
+    """Return what a new process has, with one template."""
+    kept = compiled_templates(root)
+    return Environment(loader=DictLoader({"a.html": text}), autoescape=True, bytecode_cache=kept)
+
+
+def _page(environment: Environment) -> str:
+    return environment.get_template("a.html").render(name="Grace")
+
+
+def test_the_next_process_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _page(_environment(tmp_path)) == "Hello Grace"
+    monkeypatch.delattr(Environment, "compile")
+    assert _page(_environment(tmp_path)) == "Hello Grace"
+
+
+def test_a_template_that_changed_is_compiled_again(tmp_path: Path) -> None:
+    _page(_environment(tmp_path))
+    assert _page(_environment(tmp_path, "Good night {{ name }}")) == "Good night Grace"
+
+
+def test_what_cannot_be_kept_is_shown_all_the_same(tmp_path: Path) -> None:
+    started = _environment(tmp_path)
+    shutil.rmtree(tmp_path / "__pycache__")
+    assert _page(started) == "Hello Grace"
+    (tmp_path / "__pycache__").write_text("no directory")
+    assert _page(_environment(tmp_path)) == "Hello Grace"
+
+
+def test_what_was_cut_off_is_compiled_again(tmp_path: Path) -> None:
+    _page(_environment(tmp_path))
+    (kept,) = (tmp_path / "__pycache__" / "templates").iterdir()
+    kept.write_bytes(kept.read_bytes()[:100])
+    assert _page(_environment(tmp_path)) == "Hello Grace"
+
+
+def test_nothing_is_kept_where_python_keeps_no_bytecode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    assert _page(_environment(tmp_path)) == "Hello Grace"
+    assert list(tmp_path.iterdir()) == []
