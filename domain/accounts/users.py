@@ -29,7 +29,7 @@ from domain.accounts.passwords import (
 from domain.accounts.profiles import PROFILE, Profile, profile_in
 from domain.database.locks import release_locks
 from domain.database.paging import LARGEST_ID
-from domain.database.statements import KeptConnection
+from domain.database.statements import KeptConnection, SessionConnection
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.keyring import Keyring
 from domain.time_zones import check_zone
@@ -294,7 +294,9 @@ def authenticate_by_password_alone(
     def is_enough(user: User | None) -> bool:
         # Queried for an unknown name as well, so that the response time is the same.
         wants_more = has_second_factor(user.id if user else 0, session=session)
-        of_group = find_group_requirement(user.id if user else 0, session=session, now=now)
+        of_group = find_group_requirement(
+            user.id if user else 0, connection=SessionConnection(session), now=now
+        )
         wants_more = wants_more or (of_group is not None and of_group.begins <= now)
         if user is None or wants_more or user.must_change_password:
             return False

@@ -5,7 +5,20 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, case, func, literal, null, or_, select, union_all
+from sqlalchemy import (
+    BindParameter,
+    Date,
+    Integer,
+    Select,
+    bindparam,
+    case,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    union_all,
+)
 from sqlalchemy.orm import Session, aliased
 
 from domain.access.checks import check_role
@@ -41,45 +54,10 @@ class _DirectRole(NamedTuple):
     abilities: frozenset[Ability]
 
 
-def _roles(
-    viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
-) -> tuple[dict[str, _DirectRole], dict[int, _DirectRole]]:
-    """Return the viewer's direct roles: by group path, and by project id.
-
-    Only those in these namespaces and above them are read: a user may be a member of thousands.
-    """
-    named = tuple(namespaces)
-    keys = {fold(path) for each in named for path in (*ancestors(each.path), each.path)}
-    ids = [each.project_id for each in named if each.project_id is not None]
-    in_groups = Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
-    own: Select[*tuple[Any, ...]] = (
-        select(Member.role, Group.path, Member.project_id, MemberRole.abilities)
-        .outerjoin(Group, Group.id == Member.group_id)
-        .outerjoin(MemberRole, is_custom_role_of_member())
-        .where(
-            Member.user_id == viewer.user_id,
-            is_in_force(viewer.today),
-            or_(in_groups, Member.project_id.in_(ids)),
-        )
-    )
-    columns = (null(), ProjectShare.project_id, null())
-    shared = roles_by_shares(ids, *columns, today=viewer.today)
-    rows = session.execute(union_all(own, shared.where(Member.user_id == viewer.user_id)))
-    by_group: dict[str, _DirectRole] = {}
-    by_project: dict[int, _DirectRole] = {}
-    for role, group_path, project_id, names in rows:
-        found = _DirectRole(Role(role), known_abilities(names or ()))
-        if project_id is None:
-            by_group[group_path] = found
-        else:
-            before = by_project.get(project_id, found)
-            highest, abilities = max(before.role, found.role), before.abilities | found.abilities
-            by_project[project_id] = _DirectRole(highest, abilities)
-    return by_group, by_project
-
-
 def roles_by_shares(
-    project_ids: Sequence[int], *columns: Any, today: date
+    project_ids: Sequence[int] | BindParameter[int],
+    *columns: Any,
+    today: date | BindParameter[date],
 ) -> Select[*tuple[Any, ...]]:
     """Select the roles of people in groups that projects are shared with, and these columns.
 
@@ -100,6 +78,60 @@ def roles_by_shares(
             is_in_force(today),
         )
     )
+
+
+# Asked in nearly every request: to build it each time costs as much as to ask it.
+_TODAY = bindparam("today", type_=Date)
+_PROJECT_IDS: BindParameter[int] = bindparam("project_ids", type_=Integer, expanding=True)
+_IS_NAMED = Group.path_key.in_(bindparam("path_keys", expanding=True))
+_OWN_ROLES: Select[*tuple[Any, ...]] = (
+    select(Member.role, Group.path, Member.project_id, MemberRole.abilities)
+    .outerjoin(Group, Group.id == Member.group_id)
+    .outerjoin(MemberRole, is_custom_role_of_member())
+    .where(
+        is_in_force(_TODAY),
+        or_(
+            Member.group_id.in_(select(Group.id).where(_IS_NAMED)),
+            Member.project_id.in_(_PROJECT_IDS),
+        ),
+    )
+)
+_ROLES_BY_SHARES = roles_by_shares(
+    _PROJECT_IDS, null(), ProjectShare.project_id, null(), today=_TODAY
+)
+#: The roles of a user in groups with these keys and in projects with these ids.
+_ROLES = union_all(
+    *(each.where(Member.user_id == bindparam("user_id")) for each in (_OWN_ROLES, _ROLES_BY_SHARES))
+)
+
+
+def _roles(
+    viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
+) -> tuple[dict[str, _DirectRole], dict[int, _DirectRole]]:
+    """Return the viewer's direct roles: by group path, and by project id.
+
+    Only those in these namespaces and above them are read: a user may be a member of thousands.
+    """
+    named = tuple(namespaces)
+    keys = {fold(path) for each in named for path in (*ancestors(each.path), each.path)}
+    values: dict[str, object] = {
+        "user_id": viewer.user_id,
+        "today": viewer.today,
+        "path_keys": [*keys],
+        "project_ids": [each.project_id for each in named if each.project_id is not None],
+    }
+    rows = session.execute(_ROLES, values)
+    by_group: dict[str, _DirectRole] = {}
+    by_project: dict[int, _DirectRole] = {}
+    for role, group_path, project_id, names in rows:
+        found = _DirectRole(Role(role), known_abilities(names or ()))
+        if project_id is None:
+            by_group[group_path] = found
+        else:
+            before = by_project.get(project_id, found)
+            highest, abilities = max(before.role, found.role), before.abilities | found.abilities
+            by_project[project_id] = _DirectRole(highest, abilities)
+    return by_group, by_project
 
 
 def _highest(roles: Iterable[_DirectRole | None]) -> Role | None:

@@ -52,7 +52,7 @@ def groups_with_role(viewer: Viewer, least: Role = Role.GUEST) -> Select[int]:
     return subtree(direct)
 
 
-def is_share_in_force(today: date) -> ColumnElement[bool]:
+def is_share_in_force(today: date | BindParameter[date]) -> ColumnElement[bool]:
     """Return the condition for shares of projects that have not ended."""
     return or_(ProjectShare.expires_at.is_(None), ProjectShare.expires_at > today)
 

@@ -37,11 +37,11 @@ def _unmet() -> Requirement | None:
 
 
 def _look_up() -> Requirement | None:
-    session, user_id = db.session(), current_user.id
+    user_id, connections = current_user.id, services().connections
     rule = services().live_settings.derived(second_factor_rule)
-    found = [find_group_requirement(user_id, session=session, now=now())]
+    found = [find_group_requirement(user_id, connection=connections, now=now())]
     if rule.names(is_admin=current_user.is_admin):
-        lacks_one = not has_second_factor(user_id, session=session)
+        lacks_one = not has_second_factor(user_id, session=db.session())
         found.append(rule.requirement if lacks_one else None)
     unmet = [each for each in found if each is not None]
     return min(unmet, key=lambda each: each.begins, default=None)

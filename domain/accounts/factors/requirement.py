@@ -4,10 +4,22 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, func, not_, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Date,
+    Integer,
+    SQLColumnExpression,
+    bindparam,
+    func,
+    not_,
+    or_,
+    select,
+)
+from sqlalchemy.orm import aliased
 
 from domain.accounts.factors.second_factors import has_any_factor
+from domain.database.statements import KeptConnection
 from models import Group, Member, Project
 
 NOBODY, ADMINISTRATORS, EVERYBODY = "nobody", "administrators", "everybody"
@@ -53,50 +65,56 @@ class SecondFactorRule:
 _Above = aliased(Group)
 
 
-def find_group_requirement(user_id: int, *, session: Session, now: datetime) -> Requirement | None:
+def _is_below(
+    path: SQLColumnExpression[Any], above: SQLColumnExpression[Any]
+) -> ColumnElement[bool]:
+    # Not LIKE, for which an underscore of a path is any letter.
+    return func.substr(path, 1, func.length(above) + 1) == above + "/"
+
+
+_USER_ID: BindParameter[int] = bindparam("user_id", type_=Integer)
+_PLACE = func.coalesce(_Above.path_key, Project.path_key)
+# Asked for each page: to build it each time costs more than to ask it.
+_REQUIRED_BY_GROUPS = (
+    select(
+        Group.path,
+        Group.two_factor_required_at,
+        Group.two_factor_grace_period,
+        func.min(Member.created_at),
+    )
+    .select_from(Group)
+    .join(Member, Member.user_id == _USER_ID)
+    .outerjoin(_Above, _Above.id == Member.group_id)
+    .outerjoin(Project, Project.id == Member.project_id)
+    .where(
+        Group.two_factor_required_at.is_not(None),
+        Group.deleted_at.is_(None),
+        _Above.deleted_at.is_(None),
+        Project.deleted_at.is_(None),
+        or_(Member.expires_at.is_(None), Member.expires_at > bindparam("today", type_=Date)),
+        or_(
+            Group.path_key == _PLACE,
+            _is_below(_PLACE, Group.path_key),
+            _is_below(Group.path_key, _PLACE),
+        ),
+        not_(has_any_factor(_USER_ID)),
+    )
+    .group_by(Group.id)
+)
+
+
+def find_group_requirement(
+    user_id: int, *, connection: KeptConnection, now: datetime
+) -> Requirement | None:
     """Return what the groups of somebody require who has no second factor; the earliest of it.
 
     A group requires it of its members, of those of the groups and projects below it, and of those
     of the groups above, who are its members too. Each has the grace period of the group, from the
     moment of the requirement or of the membership.
     """
-    place = func.coalesce(_Above.path_key, Project.path_key)
-    concerns = or_(
-        place == Group.path_key,
-        _is_below(place, Group.path_key),
-        _is_below(Group.path_key, place),
-    )
-    rows = session.execute(
-        select(
-            Group.path,
-            Group.two_factor_required_at,
-            Group.two_factor_grace_period,
-            func.min(Member.created_at),
-        )
-        .select_from(Group)
-        .join(Member, Member.user_id == user_id)
-        .outerjoin(_Above, _Above.id == Member.group_id)
-        .outerjoin(Project, Project.id == Member.project_id)
-        .where(
-            Group.two_factor_required_at.is_not(None),
-            Group.deleted_at.is_(None),
-            _Above.deleted_at.is_(None),
-            Project.deleted_at.is_(None),
-            or_(Member.expires_at.is_(None), Member.expires_at > now.date()),
-            concerns,
-            not_(has_any_factor(user_id)),
-        )
-        .group_by(Group.id)
-    )
+    values = {"user_id": user_id, "today": now.date()}
     found = [
         Requirement(path=path, begins=max(required_at or since, since) + timedelta(hours=hours))
-        for path, required_at, hours, since in rows
+        for path, required_at, hours, since in connection.look_up(_REQUIRED_BY_GROUPS, values)
     ]
     return min(found, key=lambda each: each.begins, default=None)
-
-
-def _is_below(
-    path: SQLColumnExpression[Any], above: SQLColumnExpression[Any]
-) -> ColumnElement[bool]:
-    # Not LIKE, for which an underscore of a path is any letter.
-    return func.substr(path, 1, func.length(above) + 1) == above + "/"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, func, or_, select
+from sqlalchemy import BindParameter, ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.types.base import columns_of
@@ -45,7 +45,7 @@ class SecondFactors:
         return self.has_app or bool(self.passkeys)
 
 
-def has_any_factor(user_id: int) -> ColumnElement[bool]:
+def has_any_factor(user_id: int | BindParameter[int]) -> ColumnElement[bool]:
     """Return the condition that an account has a second factor."""
     has_app = (
         select(TotpDevice.id)
