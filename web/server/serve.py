@@ -1,5 +1,11 @@
 """`make run`: prepares the database and runs the web server and the worker."""
 
+import gc
+
+if __name__ == "__main__":
+    # Nothing of what is loaded from here on is garbage; `main` turns the collector on again.
+    gc.disable()
+
 import socket
 import ssl
 import sys
