@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.factors.passkeys import Assertion
@@ -75,6 +75,18 @@ class LiveSignIn:
     user: UserView
 
 
+# Asked in each request of a browser: to build it each time costs as much as to ask it.
+_LIVE = (
+    select(SignIn.id, SignIn.created_at, SignIn.is_proof, SignIn.methods, User)
+    .join(User, User.id == SignIn.user_id)
+    .where(
+        SignIn.token_digest.in_(bindparam("digests", expanding=True)),
+        SignIn.expires_at > bindparam("now", type_=SignIn.expires_at.type),
+        IN_USE,
+    )
+)
+
+
 def find_sign_in(
     token: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> LiveSignIn | None:
@@ -82,15 +94,7 @@ def find_sign_in(
     digests = keyring.credential_digests(token, CredentialType.SIGN_IN)
     if not digests:
         return None
-    row = session.execute(
-        select(SignIn.id, SignIn.created_at, SignIn.is_proof, SignIn.methods, User)
-        .join(User, User.id == SignIn.user_id)
-        .where(
-            SignIn.token_digest.in_(digests),
-            SignIn.expires_at > now,
-            IN_USE,
-        )
-    ).first()
+    row = session.execute(_LIVE, {"digests": digests, "now": now}).first()
     if row is None:
         return None
     sign_in_id, created_at, is_proof, methods, user = row
