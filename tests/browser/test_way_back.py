@@ -147,11 +147,7 @@ def test_a_person_who_is_asked_to_sign_in_again_gets_back_to_the_application(
 
 
 def test_the_answer_reaches_a_callback_that_hands_on_to_another_origin(
-    localhost: LiveGatebell,
-    site: ClientSite,
-    other_site: ClientSite,
-    charlie: Person,
-    page: Page,
+    localhost: LiveGatebell, site: ClientSite, other_site: ClientSite, charlie: Person, page: Page
 ) -> None:
     site.hand_on_to(other_site)
     client = application(localhost, site.broker)

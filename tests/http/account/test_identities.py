@@ -10,12 +10,7 @@ from sqlalchemy import delete, select, update
 from domain.audit.events import EventKind
 from models import Identity, SignIn, User
 from tests.support.accounts.administration import id_of, press, root
-from tests.support.accounts.people import (
-    Person,
-    database_of,
-    make_user,
-    open_browser,
-)
+from tests.support.accounts.people import Person, database_of, make_user, open_browser
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.database.audit_log import event_about
 from tests.support.mail.email_links import new_address

@@ -133,11 +133,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 @pytest.mark.rfc("rfc7523-3-a", "rfc7523-3-b", "rfc7523-3-c", "rfc7523-3-d", "rfc7523-3.2-a")
 @pytest.mark.parametrize(("claims", "words"), WRONG)
 def test_a_wrong_claim_is_refused_by_name(
-    gatebell: LiveGatebell,
-    client: ClientCredentials,
-    key: Key,
-    claims: dict[str, Any],
-    words: str,
+    gatebell: LiveGatebell, client: ClientCredentials, key: Key, claims: dict[str, Any], words: str
 ) -> None:
     moment = int(now().timestamp())
     said = {

@@ -45,9 +45,7 @@ from tests.support.wire.html_forms import form_to, submit
 def person_of(provider: FakeProvider) -> Person:
     """Return whom the provider signs in, as the account is called."""
     return Person(
-        username=provider.person["preferred_username"],
-        email=provider.person["email"],
-        password="",
+        username=provider.person["preferred_username"], email=provider.person["email"], password=""
     )
 
 

@@ -4,14 +4,11 @@ from datetime import timedelta
 
 import pytest
 import requests
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlalchemy import update
 
 from models import Application
 from tests.support.accounts.people import (
     ClientCredentials,
-    Person,
     alice,
     bob,
     database_of,
@@ -26,7 +23,6 @@ from tests.support.oauth.oauth_wire import (
     is_live,
     machine,
     offered_grants,
-    post_token,
     refresh,
     revoke,
     server_application,
@@ -34,7 +30,6 @@ from tests.support.oauth.oauth_wire import (
     told,
 )
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.garbage import FEW_NASTY, TEXT, bounded
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -242,32 +237,6 @@ def test_who_holds_a_token_without_client_gives_it_back_without_client(
 @pytest.mark.rfc("rfc6749-4.2-a")
 def test_the_implicit_grant_is_not_offered(gatebell: LiveGatebell) -> None:
     assert "implicit" not in offered_grants(gatebell)
-
-
-# Garbage
-
-NOBODY = Person(username="nobody-at-all", email="", password="nothing")
-
-
-@pytest.mark.parametrize("value", FEW_NASTY, ids=range(len(FEW_NASTY)))
-def test_names_passwords_and_scopes_may_be_garbage(gatebell: LiveGatebell, value: str) -> None:
-    for name in ("username", "password", "scope", "client_id", "client_secret"):
-        answer = exchange(gatebell, NOBODY, **{name: value})
-        assert answer.status_code in {400, 401, 429}, answer.text
-        assert set(answer.json()) == {"error", "error_description", "error_uri", "request_id"}
-
-
-@bounded(30)
-@given(
-    form=st.dictionaries(
-        st.sampled_from(("username", "password", "scope", "client_id", "client_secret")), TEXT
-    )
-)
-def test_a_request_may_be_garbage_all_over(
-    live_postgres: LiveGatebell, form: dict[str, str]
-) -> None:
-    answer = post_token(live_postgres, {**form, "grant_type": "password"})
-    assert answer.status_code in {400, 401, 429}, answer.text
 
 
 def test_no_password_is_logged(gatebell: LiveGatebell) -> None:

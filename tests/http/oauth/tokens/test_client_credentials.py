@@ -153,9 +153,7 @@ def test_a_machine_ends_with_its_locked_owner_and_comes_back(gatebell: LiveGateb
     assert not is_live(gatebell, token)
 
 
-def test_nobody_signs_in_as_a_machine_or_makes_one_an_administrator(
-    gatebell: LiveGatebell,
-) -> None:
+def test_nobody_signs_in_as_a_machine_or_makes_one_an_administrator(gatebell: LiveGatebell) -> None:
     name = account_of(gatebell, machine_application(gatebell))
     form = {"grant_type": "password", "username": name, "password": "!"}
     answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", data=form)
