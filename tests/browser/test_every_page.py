@@ -10,7 +10,7 @@ import pytest
 import requests
 from playwright.sync_api import Page
 
-from tests.browser.doors import have_signed_in, sign_in
+from tests.browser.doors import have_signed_in
 from tests.browser.html_checker import html_problems
 from tests.browser.looks import NASTY, problems_at
 from tests.browser.page_lists import (
@@ -168,16 +168,6 @@ def test_nothing_is_wrong_with_any_page(
         )
     ]
     assert problems == []
-
-
-def test_somebody_signs_in_without_scripts(
-    plain_page: Page, live_sqlite: LiveGatebell, addresses: tuple[Person, list[str]]
-) -> None:
-    sign_in(plain_page, live_sqlite, addresses[0])
-    for path in addresses[1][:6]:
-        answer = plain_page.goto(live_sqlite.url + path)
-        assert answer is not None
-        assert answer.status == REFUSALS.get(path, HTTPStatus.OK)
 
 
 def test_the_html_of_every_page_is_valid(

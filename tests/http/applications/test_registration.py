@@ -378,7 +378,7 @@ NAMES = st.sampled_from(
 
 
 @pytest.mark.one_database("postgres")
-@bounded(70)
+@bounded(35)
 @given(said=st.dictionaries(NAMES, JSON, max_size=4))
 def test_a_client_may_say_anything(any_visitor: FlaskClient, said: dict[str, Any]) -> None:
     for body in (said, {**GOOD, **said}):
