@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 import requests
@@ -37,12 +38,15 @@ from tests.support.oauth.oauth_wire import (
     server_application,
 )
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 PAGES = "/-/user_settings/applications"
 _AN_HOUR = timedelta(hours=1)
+
+
+def words(page: requests.Response) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
 
 
 def setup_of(gatebell: LiveGatebell, client: ClientCredentials, person: Person) -> str:

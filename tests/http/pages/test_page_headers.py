@@ -59,7 +59,7 @@ OF_OTHERS = {"/oauth/authorize", "/oauth/logout"}
 def test_no_form_of_any_page_does_anything_without_its_token(app: Flask) -> None:
     pages, client = set(page_blueprints(app)), app.test_client()
     paths = {
-        re.sub(r"<[^>]+>", "1", rule.rule)
+        re.sub(r"<any\(\W?(\w+).*?>|<[^>]+>", lambda found: found[1] or "1", rule.rule)
         for rule in app.url_map.iter_rules()
         if "POST" in (rule.methods or ()) and rule.endpoint.partition(".")[0] in pages
     }
