@@ -24,14 +24,8 @@ from tests.support.service.secrets_seen import SECRETS
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: It asks for nothing of its own on the network, and runs where there is no user namespace.
 _ARGUMENTS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 #: Milliseconds: a machine that has much to do may stand still for seconds.
 _PATIENCE = 60_000

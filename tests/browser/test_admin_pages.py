@@ -1,15 +1,18 @@
-"""The administration, in light and dark, wide and narrow, and pressed by a person."""
+"""The administration and what it tells people, in light and dark, wide and narrow, and pressed."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from domain.accounts.users import get_user
-from models import User
+from domain.api_usage.storing import ANONYMOUS, Consumer, Count, Counted, Shape, store_counted
+from domain.audit.events import STREAMED_ONLY, Actor, Event, EventKind, EventSource, store_event
+from models import AuditStream, User
 from tests.browser.doors import have_signed_in
-from tests.browser.looks import NASTY, problems_at
-from tests.browser.page_lists.identity_pages import add_provider, remove_providers
+from tests.browser.looks import NASTY, problems_at, problems_of
+from tests.browser.page_lists import add_provider, remove_providers
 from tests.support.accounts.administration import forget_settings, store, stored_settings
 from tests.support.accounts.people import (
     CALLBACK,
@@ -17,17 +20,48 @@ from tests.support.accounts.people import (
     database_of,
     make_application,
     make_user,
+    now,
     set_state,
     sign_in,
     unique,
 )
+from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
+from tests.support.service.live_settings import changed_settings
+from tests.support.service.receiver import running_receiver
+
+_AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+SHAPES = (
+    Shape("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
+    Shape("PUT", "/api/v4/projects/:id", ("operations_access_level",), ()),
+    Shape("GET", "/api/v4/projects", (), ()),
+)
 
 
 @pytest.fixture(scope="module")
 def root(live_sqlite: LiveGatebell) -> Person:
-    return make_user(live_sqlite, name="root", admin=True)
+    """An administrator to whom much has happened, and who uses what later releases change."""
+    person = make_user(live_sqlite, name="root", admin=True)
+    with database_of(live_sqlite) as session:
+        user = get_user(person.username, session=session)
+        source = EventSource(
+            actor=Actor(id=user.id, name=user.username),
+            address="2001:db8:1234:5678:9abc:def0:1234:5678",
+        )
+        about = (("Deploy Board", {"scopes": "api"}), (NASTY, {NASTY[:40]: NASTY}))
+        for kind in set(EventKind) - STREAMED_ONLY:
+            for subject, details in about:
+                event = Event(kind=kind, user_id=user.id, subject=subject, details=details)
+                store_event(event, source, session=session, now=now())
+    token = make_token(live_sqlite, person, name=NASTY[:100])
+    board = make_application(live_sqlite, person, name=NASTY[:100])
+    count = Count(1_234, now() - timedelta(days=3), now(), "2001:db8::7")
+    callers = (Consumer(user.id, None, token.id), Consumer(user.id, board.client_id, None))
+    counted = [Counted(each, shape, count) for each in (*callers, ANONYMOUS) for shape in SHAPES]
+    with database_of(live_sqlite) as session:
+        store_counted(counted, session=session)
+    return person
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +100,8 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
         *("/admin/settings/applications-and-tokens", "/admin/settings/rate-limits"),
         *("/admin/settings/interfaces-and-records", "/admin/settings/appearance", "/admin/keys"),
         *("/admin/registry", "/admin/api_usage", "/admin/api_usage?search=nobody-at-all"),
+        *("/admin/audit", "/admin/audit?kind=token.revoked&since=2026-01-01"),
+        "/-/user_settings/activity",
     ]
     forget_settings(live_sqlite)
     remove_providers(live_sqlite)
@@ -82,9 +118,7 @@ def desk(live_sqlite: LiveGatebell, page: Page, root: Person) -> Page:
 def test_nothing_is_wrong_with_any_page(
     live_sqlite: LiveGatebell, desk: Page, addresses: list[str]
 ) -> None:
-    problems = [
-        problem for address in addresses for problem in problems_at(desk, live_sqlite.url + address)
-    ]
+    problems = [each for path in addresses for each in problems_at(desk, live_sqlite.url + path)]
     assert problems == []
 
 
@@ -122,3 +156,147 @@ def test_a_setting_is_changed_and_taken_back(live_sqlite: LiveGatebell, desk: Pa
     desk.get_by_role("button", name="Reset for Refresh replay").click()
     expect(field).to_have_value("10")
     assert stored_settings(live_sqlite) == {}
+
+
+# The audit log and one's own activity
+
+
+@pytest.fixture
+def failing(live_sqlite: LiveGatebell) -> Iterator[str]:
+    """A destination to which nothing could be delivered for days, and which lost events."""
+    made = live_sqlite.cli("audit-streams", "create", "--url", "http://127.0.0.1:1/" + "x" * 200)
+    before = now() - timedelta(days=3)
+    with database_of(live_sqlite) as session:
+        stream = session.get_one(AuditStream, made["id"])
+        stream.failing_since = stream.last_failed_at = stream.last_dropped_at = before
+        stream.tries, stream.dropped, stream.last_error = 40, 1_000, "it refused the connection"
+        stream.next_try_at = now() + timedelta(hours=1)
+        stream.previous_secret_expires_at = now() + timedelta(hours=1)
+    yield f"{live_sqlite.url}/admin/audit_streams/{made['id']}"
+    live_sqlite.cli("audit-streams", "delete", str(made["id"]))
+
+
+@pytest.mark.long
+def test_nothing_is_wrong_with_the_pages_of_streams(
+    live_sqlite: LiveGatebell, desk: Page, failing: str
+) -> None:
+    base = f"{live_sqlite.url}/admin/audit_streams"
+    addresses = (failing, base, f"{base}/new", f"{live_sqlite.url}/admin")
+    assert [problem for address in addresses for problem in problems_at(desk, address)] == []
+
+
+def test_the_overview_leads_to_a_destination_that_fails(
+    live_sqlite: LiveGatebell, desk: Page, failing: str
+) -> None:
+    desk.goto(f"{live_sqlite.url}/admin")
+    expect(desk.get_by_role("heading", name="Action needed")).to_be_visible()
+    desk.get_by_role("link", name="Open audit stream").click()
+    expect(desk).to_have_url(failing)
+
+
+def test_a_destination_is_added_and_its_secret_revealed(
+    live_sqlite: LiveGatebell, desk: Page
+) -> None:
+    with running_receiver() as receiver:
+        desk.goto(f"{live_sqlite.url}/admin/audit_streams/new")
+        desk.get_by_label("URL").fill(receiver.url)
+        desk.get_by_role("button", name="Add destination").click()
+        desk.get_by_text("Reveal").click()
+        expect(desk.get_by_text("whsec_")).to_be_visible()
+        desk.get_by_role("button", name="Send test event").click()
+        expect(desk.get_by_text("Test event delivered: 204")).to_be_visible()
+        desk.get_by_text("Delete destination").first.click()
+        desk.get_by_role("button", name="Delete destination").click()
+        expect(desk.get_by_text("was deleted")).to_be_visible()
+    assert receiver.of("audit_stream.tested")
+
+
+def test_a_filter_is_chosen_and_taken_back(live_sqlite: LiveGatebell, desk: Page) -> None:
+    desk.goto(f"{live_sqlite.url}/admin/audit")
+    desk.get_by_label("Event").select_option("Token revoked")
+    desk.get_by_role("button", name="Filter").click()
+    expect(desk.get_by_role("row").filter(has_text="Token revoked").first).to_be_visible()
+    expect(desk.get_by_role("row").filter(has_text="Token rotated")).to_have_count(0)
+    desk.get_by_role("link", name="Show all").click()
+    expect(desk.get_by_label("Event")).to_have_value("")
+
+
+def test_another_browser_is_signed_out(live_sqlite: LiveGatebell, desk: Page, root: Person) -> None:
+    desk.set_viewport_size({"width": 360, "height": 800})
+    other = live_sqlite.http()
+    other.headers["User-Agent"] = _AGENT
+    other.cookies.update(sign_in(live_sqlite, root).cookies)
+    desk.goto(f"{live_sqlite.url}/-/user_settings/activity")
+    before = desk.get_by_text("You are signed in with").text_content()
+    desk.get_by_role("table").first.locator("summary").first.click()
+    desk.get_by_role("button", name="Sign out this browser").locator("visible=true").click()
+    expect(desk.get_by_text("You are signed out of")).to_be_visible()
+    assert desk.get_by_text("You are signed in with").text_content() != before
+
+
+def test_title_description_and_messages_are_readable(live_sqlite: LiveGatebell, page: Page) -> None:
+    description = (
+        "For **all** of Acme.\n\n- Ask [Eve](https://acme.example/eve) for an account.\n"
+        "- `gatebell-help` is the channel.\n\n```\n" + "long " * 60 + "\n```\n> Mind the step."
+    )
+    with changed_settings(
+        live_sqlite,
+        appearance_title="Acme's alerts " + "very-long-word" * 6,
+        appearance_description=description,
+        header_message="Maintenance on Sunday, " + "very-long-word" * 12,
+        footer_message="Staging",
+    ):
+        assert problems_at(page, f"{live_sqlite.url}/users/sign_in") == []
+        expect(page.get_by_text("Maintenance on Sunday")).to_be_visible()
+        expect(page.get_by_role("link", name="Eve")).to_have_attribute(
+            "href", "https://acme.example/eve"
+        )
+
+
+# What releases change for whom
+
+
+@pytest.fixture
+def early_release(live_sqlite: LiveGatebell) -> Iterator[None]:
+    """A release before all changes runs."""
+    forget_settings(live_sqlite)
+    store(live_sqlite, "release", "15.11")
+    yield
+    forget_settings(live_sqlite)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("early_release")
+def test_nothing_is_wrong_with_the_pages_of_an_early_release(
+    live_sqlite: LiveGatebell, desk: Page
+) -> None:
+    usage = "/admin/api_usage"
+    paths = ("/-/user_settings/api_changes", usage, f"{usage}?change=users-offset-pagination")
+    problems = [each for path in paths for each in problems_at(desk, live_sqlite.url + path)]
+    ask_for_17(live_sqlite, desk)
+    assert problems + problems_of(desk) == []
+
+
+@pytest.mark.usefixtures("early_release")
+def test_a_release_is_changed_without_scripts_after_a_question(
+    live_sqlite: LiveGatebell, root: Person, plain_page: Page
+) -> None:
+    have_signed_in(plain_page, live_sqlite, root)
+    ask_for_17(live_sqlite, plain_page)
+    expect(plain_page.get_by_role("heading", level=1)).to_have_text(
+        "Change the running release to 17.0?"
+    )
+    expect(plain_page.get_by_text("consumers would break within a second")).to_be_visible()
+    plain_page.get_by_role("link", name="Cancel").click()
+    assert stored_settings(live_sqlite)["release"] == "15.11"
+
+    ask_for_17(live_sqlite, plain_page)
+    plain_page.get_by_role("button", name="Change release to 17.0").click()
+    expect(plain_page.get_by_text("Saved: Release.")).to_be_visible()
+    assert stored_settings(live_sqlite)["release"] == "17.0"
+
+
+def ask_for_17(live_sqlite: LiveGatebell, page: Page) -> None:
+    page.goto(f"{live_sqlite.url}/admin/settings/interfaces-and-records")
+    page.get_by_label("Release", exact=True).fill("17.0")
+    page.get_by_role("button", name="Save settings").click()

@@ -40,7 +40,8 @@ def open_list(page: Page, endpoint: Endpoint) -> None:
 
 
 def row(page: Page, title: str) -> Locator:
-    return page.locator("[data-alert-row]").filter(has_text=title)
+    """Return the row of an alert, whose time may have the title's word as well."""
+    return page.locator("[data-alert-row]").filter(has=page.get_by_role("link", name=title))
 
 
 def look_again(page: Page) -> None:

@@ -1,13 +1,12 @@
 """The browser's own fetch, from a page of another origin: what it lets through, and what not."""
 
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.browser.client_site import running_site
 from tests.support.accounts.people import alice
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.oauth.oauth_wire import new_code, new_pair
@@ -39,32 +38,14 @@ NOT_ALLOWED: dict[str, dict[str, Any]] = {
 FORM = "application/x-www-form-urlencoded"
 
 
-class _EmptyPage(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = b"<!doctype html><title>An application</title>"
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture(scope="module")
 def elsewhere(browser: Browser) -> Iterator[Page]:
     """A page of another origin, which knows nothing of what scripts did before."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _EmptyPage)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    page = browser.new_page()
-    page.goto(f"http://127.0.0.1:{server.server_port}/")
-    yield page
-    page.close()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with running_site() as site:
+        page = browser.new_page()
+        page.goto(site.url)
+        yield page
+        page.close()
 
 
 def fetch(page: Page, url: str, **options: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
+from tests.browser.keys import press
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice, bob, make_application, make_user
 from tests.support.oauth.device_wire import codes, poll, television
@@ -34,13 +35,7 @@ def test_a_person_connects_a_television_with_the_keyboard_alone(
     )
     assert code.evaluate("each => parseFloat(getComputedStyle(each).fontSize)") == max(sizes)
     assert sizes.count(max(sizes)) == 1
-    button = page.get_by_role("button", name="Approve Telly & Co")
-    for _ in range(20):
-        if button.evaluate("each => each === document.activeElement"):
-            break
-        page.keyboard.press("Tab")
-    expect(button).to_be_focused()
-    page.keyboard.press("Enter")
+    press(page, page.get_by_role("button", name="Approve Telly & Co"))
     expect(page.get_by_role("heading", level=1)).to_have_text("Device connected")
     assert poll(gatebell, client, device["device_code"]).json()["token_type"] == "Bearer"
 

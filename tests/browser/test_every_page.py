@@ -10,18 +10,22 @@ import pytest
 import requests
 from playwright.sync_api import Page
 
-from tests.browser.doors import have_signed_in, sign_in
+from tests.browser.doors import have_signed_in
 from tests.browser.html_checker import html_problems
 from tests.browser.looks import NASTY, problems_at
-from tests.browser.page_lists.alert_pages import alert_pages
-from tests.browser.page_lists.contact_pages import contact_pages
-from tests.browser.page_lists.escalation_pages import escalation_pages
-from tests.browser.page_lists.heartbeat_pages import heartbeat_pages
-from tests.browser.page_lists.identity_pages import SLUG, identity_pages, remove_providers
-from tests.browser.page_lists.incident_pages import incident_pages
-from tests.browser.page_lists.silence_pages import silence_pages
-from tests.browser.page_lists.token_pages import token_pages
-from tests.browser.page_lists.webhook_pages import webhook_pages
+from tests.browser.page_lists import (
+    SLUG,
+    alert_pages,
+    contact_pages,
+    escalation_pages,
+    heartbeat_pages,
+    identity_pages,
+    incident_pages,
+    remove_providers,
+    silence_pages,
+    token_pages,
+    webhook_pages,
+)
 from tests.support.accounts.people import (
     CALLBACK,
     Person,
@@ -56,9 +60,7 @@ def addresses(live_sqlite: LiveGatebell) -> Iterator[tuple[Person, list[str]]]:
     application = make_application(
         live_sqlite, alice, redirect_uris=(CALLBACK, "http://a.example/")
     )
-    made = live_sqlite.cli(
-        *("integrations", "create", path, "--type", "http", "--name", "Nagios"),
-    )
+    made = live_sqlite.cli(*("integrations", "create", path, "--type", "http", "--name", "Nagios"))
     nasty = {"title": NASTY, "hosts": [NASTY], "extra": {"deep": [NASTY]}}
     headers = {"Authorization": f"Bearer {made['key']}"}
     bodies: tuple[object, ...] = (
@@ -166,16 +168,6 @@ def test_nothing_is_wrong_with_any_page(
         )
     ]
     assert problems == []
-
-
-def test_somebody_signs_in_without_scripts(
-    plain_page: Page, live_sqlite: LiveGatebell, addresses: tuple[Person, list[str]]
-) -> None:
-    sign_in(plain_page, live_sqlite, addresses[0])
-    for path in addresses[1][:6]:
-        answer = plain_page.goto(live_sqlite.url + path)
-        assert answer is not None
-        assert answer.status == REFUSALS.get(path, HTTPStatus.OK)
 
 
 def test_the_html_of_every_page_is_valid(

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
-from tests.browser.page_lists.identity_pages import remove_providers
+from tests.browser.page_lists import remove_providers
 from tests.support.accounts.people import make_user
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.openid_provider import FakeProvider, add_provider, running_provider

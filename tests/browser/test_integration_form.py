@@ -1,11 +1,15 @@
-"""Adding an integration in a real browser: the form asks for what the chosen type needs."""
+"""Adding an integration and mapping its payload in a real browser, with and without a script."""
+
+import json
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.doors import have_signed_in
+from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice
-from tests.support.alerts.senders import connect
+from tests.support.alerts.senders import PAYLOADS, connect
+from tests.support.database.stored import integrations_of
 from tests.support.service.live import LiveGatebell
 
 
@@ -34,3 +38,77 @@ def test_the_form_asks_for_what_the_type_needs(live_sqlite: LiveGatebell, page: 
     name.fill("Second")
     page.get_by_role("button", name="Add integration").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Second")
+
+
+SAMPLE = {"event": {"name": "Disk full", "level": "High"}, "recovered_at": None}
+TITLE = '["event", "name"]'
+
+
+@pytest.mark.spec("H8")
+def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page) -> None:
+    endpoint = connect(live_sqlite)
+    have_signed_in(page, live_sqlite, alice(live_sqlite))
+    base = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/{endpoint.id}"
+    page.goto(f"{base}/configure")
+    page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
+    page.get_by_role("button", name="Parse sample").click()
+    preview = page.get_by_role("complementary")
+    # What is proposed by the names of the keys.
+    expect(preview).to_contain_text("Disk full")
+
+    page.get_by_label("Title: source field").select_option("")
+    expect(preview).to_contain_text("New: Alert")
+    page.get_by_label("Title: source field").select_option(TITLE)
+    expect(preview).to_contain_text("Disk full")
+    page.get_by_label("Severity: source field").select_option(label="event.level = “High”")
+    expect(preview).to_contain_text("severity is “High”")
+    assert integrations_of(live_sqlite, endpoint.project)[0].mapping is None
+
+    page.get_by_label("Sample payload (JSON)").fill("{}")
+    expect(page.get_by_text("The sample was changed")).to_be_visible()
+    expect(page.get_by_role("button", name="Save mapping")).to_be_disabled()
+    page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
+    page.get_by_role("button", name="Save mapping").click()
+    expect(page.get_by_text("Mapping saved.")).to_be_visible()
+    stored = integrations_of(live_sqlite, endpoint.project)[0].mapping
+    assert stored == {
+        "title": [["event", "name"]],
+        "end_time": [["recovered_at"]],
+        "severity": [["event", "level"]],
+    }
+
+
+@pytest.mark.spec("H8")
+def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, plain_page: Page) -> None:
+    page = plain_page
+    endpoint = connect(live_sqlite)
+    have_signed_in(page, live_sqlite, alice(live_sqlite))
+    base = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/{endpoint.id}"
+    page.goto(f"{base}/configure")
+    page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
+    page.get_by_role("button", name="Parse sample").click()
+    page.get_by_label("Title: source field").select_option(TITLE)
+    page.get_by_role("button", name="Preview on recent deliveries").click()
+    expect(page.get_by_role("complementary")).to_contain_text("Disk full")
+    page.get_by_role("button", name="Save mapping").click()
+    expect(page.get_by_text("Mapping saved.")).to_be_visible()
+
+
+def test_a_payload_that_is_pasted_is_recognized_at_once(
+    live_sqlite: LiveGatebell, page: Page
+) -> None:
+    endpoint = connect(live_sqlite)
+    have_signed_in(page, live_sqlite, alice(live_sqlite))
+    settings = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations"
+    page.goto(f"{settings}/new")
+    payload = page.locator("textarea[data-recognize]")
+    expect(payload).to_be_focused()
+    payload.fill((PAYLOADS / "tools" / "zabbix_problem.json").read_text(encoding="utf-8"))
+    payload.dispatch_event("paste")
+    expect(page.get_by_text("Recognized: Zabbix.")).to_be_visible()
+    expect(page.get_by_role("complementary")).to_contain_text("High CPU utilization")
+    assert problems_of(page) == []
+    page.get_by_role("button", name="Add integration").click()
+    expect(page.get_by_text("reads payloads by its mapping")).to_be_visible()
+    made = integrations_of(live_sqlite, endpoint.project)[-1]
+    assert (made.name, made.mapping is not None) == ("Zabbix", True)

@@ -57,8 +57,13 @@ seconds => {
 """
 
 
-def test_a_script_words_times_as_the_server_does(gatebell: LiveGatebell, page: Page) -> None:
-    page.goto(f"{gatebell.url}/users/sign_in")
+def test_a_script_words_times_as_the_server_does(
+    gatebell: LiveGatebell, page: Page, told: list[str]
+) -> None:
+    page.goto(gatebell.url)
+    assert page.url.startswith(f"{gatebell.url}/users/sign_in")
+    expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()
+    assert told == []
     now = datetime.now(UTC)
     lengths = (-90_000, -150, -6, 3, 150, 4_000, 90_000, 3_000_000, 70_000_000)
     words = {length: relative_time(now - timedelta(seconds=length), now) for length in lengths}

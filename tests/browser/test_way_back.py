@@ -45,13 +45,6 @@ def charlie(localhost: LiveGatebell) -> Person:
     return make_user(localhost, name="charlie")
 
 
-@pytest.fixture(params=["page", "plain_page"], ids=["with scripts", "without scripts"])
-def any_page(request: pytest.FixtureRequest) -> Page:
-    """A page with scripts, and one without."""
-    found: Page = request.getfixturevalue(request.param)
-    return found
-
-
 def application(localhost: LiveGatebell, redirect_uri: str, **changes: object) -> ClientCredentials:
     return make_application(
         localhost, bob(localhost), name=unique("Board"), redirect_uris=(redirect_uri,), **changes
@@ -147,11 +140,7 @@ def test_a_person_who_is_asked_to_sign_in_again_gets_back_to_the_application(
 
 
 def test_the_answer_reaches_a_callback_that_hands_on_to_another_origin(
-    localhost: LiveGatebell,
-    site: ClientSite,
-    other_site: ClientSite,
-    charlie: Person,
-    page: Page,
+    localhost: LiveGatebell, site: ClientSite, other_site: ClientSite, charlie: Person, page: Page
 ) -> None:
     site.hand_on_to(other_site)
     client = application(localhost, site.broker)
@@ -175,17 +164,18 @@ def test_the_answer_reaches_a_program_that_listens_on_ipv6(
 
 
 def test_cancel_and_signing_in_as_somebody_else_lead_back_too(
-    localhost: LiveGatebell, site: ClientSite, charlie: Person, any_page: Page
+    localhost: LiveGatebell, site: ClientSite, charlie: Person, plain_page: Page
 ) -> None:
+    page = plain_page  # with scripts, somebody cancels in test_first_hour.py
     client = application(localhost, site.callback)
-    begin(any_page, localhost, client)
-    give_password(any_page, bob(localhost))
-    any_page.get_by_role("button", name="Use another account").click()
-    give_password(any_page, charlie)
-    expect(any_page.locator("main")).to_contain_text(charlie.username)
-    any_page.get_by_role("button", name="Cancel").click()
-    any_page.wait_for_url(f"{site.callback}?*")
-    assert parse_qs(urlsplit(any_page.url).query)["error"] == ["access_denied"]
+    begin(page, localhost, client)
+    give_password(page, bob(localhost))
+    page.get_by_role("button", name="Use another account").click()
+    give_password(page, charlie)
+    expect(page.locator("main")).to_contain_text(charlie.username)
+    page.get_by_role("button", name="Cancel").click()
+    page.wait_for_url(f"{site.callback}?*")
+    assert parse_qs(urlsplit(page.url).query)["error"] == ["access_denied"]
 
 
 def test_a_popup_keeps_its_opener_on_every_page_and_is_not_closed_before_it_is(

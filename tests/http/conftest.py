@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import KINDS
 from tests.support.accounts.people import Person, make_project, make_user
 from tests.support.accounts.resource_tokens import Namespace, namespace_of
-from tests.support.service.live import LiveGatebell
+from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.signing_in.openid_provider import FakeProvider, add_provider, running_provider
 
 
@@ -20,6 +21,14 @@ def alice(gatebell: LiveGatebell) -> Person:
 def charlie(gatebell: LiveGatebell) -> Person:
     """Somebody with an account of which a test changes something."""
     return make_user(gatebell, name="charlie")
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def mailing(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
+    """A service that queues e-mail, where everybody can sign up; the outbox is read."""
+    nobody = {"MAIL_URL": "smtp://127.0.0.1:9", "SIGN_UP": "open"}
+    with running(new_service(request.param, only="app", **nobody)) as service:
+        yield service
 
 
 @pytest.fixture(params=["projects", "groups"])

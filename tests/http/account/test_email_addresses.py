@@ -1,7 +1,6 @@
 """E-mail addresses: confirmed by links, or by administrators; changed when they are confirmed."""
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -38,15 +37,8 @@ from tests.support.mail.email_links import (
     stored,
     wish,
 )
-from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def mailing(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A service that sends e-mail; nobody takes it, and the outbox is read."""
-    with running(new_service(request.param, only="app", MAIL_URL="smtp://127.0.0.1:9")) as service:
-        yield service
 
 
 def user_of(service: LiveGatebell, person: Person) -> dict[str, Any]:

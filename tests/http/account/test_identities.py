@@ -10,12 +10,7 @@ from sqlalchemy import delete, select, update
 from domain.audit.events import EventKind
 from models import Identity, SignIn, User
 from tests.support.accounts.administration import id_of, press, root
-from tests.support.accounts.people import (
-    Person,
-    database_of,
-    make_user,
-    open_browser,
-)
+from tests.support.accounts.people import database_of, make_user, open_browser
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.database.audit_log import event_about
 from tests.support.mail.email_links import new_address
@@ -26,6 +21,7 @@ from tests.support.signing_in.openid_provider import (
     come_back,
     sign_in_through,
 )
+from tests.support.signing_in.provider_groups import person_of
 from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
 from tests.support.wire.html_forms import form_to, form_with, submit
 from tests.support.wire.page_text import words
@@ -63,11 +59,6 @@ def newcomer(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> reque
     browser = gatebell.http()
     assert_signed_in(sign_in_through(gatebell, provider, slug, browser))
     return browser
-
-
-def person_of(provider: FakeProvider) -> Person:
-    name = provider.person["preferred_username"]
-    return Person(username=name, email=provider.person["email"], password="")
 
 
 @pytest.mark.both_databases

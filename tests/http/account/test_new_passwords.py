@@ -101,11 +101,7 @@ def test_signing_out_and_what_pages_are_made_of_stay_open(
 
 
 def test_such_a_password_is_exchanged_for_no_token(gatebell: LiveGatebell, charlie: Person) -> None:
-    form = {
-        "grant_type": "password",
-        "username": charlie.username,
-        "password": charlie.password,
-    }
+    form = {"grant_type": "password", "username": charlie.username, "password": charlie.password}
     refused = post_token(gatebell, form)
     assert_refused(refused, "invalid_grant")
     assert told(refused) == told(post_token(gatebell, {**form, "password": "wrong"}))

@@ -14,9 +14,11 @@ from tests.support.accounts.people import (
     set_state,
     sign_in,
     signed_in,
+    try_to_sign_in,
     unique,
 )
 from tests.support.service.live import LiveGatebell
+from tests.support.signing_in.second_factors import is_signed_in
 from tests.support.wire.html_forms import form_with, forms_in, submit
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -24,20 +26,6 @@ pytestmark = pytest.mark.one_database("postgres")
 SIGN_IN = "/users/sign_in"
 COOKIE = "gatebell_session"
 HOME = "/groups"
-
-
-def try_to_sign_in(
-    gatebell: LiveGatebell, login: str, password: str, **query: str
-) -> requests.Response:
-    """Fill in the form in a new browser."""
-    browser = gatebell.http()
-    page = browser.get(gatebell.url + SIGN_IN, params=query)
-    return submit(browser, page, form_with(page, "password"), login=login, password=password)
-
-
-def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
-    address = f"{gatebell.url}/-/user_settings/profile"
-    return browser.get(address, allow_redirects=False).status_code == 200
 
 
 def with_cookie(gatebell: LiveGatebell, value: str) -> requests.Session:

@@ -1,4 +1,4 @@
-"""The user settings page 'applications': register, show, change, renew, delete."""
+"""The user settings page 'applications': register, show, change, renew, delete; and their use."""
 
 import re
 from html import unescape
@@ -9,9 +9,12 @@ import requests
 from tests.support.accounts.people import (
     CALLBACK,
     ClientCredentials,
+    Person,
     alice,
     bob,
     make_application,
+    make_user,
+    open_browser,
     signed_in,
     unique,
 )
@@ -25,11 +28,14 @@ from tests.support.oauth.oauth_wire import (
     landing,
     new_code,
     pair_in,
+    post_token,
     redeem,
     refresh,
+    revoke,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
+from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -156,9 +162,7 @@ REFUSED: tuple[dict[str, str | list[str] | None], ...] = (
 @pytest.mark.rfc("rfc6749-3.1.2.2-a")
 @pytest.mark.parametrize("changes", REFUSED, ids=range(len(REFUSED)))
 def test_what_cannot_be_registered_is_said_on_the_page(
-    gatebell: LiveGatebell,
-    browser: requests.Session,
-    changes: dict[str, str | list[str] | None],
+    gatebell: LiveGatebell, browser: requests.Session, changes: dict[str, str | list[str] | None]
 ) -> None:
     answer = register(gatebell, browser, **changes)
     assert answer.status_code == 422, answer.text
@@ -284,22 +288,6 @@ def test_a_number_that_is_no_application_is_not_there(
     assert browser.get(f"{gatebell.url}{PAGES}/{number}").status_code == 404
 
 
-def test_nothing_is_done_without_the_token_of_the_form(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    for action in ("new", f"{client.id}/edit", f"{client.id}/renew_secret", f"{client.id}/delete"):
-        form = {"name": "x", "redirect_uris": CALLBACK, "scopes": "read_user"}
-        answer = browser.post(f"{gatebell.url}{PAGES}/{action}", form, allow_redirects=False)
-        assert answer.status_code == 400
-    assert redeem(gatebell, client, new_code(gatebell, client)).status_code == 200
-
-
-@pytest.mark.parametrize("ending", ["", "/new", "/1", "/1/edit", "/1/delete"])
-def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell, ending: str) -> None:
-    answer = gatebell.http().get(gatebell.url + PAGES + ending, allow_redirects=False)
-    assert answer.headers["Location"].startswith("/users/sign_in?next=")
-
-
 def test_an_application_for_devices_alone_needs_no_redirect_uri(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
@@ -340,3 +328,69 @@ def test_scopes_of_git_are_offered_and_kept(
     visitor = signed_in(gatebell, alice(gatebell))
     asked = ask(visitor, gatebell, old, scope="read_user read_repository")
     assert asked.status_code == 200
+
+
+# How much an application is used: people, live tokens, and when last
+
+
+def authorize(
+    gatebell: LiveGatebell, client: ClientCredentials, person: Person
+) -> tuple[requests.Session, str]:
+    """Let somebody in; return their browser and the refresh token."""
+    browser = open_browser(gatebell, person)
+    code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
+    return browser, pair_in(redeem(gatebell, client, code)).refresh
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("F1")
+def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="owner")
+    client = make_application(gatebell, owner)
+    page = f"{gatebell.url}{PAGES}/{client.id}"
+    owners = open_browser(gatebell, owner)
+    assert "Not used yet" in words(owners.get(page))
+
+    _, first = authorize(gatebell, client, make_user(gatebell))
+    browser, second = authorize(gatebell, client, make_user(gatebell, name="bob"))
+    landing(ask(browser, gatebell, client))  # Bob once more, without a question
+    refresh(gatebell, client, first)
+
+    assert "Last used just now" in words(owners.get(page))
+    assert "2 users authorized it; it has 2 active tokens" in words(owners.get(page))
+    row = words(owners.get(gatebell.url + PAGES))
+    assert re.search(r"Deploy Board .* 2 2 just now", row), row
+
+    assert revoke(gatebell, client, second).status_code == 200
+    assert "2 users authorized it; it has 1 active token" in words(owners.get(page))
+    mine = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
+    assert "Approval remembered" in mine.text  # it asked for no token since, and need not ask
+
+
+@pytest.mark.spec("F5")
+def test_who_revokes_an_application_is_not_counted_any_more(gatebell: LiveGatebell) -> None:
+    owner = make_user(gatebell, name="owner")
+    client = make_application(gatebell, owner)
+    browser, _ = authorize(gatebell, client, make_user(gatebell))
+    page = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
+
+    submit(browser, page, form_to(page, "/revoke"))
+
+    shown = words(open_browser(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}"))
+    assert "It has no active authorizations or tokens." in shown
+
+
+def test_a_password_counts_like_a_consent(gatebell: LiveGatebell) -> None:
+    owner, alice = make_user(gatebell, name="owner"), make_user(gatebell)
+    client = make_application(gatebell, owner, scopes="api")
+    form = {
+        "grant_type": "password",
+        "client_id": client.client_id,
+        "client_secret": client.secret,
+        "username": alice.username,
+        "password": alice.password,
+    }
+    assert post_token(gatebell, form).status_code == 200
+
+    shown = words(open_browser(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}"))
+    assert "1 user authorized it; it has 1 active token" in shown

@@ -3,23 +3,17 @@
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
-from html import unescape
 
 import pytest
 import requests
 from sqlalchemy import select, update
 
 from models import Application, ApplicationSecret
-from tests.support.accounts.people import (
-    ClientCredentials,
-    alice,
-    database_of,
-    now,
-    signed_in,
-)
+from tests.support.accounts.people import ClientCredentials, alice, database_of, now, signed_in
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
+from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -30,10 +24,6 @@ def open_page(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> requests.Response:
     return browser.get(f"{gatebell.url}{PAGES}/{client.id}")
-
-
-def words(page: requests.Response) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
 
 
 def renew(

@@ -30,7 +30,7 @@ from tests.support.oauth.oauth_wire import assert_refused, is_live
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
-pytestmark = pytest.mark.both_databases
+pytestmark = pytest.mark.one_database("sqlite")
 PAGES = "/-/user_settings/applications"
 
 
@@ -54,6 +54,7 @@ def edit(
     return submit(browser, page, form_with(page, "redirect_uris"), **values)
 
 
+@pytest.mark.both_databases
 def test_the_owner_turns_the_service_account_on_and_off(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
@@ -75,6 +76,7 @@ def test_the_owner_turns_the_service_account_on_and_off(
     assert account_of(gatebell, client) != name
 
 
+@pytest.mark.both_databases
 def test_a_member_page_shows_and_changes_its_role(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
@@ -100,6 +102,7 @@ def test_a_public_application_has_neither_account_nor_keys(
     assert f'id="{field}-error"' in answer.text
 
 
+@pytest.mark.both_databases
 def test_the_owner_enters_keys_and_takes_them_away(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:

@@ -77,9 +77,7 @@ def test_a_client_is_told_all_that_it_is_registered_with(visitor: FlaskClient) -
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7591-2-b", "rfc7591-2-c", "rfc7591-2.3-a")
-def test_all_that_a_client_says_is_kept_and_what_nobody_knows_is_passed_over(
-    opened: Open,
-) -> None:
+def test_all_that_a_client_says_is_kept_and_what_nobody_knows_is_passed_over(opened: Open) -> None:
     said = {
         **GOOD,
         "scope": "api openid",
@@ -240,9 +238,7 @@ def test_a_body_that_is_no_json_object_is_refused(visitor: FlaskClient) -> None:
 
 
 @pytest.mark.rfc("rfc7591-3-b")
-def test_without_an_open_door_a_token_is_needed_and_its_user_owns_the_client(
-    opened: Open,
-) -> None:
+def test_without_an_open_door_a_token_is_needed_and_its_user_owns_the_client(opened: Open) -> None:
     visitor = opened(open_client_registration=False)
     refused = register(visitor)
     assert refused.status_code == 401
@@ -374,23 +370,15 @@ JSON = st.recursive(
 )
 NAMES = st.sampled_from(
     [
-        "redirect_uris",
-        "client_name",
-        "scope",
-        "token_endpoint_auth_method",
-        "grant_types",
-        "response_types",
-        "client_uri",
-        "contacts",
-        "software_id",
-        "dpop_bound_access_tokens",
-        "client_id",
+        *("redirect_uris", "client_name", "scope", "token_endpoint_auth_method", "grant_types"),
+        *("response_types", "client_uri", "contacts", "software_id"),
+        *("dpop_bound_access_tokens", "client_id"),
     ]
 )
 
 
 @pytest.mark.one_database("postgres")
-@bounded(70)
+@bounded(35)
 @given(said=st.dictionaries(NAMES, JSON, max_size=4))
 def test_a_client_may_say_anything(any_visitor: FlaskClient, said: dict[str, Any]) -> None:
     for body in (said, {**GOOD, **said}):
@@ -400,3 +388,26 @@ def test_a_client_may_say_anything(any_visitor: FlaskClient, said: dict[str, Any
 @pytest.fixture
 def any_visitor(opened: Open) -> FlaskClient:
     return opened()
+
+
+def test_a_client_for_devices_alone_needs_no_redirect_uri(visitor: FlaskClient) -> None:
+    said = {"client_name": "Telly", "grant_types": [DEVICE], "token_endpoint_auth_method": "none"}
+    answer = register(visitor, said)
+    assert answer.status_code == 201, answer.text
+    told = answer.get_json()
+    assert told["redirect_uris"] == []
+    form = {"client_id": told["client_id"], "scope": "read_user"}
+    assert visitor.post("/oauth/authorize_device", data=form).status_code == 200
+    query = {**form, "redirect_uri": CALLBACK, "response_type": "code", **PKCE}
+    page = visitor.get("/oauth/authorize", query_string=query)
+    assert (page.status_code, "Location" in page.headers) == (400, False)
+    assert_wrong(visitor.post("/oauth/par", data=query), "invalid_request")
+    for grants in (None, ["authorization_code", DEVICE]):
+        wrong = {**said, "grant_types": grants}
+        assert_wrong(register(visitor, wrong), "invalid_redirect_uri")
+
+
+def test_a_client_cannot_send_people_where_no_application_is(visitor: FlaskClient) -> None:
+    for scheme in ("filesystem", "view-source", "mailto", "jar", "feed", "chrome"):
+        uri = f"{scheme}:https://client.example/"
+        assert_wrong(register(visitor, {**GOOD, "redirect_uris": [uri]}), "invalid_redirect_uri")

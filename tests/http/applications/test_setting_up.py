@@ -136,14 +136,8 @@ def test_the_owner_learns_why_token_requests_were_refused(gatebell: LiveGatebell
     post_token(gatebell, {"grant_type": "implicit", "client_id": client.client_id})
 
     assert reasons_of(gatebell, client, token) == [
-        "grant_type",
-        "reused_refresh_token",
-        "missing_verifier",
-        "wrong_verifier",
-        "other_redirect_uri",
-        "unknown_code",
-        "no_secret",
-        "wrong_secret",
+        *("grant_type", "reused_refresh_token", "missing_verifier", "wrong_verifier"),
+        *("other_redirect_uri", "unknown_code", "no_secret", "wrong_secret"),
     ]
     seen = setup_of(gatebell, client, owner)
     assert "Refresh token used twice refresh_token invalid_grant Each refresh" in seen
@@ -222,8 +216,7 @@ def test_a_flood_of_one_kind_is_counted_and_hides_no_other(gatebell: LiveGatebel
     with database_of(gatebell) as session:
         stored = session.execute(
             select(func.count(), func.sum(TokenRefusal.skipped)).where(
-                TokenRefusal.application_id == client.id,
-                TokenRefusal.reason == "wrong_secret",
+                TokenRefusal.application_id == client.id, TokenRefusal.reason == "wrong_secret"
             )
         ).one()
     assert stored[0] <= 10

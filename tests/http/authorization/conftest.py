@@ -5,6 +5,7 @@ import requests
 
 from tests.support.accounts.people import ClientCredentials, alice, signed_in
 from tests.support.oauth.device_wire import television
+from tests.support.oauth.visits import Visit
 from tests.support.service.live import LiveGatebell
 
 
@@ -18,3 +19,9 @@ def browser(gatebell: LiveGatebell) -> requests.Session:
 def tv(gatebell: LiveGatebell) -> ClientCredentials:
     """An application for devices, without a secret."""
     return television(gatebell)
+
+
+@pytest.fixture
+def visit(gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials) -> Visit:
+    """Alice's browser, and the application of the file that sends it."""
+    return Visit(gatebell=gatebell, browser=browser, client=client)

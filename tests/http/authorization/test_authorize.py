@@ -3,12 +3,9 @@
 import pytest
 import requests
 
-from tests.support.accounts.people import (
-    CALLBACK,
-    ClientCredentials,
-    bob,
-    make_application,
-)
+from tests.support.accounts.administration import root
+from tests.support.accounts.people import CALLBACK, ClientCredentials, bob, make_application
+from tests.support.accounts.resource_tokens import script_of
 from tests.support.oauth.oauth_wire import (
     CHALLENGE,
     PKCE,
@@ -24,6 +21,7 @@ from tests.support.oauth.oauth_wire import (
     redeem,
     server_application,
 )
+from tests.support.oauth.visits import Visit
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
 
@@ -55,23 +53,15 @@ UNKNOWN_CLIENTS: tuple[dict[str, Changes], ...] = (
 @pytest.mark.rfc("rfc6749-4.1.1-a", "rfc6749-4.1.1-b", "rfc6749-4.1.2.1-a", "rfc9700-4.11.2-a")
 @pytest.mark.parametrize("changes", UNKNOWN_CLIENTS)
 def test_an_unknown_client_is_refused_on_a_page_whatever_else_is_wrong(
-    gatebell: LiveGatebell,
-    browser: requests.Session,
-    client: ClientCredentials,
-    changes: dict[str, Changes],
+    visit: Visit, changes: dict[str, Changes]
 ) -> None:
-    assert_refused_on_a_page(ask(browser, gatebell, client, **changes))
-    assert_refused_on_a_page(ask(machine(gatebell), gatebell, client, **changes))
+    assert_refused_on_a_page(visit.ask(**changes))
+    assert_refused_on_a_page(ask(machine(visit.gatebell), visit.gatebell, visit.client, **changes))
 
 
 @pytest.mark.spec("A4")
-@pytest.mark.rfc(
-    "rfc6749-3.1.2.2-a",
-    "rfc6749-3.1.2.4-a",
-    "rfc6749-3.1.2.4-b",
-    "rfc6749-4.1.2.1-a",
-    "rfc9700-4.11.2-a",
-)
+@pytest.mark.rfc("rfc6749-3.1.2.2-a", "rfc6749-3.1.2.4-a", "rfc6749-3.1.2.4-b", "rfc6749-4.1.2.1-a")
+@pytest.mark.rfc("rfc9700-4.11.2-a")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -85,20 +75,15 @@ def test_an_unknown_client_is_refused_on_a_page_whatever_else_is_wrong(
     ],
 )
 def test_a_redirect_uri_that_is_not_registered_is_refused_on_a_page(
-    gatebell: LiveGatebell,
-    browser: requests.Session,
-    client: ClientCredentials,
-    changes: dict[str, Changes],
+    visit: Visit, changes: dict[str, Changes]
 ) -> None:
-    assert_refused_on_a_page(ask(browser, gatebell, client, **changes))
+    assert_refused_on_a_page(visit.ask(**changes))
 
 
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc6749-3.1-f")
-def test_a_client_named_twice_is_refused_on_a_page_even_if_both_are_the_same(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    twice = ask(browser, gatebell, client, client_id=[client.client_id, client.client_id])
+def test_a_client_named_twice_is_refused_on_a_page_even_if_both_are_the_same(visit: Visit) -> None:
+    twice = visit.ask(client_id=[visit.client.client_id, visit.client.client_id])
     assert_refused_on_a_page(twice)
 
 
@@ -135,41 +120,21 @@ ERRORS: tuple[tuple[dict[str, Changes], str], ...] = (
 
 
 @pytest.mark.spec("A5", "A6", "A7")
-@pytest.mark.rfc(
-    "rfc6749-3.1-f",
-    "rfc6749-3.1.1-a",
-    "rfc6749-3.3-c",
-    "rfc6749-4.1.1-a",
-    "rfc6749-4.1.1-b",
-    "rfc6749-4.1.2.1-b",
-    "rfc6749-4.1.2.1-d",
-    "rfc6749-4.1.2.1-e",
-    "rfc6749-4.1.2.1-f",
-    "rfc6749-4.2-a",
-    "rfc7636-4.2-b",
-    "rfc7636-4.3-a",
-    "rfc7636-4.4.1-b",
-    "rfc9207-2-b",
-    "rfc9700-2.1.2-a",
-    "rfc9700-4.4.2-a",
-    "oidc-core-3.1.2.1-c",
-    "oidc-core-3.1.2.1-j",
-    "oidc-core-3.1.2.2-a",
-    "oidc-core-3.2-a",
-)
+@pytest.mark.rfc("rfc6749-3.1-f", "rfc6749-3.1.1-a", "rfc6749-3.3-c", "rfc6749-4.1.1-a")
+@pytest.mark.rfc("rfc6749-4.1.1-b", "rfc6749-4.1.2.1-b", "rfc6749-4.1.2.1-d", "rfc6749-4.1.2.1-e")
+@pytest.mark.rfc("rfc6749-4.1.2.1-f", "rfc6749-4.2-a", "rfc7636-4.2-b", "rfc7636-4.3-a")
+@pytest.mark.rfc("rfc7636-4.4.1-b", "rfc9207-2-b", "rfc9700-2.1.2-a", "rfc9700-4.4.2-a")
+@pytest.mark.rfc("oidc-core-3.1.2.1-c", "oidc-core-3.1.2.1-j", "oidc-core-3.1.2.2-a")
+@pytest.mark.rfc("oidc-core-3.2-a")
 @pytest.mark.parametrize(("changes", "error"), ERRORS)
 def test_every_other_error_goes_back_to_the_client_with_state_and_issuer(
-    gatebell: LiveGatebell,
-    browser: requests.Session,
-    client: ClientCredentials,
-    changes: dict[str, Changes],
-    error: str,
+    visit: Visit, changes: dict[str, Changes], error: str
 ) -> None:
-    answer = ask(browser, gatebell, client, **changes)
+    answer = visit.ask(**changes)
     brought = landing(answer)
     assert answer.headers["Location"].startswith(CALLBACK + "?")
     assert brought.pop("error_description")
-    assert brought == {"error": error, "state": STATE, "iss": gatebell.url}
+    assert brought == {"error": error, "state": STATE, "iss": visit.gatebell.url}
 
 
 @pytest.mark.rfc("rfc6749-4.1.2.1-b", "rfc9700-4.11.2-b")
@@ -181,14 +146,9 @@ def test_an_error_does_not_wait_for_a_sign_in(
 
 
 @pytest.mark.spec("A6")
-@pytest.mark.rfc(
-    "rfc7636-4.2-b",
-    "rfc7636-4.4.1-a",
-    "rfc8252-6-a",
-    "rfc8252-8.1-a",
-    "rfc8252-8.1-b",
-    "rfc9700-2.1.1-a",
-)
+@pytest.mark.rfc("rfc7636-4.2-b", "rfc7636-4.4.1-a")
+@pytest.mark.rfc("rfc8252-6-a", "rfc8252-8.1-a", "rfc8252-8.1-b")
+@pytest.mark.rfc("rfc9700-2.1.1-a")
 @pytest.mark.parametrize("method", [None, "plain"])
 def test_a_public_application_cannot_do_without_pkce(
     gatebell: LiveGatebell, browser: requests.Session, method: str | None
@@ -223,38 +183,52 @@ STATES = (
 
 
 @pytest.mark.spec("A2")
-@pytest.mark.rfc(
-    "rfc6749-4.1.2-f",
-    "rfc6749-4.1.2.1-f",
-    "rfc6749-10.14-a",
-    "rfc9700-4.7.1-a",
-    "oidc-core-3.1.2.5-a",
-)
+@pytest.mark.rfc("rfc6749-4.1.2-f", "rfc6749-4.1.2.1-f", "rfc6749-10.14-a")
+@pytest.mark.rfc("rfc9700-4.7.1-a")
+@pytest.mark.rfc("oidc-core-3.1.2.5-a")
 @pytest.mark.parametrize("state", STATES, ids=range(len(STATES)))
-def test_state_comes_back_unchanged(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, state: str
-) -> None:
-    approved = landing(ask(browser, gatebell, client, state=state))
+def test_state_comes_back_unchanged(visit: Visit, state: str) -> None:
+    approved = landing(visit.ask(state=state))
     assert (approved["state"], "code" in approved) == (state, True)
-    refused = landing(ask(browser, gatebell, client, state=state, scope="nonsense"))
+    refused = landing(visit.ask(state=state, scope="nonsense"))
     assert (refused["state"], refused["error"]) == (state, "invalid_scope")
 
 
 @pytest.mark.spec("A10")
 @pytest.mark.rfc("rfc6749-4.1.2-f")
-def test_without_state_none_comes_back(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    assert set(landing(ask(browser, gatebell, client, state=None))) == {"code", "iss"}
+def test_without_state_none_comes_back(visit: Visit) -> None:
+    assert set(landing(visit.ask(state=None))) == {"code", "iss"}
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("A2")
 @pytest.mark.rfc("rfc8252-8.10-a", "rfc9207-2-a", "rfc9700-4.4.2-a")
-def test_the_issuer_comes_with_the_code(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+def test_the_issuer_comes_with_the_code(visit: Visit) -> None:
+    assert landing(visit.ask())["iss"] == visit.gatebell.url
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("changes", [{}, {"omit_iss": True}])
+def test_an_application_written_for_gitlab_gets_no_iss(
+    gatebell: LiveGatebell, browser: requests.Session, changes: dict[str, bool]
 ) -> None:
-    assert landing(ask(browser, gatebell, client))["iss"] == gatebell.url
+    wanted = {"name": "Old client", "redirect_uri": CALLBACK, "scopes": "read_user", **changes}
+    made = script_of(gatebell, root(gatebell)).send("POST", "/applications", json=wanted).json()
+    assert made["omit_iss"] is bool(changes)
+    client = ClientCredentials(
+        id=made["id"],
+        client_id=made["application_id"],
+        secret=made["secret"],
+        redirect_uri=CALLBACK,
+        scopes="read_user",
+    )
+    expected = set() if changes else {"iss"}
+    denied = landing(decide(browser, ask(browser, gatebell, client), "cancel"))
+    assert set(denied) - {"error_description"} == {"error", "state"} | expected
+    approved = landing(decide(browser, ask(browser, gatebell, client)))
+    assert set(approved) == {"code", "state"} | expected
+    wrong = landing(ask(browser, gatebell, client, scope="no_such_scope"))
+    assert set(wrong) - {"error_description"} == {"error", "state"} | expected
 
 
 @pytest.mark.rfc("rfc9207-2-c")
@@ -267,11 +241,9 @@ def test_no_header_changes_the_issuer(gatebell: LiveGatebell, client: ClientCred
 
 @pytest.mark.spec("A5")
 @pytest.mark.rfc("rfc6749-3.3-a")
-def test_scopes_may_be_joined_by_plus_signs(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    url = authorization_url(gatebell, client, scope=None) + "&scope=read_user+read_api"
-    assert "code" in landing(browser.get(url, allow_redirects=False))
+def test_scopes_may_be_joined_by_plus_signs(visit: Visit) -> None:
+    url = authorization_url(visit.gatebell, visit.client, scope=None) + "&scope=read_user+read_api"
+    assert "code" in landing(visit.browser.get(url, allow_redirects=False))
 
 
 @pytest.mark.rfc("rfc6749-3.3-c")
@@ -305,19 +277,13 @@ def test_who_names_no_scope_of_several_that_are_none_the_least_is_told_so(
 
 
 @pytest.mark.rfc("rfc6749-3.1-e")
-def test_parameters_that_nobody_knows_are_passed_over(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    assert "code" in landing(ask(browser, gatebell, client, audience=["x", "y"], ui_locales="fr"))
+def test_parameters_that_nobody_knows_are_passed_over(visit: Visit) -> None:
+    assert "code" in landing(visit.ask(audience=["x", "y"], ui_locales="fr"))
 
 
-@pytest.mark.rfc(
-    "rfc6749-3.1.2.5-a",
-    "rfc6749-10.13-a",
-    "rfc9700-4.2.4-a",
-    "rfc9700-4.16-a",
-    "oidc-core-3.1.2.3-c",
-)
+@pytest.mark.rfc("rfc6749-3.1.2.5-a", "rfc6749-10.13-a")
+@pytest.mark.rfc("rfc9700-4.2.4-a", "rfc9700-4.16-a")
+@pytest.mark.rfc("oidc-core-3.1.2.3-c")
 def test_no_other_page_may_frame_the_question_or_read_it(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:

@@ -1,12 +1,31 @@
-"""What counts as a parameter of an authorization request, and what an answer may hold."""
+"""What counts as a parameter of an authorization request, also in a form; and what errors hold."""
 
 import re
+from urllib.parse import urljoin
 
 import pytest
 import requests
 
-from tests.support.accounts.people import alice, bob, make_application, open_browser
-from tests.support.oauth.oauth_wire import ask, decide, landing, server_application
+from tests.support.accounts.people import (
+    ClientCredentials,
+    alice,
+    bob,
+    make_application,
+    open_browser,
+)
+from tests.support.oauth.oauth_wire import (
+    PKCE,
+    Changes,
+    ask,
+    ask_at,
+    assert_refused_on_a_page,
+    changed,
+    decide,
+    landing,
+    machine,
+    phone_application,
+    server_application,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -15,17 +34,8 @@ pytestmark = pytest.mark.one_database("sqlite")
 #: RFC 6749 section 4.1.2.1: no quote and no backslash.
 FIT_FOR_A_DESCRIPTION = re.compile(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+")
 OPTIONAL = (
-    "state",
-    "response_mode",
-    "code_challenge",
-    "code_challenge_method",
-    "prompt",
-    "max_age",
-    "nonce",
-    "login_hint",
-    "id_token_hint",
-    "request",
-    "request_uri",
+    *("state", "response_mode", "code_challenge", "code_challenge_method", "prompt", "max_age"),
+    *("nonce", "login_hint", "id_token_hint", "request", "request_uri"),
 )
 
 
@@ -76,3 +86,79 @@ def test_no_answer_sends_a_form_on_to_another_address(gatebell: LiveGatebell) ->
     for answer in answers:
         assert answer.status_code not in {307, 308}
     assert {answer.status_code for answer in answers[2:]} == {302}
+
+
+# POST /oauth/authorize: the same in a form (OpenID Connect Core section 3.1.2.1)
+
+
+def posted(
+    gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes
+) -> requests.Response:
+    """Send the form from another site: the browser brings no cookie of ours along."""
+    form = {
+        "client_id": client.client_id,
+        "redirect_uri": client.redirect_uri,
+        "response_type": "code",
+        "scope": client.scopes,
+    }
+    address = f"{gatebell.url}/oauth/authorize"
+    body = changed(form, changes)
+    return machine(gatebell).post(address, data=body, allow_redirects=False)
+
+
+def followed(browser: requests.Session, answer: requests.Response) -> requests.Response:
+    """Go on as a browser does, which has its cookie for the address that follows."""
+    assert answer.status_code == 303
+    return ask_at(browser, urljoin(answer.url, answer.headers["Location"]))
+
+
+@pytest.mark.rfc("oidc-core-3.1.2.1-a")
+@pytest.mark.parametrize("state", ["s", "a=b&c d+e%20f", "é☃\u202e", "\r\nX-Injected: y", None])
+def test_a_form_asks_the_same_as_an_address(
+    gatebell: LiveGatebell, browser: requests.Session, state: str | None
+) -> None:
+    answer = posted(gatebell, phone_application(gatebell), state=state, **PKCE)
+    brought = landing(followed(browser, answer))
+    assert brought["code"]
+    assert brought.get("state") == state
+
+
+def test_an_error_goes_the_same_way(gatebell: LiveGatebell, browser: requests.Session) -> None:
+    client = server_application(gatebell)
+    twice = posted(gatebell, client, scope=["read_user", "read_user"], state="s")
+    brought = landing(followed(browser, twice))
+    assert (brought["error"], brought["state"]) == ("invalid_request", "s")
+    elsewhere = posted(gatebell, client, redirect_uri="https://evil.example/")
+    assert_refused_on_a_page(followed(browser, elsewhere))
+    assert_refused_on_a_page(followed(browser, posted(gatebell, client, client_id=None)))
+
+
+def test_it_leads_nowhere_but_to_the_address_that_asks_the_same(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    answer = posted(gatebell, client, next="https://evil.example/", request="x")
+    assert answer.headers["Location"].startswith("/oauth/authorize?")
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_what_fits_into_no_address_is_refused_on_a_page(gatebell: LiveGatebell) -> None:
+    answer = posted(gatebell, server_application(gatebell), state="x" * 9000)
+    assert_refused_on_a_page(answer)
+    assert "too long" in answer.text
+
+
+@pytest.mark.rfc("rfc6749-10.12-a")
+def test_a_form_of_another_site_decides_nothing(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    page = ask(browser, gatebell, client)
+    ticket = form_with(page, "decision").value("request")
+    # Even with a ticket that was stolen, and with the cookie, which SameSite would hold back.
+    yes = {"decision": "authorize", "request": ticket}
+    asked = browser.post(f"{gatebell.url}/oauth/authorize", data=yes, allow_redirects=False)
+    assert_refused_on_a_page(followed(browser, asked))
+    decided = browser.post(
+        f"{gatebell.url}/oauth/authorize/decision", data=yes, allow_redirects=False
+    )
+    assert_refused_on_a_page(decided)
+    assert "code" in landing(decide(browser, page))

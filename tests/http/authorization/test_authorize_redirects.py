@@ -1,10 +1,22 @@
-"""Where browsers are sent: to what was registered, to the letter, and nowhere else."""
+"""Where browsers are sent: to what was registered, to the letter; and the page about others."""
 
 import pytest
-import requests
+from sqlalchemy import update
 
-from tests.support.accounts.people import ClientCredentials, bob, make_application
+from models import Application
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    alice,
+    bob,
+    make_application,
+    make_user,
+    open_browser,
+    signed_in,
+)
+from tests.support.database.stored import change
 from tests.support.oauth.oauth_wire import ask, assert_refused_on_a_page, landing
+from tests.support.oauth.visits import Visit
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -55,32 +67,20 @@ ATTACKS = (
 
 
 @pytest.mark.spec("A4")
-@pytest.mark.rfc(
-    "rfc6749-3.1.2.3-a",
-    "rfc6749-3.1.2.4-b",
-    "rfc6749-10.6-a",
-    "rfc6749-10.15-a",
-    "rfc8252-8.3-a",
-    "rfc8252-8.4-b",
-    "rfc9700-2.1-a",
-    "rfc9700-2.1-b",
-)
+@pytest.mark.rfc("rfc6749-3.1.2.3-a", "rfc6749-3.1.2.4-b", "rfc6749-10.6-a", "rfc6749-10.15-a")
+@pytest.mark.rfc("rfc8252-8.3-a", "rfc8252-8.4-b")
+@pytest.mark.rfc("rfc9700-2.1-a", "rfc9700-2.1-b")
 @pytest.mark.parametrize("uri", ATTACKS, ids=range(len(ATTACKS)))
-def test_nothing_but_what_is_registered_is_gone_to(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, uri: str
-) -> None:
-    assert_refused_on_a_page(ask(browser, gatebell, client, redirect_uri=uri))
+def test_nothing_but_what_is_registered_is_gone_to(visit: Visit, uri: str) -> None:
+    assert_refused_on_a_page(visit.ask(redirect_uri=uri))
 
 
 @pytest.mark.spec("A4", "A8")
-@pytest.mark.rfc(
-    "rfc6749-3.1.2-b", "rfc6749-3.1.2.3-a", "rfc6749-4.1.2-a", "rfc8252-7.1-a", "rfc8252-7.2-a"
-)
+@pytest.mark.rfc("rfc6749-3.1.2-b", "rfc6749-3.1.2.3-a", "rfc6749-4.1.2-a")
+@pytest.mark.rfc("rfc8252-7.1-a", "rfc8252-7.2-a")
 @pytest.mark.parametrize("uri", REGISTERED)
-def test_every_registered_uri_is_gone_to_as_it_is_written(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, uri: str
-) -> None:
-    answer = ask(browser, gatebell, client, redirect_uri=uri)
+def test_every_registered_uri_is_gone_to_as_it_is_written(visit: Visit, uri: str) -> None:
+    answer = visit.ask(redirect_uri=uri)
     joint = "&" if "?" in uri else "?"
     assert answer.headers["Location"].startswith(f"{uri}{joint}code=")
 
@@ -96,16 +96,84 @@ def test_every_registered_uri_is_gone_to_as_it_is_written(
         "http://[::1]:49152/callback",
     ],
 )
-def test_the_port_of_a_loopback_literal_may_be_any(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, uri: str
-) -> None:
-    answer = ask(browser, gatebell, client, redirect_uri=uri)
+def test_the_port_of_a_loopback_literal_may_be_any(visit: Visit, uri: str) -> None:
+    answer = visit.ask(redirect_uri=uri)
     assert answer.headers["Location"].startswith(f"{uri}?code=")
 
 
 @pytest.mark.spec("A3", "A4")
-def test_an_error_keeps_the_parameters_that_were_registered(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    brought = landing(ask(browser, gatebell, client, redirect_uri=REGISTERED[1], scope="x"))
+def test_an_error_keeps_the_parameters_that_were_registered(visit: Visit) -> None:
+    brought = landing(visit.ask(redirect_uri=REGISTERED[1], scope="x"))
     assert (brought["tenant"], brought["error"]) == ("1", "invalid_scope")
+
+
+OF_OWNER = ("https://client.example/callback", "http://127.0.0.1/cb?a=b&c=d")
+CAME = "https://client.example/callback/"
+
+
+@pytest.fixture
+def owner(gatebell: LiveGatebell) -> Person:
+    return make_user(gatebell, name="owner")
+
+
+@pytest.fixture
+def owned(gatebell: LiveGatebell, owner: Person) -> ClientCredentials:
+    return make_application(gatebell, owner, redirect_uris=OF_OWNER)
+
+
+def test_everybody_sees_what_came_and_only_that(
+    gatebell: LiveGatebell, owned: ClientCredentials
+) -> None:
+    for browser in (gatebell.http(), signed_in(gatebell, alice(gatebell))):
+        page = ask(browser, gatebell, owned, redirect_uri=CAME)
+        assert_refused_on_a_page(page)
+        assert f"<code>{CAME}</code>" in page.text
+        assert f"<code>{OF_OWNER[0]}</code>" not in page.text
+        assert "/edit" not in page.text
+
+
+def test_its_owner_sees_which_are_registered_and_where_to_change_them(
+    gatebell: LiveGatebell, owned: ClientCredentials, owner: Person
+) -> None:
+    browser = open_browser(gatebell, owner)
+    page = ask(browser, gatebell, owned, redirect_uri=CAME)
+    assert_refused_on_a_page(page)
+    assert f"<code>{CAME}</code>" in page.text
+    assert f"<code>{OF_OWNER[0]}</code>" in page.text
+    assert "<code>http://127.0.0.1/cb?a=b&amp;c=d</code>" in page.text
+    edit = f"/-/user_settings/applications/{owned.id}/edit"
+    assert f'href="{edit}"' in page.text
+    assert browser.get(gatebell.url + edit, allow_redirects=False).status_code == 200
+
+
+@pytest.mark.parametrize("is_instance_wide", [False, True])
+def test_an_administrator_does_so_on_their_own_page(
+    gatebell: LiveGatebell,
+    owned: ClientCredentials,
+    owner: Person,
+    is_instance_wide: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    values = {"is_instance_wide": is_instance_wide}
+    change(gatebell, update(Application).where(Application.id == owned.id).values(values))
+    browser = open_browser(gatebell, make_user(gatebell, name="root", admin=True))
+    page = ask(browser, gatebell, owned, redirect_uri=CAME)
+    assert f"<code>{OF_OWNER[0]}</code>" in page.text
+    edit = f"/admin/applications/{owned.id}/edit"
+    assert f'href="{edit}"' in page.text
+    assert browser.get(gatebell.url + edit, allow_redirects=False).status_code == 200
+    seen_by_owner = ask(open_browser(gatebell, owner), gatebell, owned, redirect_uri=CAME).text
+    assert (f"<code>{OF_OWNER[0]}</code>" in seen_by_owner) is not is_instance_wide
+
+
+@pytest.mark.parametrize(
+    "came", ["<script>alert(1)</script>", "javascript:alert(1)", "\x00", "\u202e", "x" * 4000, " "]
+)
+def test_what_came_is_shown_as_text(
+    gatebell: LiveGatebell, owned: ClientCredentials, owner: Person, came: str
+) -> None:
+    page = ask(open_browser(gatebell, owner), gatebell, owned, redirect_uri=came)
+    assert_refused_on_a_page(page)
+    assert "<script>alert" not in page.text
+    assert 'href="javascript' not in page.text
+    assert "\u202e" not in page.text
+    assert "Redirect URI in the request" in page.text

@@ -1,11 +1,8 @@
 """The page of applications that one let in."""
 
-import re
 from datetime import timedelta
-from html import unescape
 
 import pytest
-import requests
 from sqlalchemy import select, update
 
 from models import AccessToken
@@ -33,6 +30,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
+from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -65,9 +63,7 @@ def test_who_revokes_an_application_ends_its_tokens_and_is_asked_again(
 
 
 @pytest.mark.spec("F5")
-def test_a_code_that_was_not_redeemed_yet_dies_with_the_revocation(
-    gatebell: LiveGatebell,
-) -> None:
+def test_a_code_that_was_not_redeemed_yet_dies_with_the_revocation(gatebell: LiveGatebell) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
     browser = open_browser(gatebell, make_user(gatebell))
     first = landing(decide(browser, ask(browser, gatebell, board)))["code"]
@@ -135,10 +131,6 @@ def test_nobody_revokes_what_others_authorized(gatebell: LiveGatebell) -> None:
     charlie.post(address, data={"csrf_token": token}, allow_redirects=False)
 
     assert token_info(gatebell, pair.access).status_code == 200
-
-
-def words(page: requests.Response) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
 
 
 def password_token(gatebell: LiveGatebell, person: Person, user_agent: str) -> str:

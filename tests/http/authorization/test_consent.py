@@ -23,7 +23,6 @@ from tests.support.accounts.people import (
 from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
-    Changes,
     ask,
     ask_at,
     assert_refused_on_a_page,
@@ -33,6 +32,7 @@ from tests.support.oauth.oauth_wire import (
     server_application,
     sign_in_on,
 )
+from tests.support.oauth.visits import Visit
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, forms_in, submit
 from tests.support.wire.page_text import shown_words
@@ -57,12 +57,12 @@ def is_sign_in(page: requests.Response) -> bool:
 @pytest.mark.spec("A9")
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
 def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+    visit: Visit,
 ) -> None:
-    text = shown_words(ask(browser, gatebell, client, scope="read_user read_api"))
+    text = shown_words(visit.ask(scope="read_user read_api"))
     assert "Deploy & Board" in text
     assert "By Bob" in text
-    assert alice(gatebell).username in text
+    assert alice(visit.gatebell).username in text
     assert "Read your profile" in text
     assert "Read access to the API" in text
     assert "Full access" not in text
@@ -83,12 +83,12 @@ def test_scopes_that_can_change_things_look_like_it(
 
 @pytest.mark.spec("A8", "A9")
 @pytest.mark.rfc("rfc6749-3.1.2.1-a")
-def test_the_question_warns_of_a_way_back_in_the_clear(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    assert "not encrypted" not in shown_words(ask(browser, gatebell, client))
-    plain = make_application(gatebell, bob(gatebell), redirect_uris=("http://client.example/cb",))
-    assert "not encrypted" in shown_words(ask(browser, gatebell, plain))
+def test_the_question_warns_of_a_way_back_in_the_clear(visit: Visit) -> None:
+    assert "not encrypted" not in shown_words(visit.ask())
+    plain = make_application(
+        visit.gatebell, bob(visit.gatebell), redirect_uris=("http://client.example/cb",)
+    )
+    assert "not encrypted" in shown_words(ask(visit.browser, visit.gatebell, plain))
 
 
 @pytest.mark.spec("A1", "A2")
@@ -106,43 +106,37 @@ def test_a_person_signs_in_first_and_comes_back_to_the_question(
 
 @pytest.mark.spec("A3")
 @pytest.mark.rfc("rfc6749-4.1.2.1-c", "rfc9207-2-b")
-def test_a_no_goes_back_as_access_denied(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    brought = landing(decide(browser, ask(browser, gatebell, client, state="s"), "cancel"))
+def test_a_no_goes_back_as_access_denied(visit: Visit) -> None:
+    brought = landing(visit.decide(visit.ask(state="s"), "cancel"))
     assert brought.pop("error_description")
-    assert brought == {"error": "access_denied", "state": "s", "iss": gatebell.url}
+    assert brought == {"error": "access_denied", "state": "s", "iss": visit.gatebell.url}
 
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
-def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    decide(browser, ask(browser, gatebell, client, scope="read_user"))
-    assert "code" in landing(ask(browser, gatebell, client, scope="read_user"))
-    page = ask(browser, gatebell, client, scope="read_user read_api")
+def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(visit: Visit) -> None:
+    visit.decide(visit.ask(scope="read_user"))
+    assert "code" in landing(visit.ask(scope="read_user"))
+    page = visit.ask(scope="read_user read_api")
     text = shown_words(page)
     asked, _, granted = text.partition("already granted")
     assert "Read access to the API" in asked
     assert "Read your profile" in granted
     assert "Read your profile" not in asked
-    decide(browser, page)
-    assert "code" in landing(ask(browser, gatebell, client, scope="read_user read_api"))
+    visit.decide(page)
+    assert "code" in landing(visit.ask(scope="read_user read_api"))
 
 
-def test_a_no_is_not_remembered_and_is_no_yes(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    decide(browser, ask(browser, gatebell, client), "cancel")
-    assert is_question(ask(browser, gatebell, client))
+def test_a_no_is_not_remembered_and_is_no_yes(visit: Visit) -> None:
+    visit.decide(visit.ask(), "cancel")
+    assert is_question(visit.ask())
 
 
-def test_what_one_person_approved_another_is_still_asked(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    decide(browser, ask(browser, gatebell, client))
-    assert is_question(ask(signed_in(gatebell, bob(gatebell)), gatebell, client))
+def test_what_one_person_approved_another_is_still_asked(visit: Visit) -> None:
+    visit.decide(visit.ask())
+    assert is_question(
+        ask(signed_in(visit.gatebell, bob(visit.gatebell)), visit.gatebell, visit.client)
+    )
 
 
 @pytest.mark.rfc("rfc6749-10.2-a", "rfc8252-8.6-a")
@@ -178,15 +172,15 @@ def test_an_application_that_is_not_trusted_any_more_has_nobodys_approval(
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-f", "oidc-core-3.1.2.3-b", "oidc-core-3.1.2.6-a")
 def test_prompt_none_shows_no_page_to_who_is_signed_in_and_for_trusted_applications(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
+    visit: Visit,
 ) -> None:
-    trusted = make_application(gatebell, bob(gatebell), trusted=True)
-    stranger = landing(ask(gatebell.http(), gatebell, trusted, prompt="none"))
-    assert (stranger["error"], stranger["iss"]) == ("login_required", gatebell.url)
-    known = landing(ask(browser, gatebell, client, prompt="none"))
+    trusted = make_application(visit.gatebell, bob(visit.gatebell), trusted=True)
+    stranger = landing(ask(visit.gatebell.http(), visit.gatebell, trusted, prompt="none"))
+    assert (stranger["error"], stranger["iss"]) == ("login_required", visit.gatebell.url)
+    known = landing(visit.ask(prompt="none"))
     assert known["error"] == "consent_required"
-    decide(browser, ask(browser, gatebell, client))
-    assert "code" in landing(ask(browser, gatebell, client, prompt="none"))
+    visit.decide(visit.ask())
+    assert "code" in landing(visit.ask(prompt="none"))
 
 
 def test_a_public_application_is_told_why_nobody_can_be_spared_the_question(
@@ -203,25 +197,14 @@ def test_a_public_application_is_told_why_nobody_can_be_spared_the_question(
 @pytest.mark.rfc("oidc-core-3.1.2.1-h", "oidc-core-3.1.2.1-i")
 @pytest.mark.parametrize("prompt", ["consent", "select_account", "consent select_account"])
 def test_a_client_can_have_the_person_asked_although_they_approved(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, prompt: str
+    visit: Visit, prompt: str
 ) -> None:
-    decide(browser, ask(browser, gatebell, client))
-    page = ask(browser, gatebell, client, prompt=prompt)
+    visit.decide(visit.ask())
+    page = visit.ask(prompt=prompt)
     assert is_question(page)
     assert "You authorized the same access before." in shown_words(page)
     assert "Use another account" in page.text
-    assert "code" in landing(decide(browser, page))
-
-
-@pytest.mark.rfc("rfc8252-8.7-a", "oidc-core-3.1.2.1-g", "oidc-core-3.1.2.1-k")
-@pytest.mark.parametrize("changes", [{"prompt": "login"}, {"max_age": "0"}])
-def test_a_client_can_ask_for_a_new_sign_in_and_is_asked_for_it_once(
-    gatebell: LiveGatebell, changes: dict[str, Changes]
-) -> None:
-    browser = open_browser(gatebell, alice(gatebell))
-    page = ask(browser, gatebell, server_application(gatebell), **changes)
-    assert is_sign_in(page)
-    assert "code" in landing(sign_in_on(browser, page, alice(gatebell)))
+    assert "code" in landing(visit.decide(page))
 
 
 def test_a_client_that_wants_both_a_sign_in_and_a_question_gets_both(
@@ -263,12 +246,13 @@ def test_login_hint_fills_in_the_name(gatebell: LiveGatebell, client: ClientCred
 
 
 @pytest.mark.rfc("rfc6749-10.12-a")
-def test_a_question_of_one_session_cannot_be_answered_in_another(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    asked_of_alice = form_with(ask(browser, gatebell, client), "decision").value("request")
-    for other in (signed_in(gatebell, bob(gatebell)), open_browser(gatebell, alice(gatebell))):
-        page = ask(other, gatebell, client)
+def test_a_question_of_one_session_cannot_be_answered_in_another(visit: Visit) -> None:
+    asked_of_alice = form_with(visit.ask(), "decision").value("request")
+    for other in (
+        signed_in(visit.gatebell, bob(visit.gatebell)),
+        open_browser(visit.gatebell, alice(visit.gatebell)),
+    ):
+        page = ask(other, visit.gatebell, visit.client)
         form = form_with(page, "decision")
         answer = submit(other, page, form, request=asked_of_alice, decision="authorize")
         assert_refused_on_a_page(answer)
@@ -310,26 +294,21 @@ def test_who_was_signed_out_meanwhile_signs_in_and_is_asked_the_same(
 
 
 @pytest.mark.parametrize("change", ["{}x", "x{}", "", "e30", "{}\x00", "é", None])
-def test_a_question_that_was_tampered_with_is_refused(
-    gatebell: LiveGatebell,
-    browser: requests.Session,
-    client: ClientCredentials,
-    change: str | None,
-) -> None:
-    page = ask(browser, gatebell, client)
+def test_a_question_that_was_tampered_with_is_refused(visit: Visit, change: str | None) -> None:
+    page = visit.ask()
     form = form_with(page, "decision")
     forged = None if change is None else change.format(form.value("request"))
-    assert_refused_on_a_page(submit(browser, page, form, request=forged, decision="authorize"))
-    assert is_question(ask(browser, gatebell, client))
+    assert_refused_on_a_page(
+        submit(visit.browser, page, form, request=forged, decision="authorize")
+    )
+    assert is_question(visit.ask())
 
 
-def test_what_is_added_to_the_answer_changes_nothing(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    page = ask(browser, gatebell, client, scope="read_user")
+def test_what_is_added_to_the_answer_changes_nothing(visit: Visit) -> None:
+    page = visit.ask(scope="read_user")
     form = form_with(page, "decision")
     answer = submit(
-        browser,
+        visit.browser,
         page,
         form,
         decision="authorize",
@@ -337,41 +316,32 @@ def test_what_is_added_to_the_answer_changes_nothing(
         state="another",
         redirect_uri="https://evil.example/",
     )
-    assert answer.headers["Location"].startswith(client.redirect_uri + "?code=")
+    assert answer.headers["Location"].startswith(visit.client.redirect_uri + "?code=")
     assert landing(answer)["state"] != "another"
-    assert is_question(ask(browser, gatebell, client, scope="read_user read_api"))
+    assert is_question(visit.ask(scope="read_user read_api"))
 
 
 @pytest.mark.parametrize("decision", ["cancel", "deny", "Authorize", "", None, "authorize\x00"])
-def test_only_the_button_that_says_so_authorizes(
-    gatebell: LiveGatebell,
-    browser: requests.Session,
-    client: ClientCredentials,
-    decision: str | None,
-) -> None:
-    page = ask(browser, gatebell, client)
-    answer = submit(browser, page, form_with(page, "decision"), decision=decision)
+def test_only_the_button_that_says_so_authorizes(visit: Visit, decision: str | None) -> None:
+    page = visit.ask()
+    answer = submit(visit.browser, page, form_with(page, "decision"), decision=decision)
     assert landing(answer)["error"] == "access_denied"
 
 
-def test_what_changed_since_the_question_counts_and_the_error_keeps_the_state(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    page = ask(browser, gatebell, client, state="s")
-    with database_of(gatebell) as session:
-        row = Application.uid == client.client_id
+def test_what_changed_since_the_question_counts_and_the_error_keeps_the_state(visit: Visit) -> None:
+    page = visit.ask(state="s")
+    with database_of(visit.gatebell) as session:
+        row = Application.uid == visit.client.client_id
         session.execute(update(Application).where(row).values(scopes="read_user"))
-    brought = landing(decide(browser, page))
+    brought = landing(visit.decide(page))
     assert (brought["error"], brought["state"]) == ("invalid_scope", "s")
 
 
-def test_an_application_that_is_gone_gets_no_answer(
-    gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
-) -> None:
-    page = ask(browser, gatebell, client)
-    with database_of(gatebell) as session:
-        session.delete(session.get_one(Application, client.id))
-    assert_refused_on_a_page(decide(browser, page))
+def test_an_application_that_is_gone_gets_no_answer(visit: Visit) -> None:
+    page = visit.ask()
+    with database_of(visit.gatebell) as session:
+        session.delete(session.get_one(Application, visit.client.id))
+    assert_refused_on_a_page(visit.decide(page))
 
 
 def test_a_person_who_is_locked_meanwhile_approves_nothing(

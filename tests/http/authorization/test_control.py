@@ -35,7 +35,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
-pytestmark = pytest.mark.both_databases
+pytestmark = pytest.mark.one_database("postgres")
 PAGES = "/-/user_settings/applications"
 
 
@@ -69,6 +69,7 @@ def remove(gatebell: LiveGatebell, group: str, person: Person) -> None:
     members.done("DELETE", f"/{mine['id']}", status=204)
 
 
+@pytest.mark.both_databases
 def test_only_members_of_its_groups_use_an_application(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
@@ -88,6 +89,7 @@ def test_only_members_of_its_groups_use_an_application(
     assert "code" in landing(decide(browser, ask(browser, gatebell, client)))
 
 
+@pytest.mark.both_databases
 def test_who_leaves_the_group_loses_the_application_at_the_next_refresh(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
@@ -106,6 +108,7 @@ def test_who_leaves_the_group_loses_the_application_at_the_next_refresh(
     assert refresh(gatebell, client, pair.refresh).status_code == 200
 
 
+@pytest.mark.both_databases
 def test_a_member_of_a_group_above_is_one_below_and_not_the_other_way_round(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
@@ -121,6 +124,7 @@ def test_a_member_of_a_group_above_is_one_below_and_not_the_other_way_round(
     assert ask(open_browser(gatebell, below), gatebell, client).is_redirect
 
 
+@pytest.mark.both_databases
 def test_a_deleted_group_opens_the_application_for_nobody(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
@@ -143,6 +147,7 @@ def test_a_group_that_one_cannot_see_is_refused_like_one_that_is_not_there(
         assert f"There is no group {path} that you can see." in answer.text
 
 
+@pytest.mark.both_databases
 def test_devices_are_refused_as_well(gatebell: LiveGatebell, group: str) -> None:
     client = make_application(gatebell, bob(gatebell), confidential=False)
     edit(gatebell, client, allowed_groups=group)
@@ -153,6 +158,7 @@ def test_devices_are_refused_as_well(gatebell: LiveGatebell, group: str) -> None
     assert poll(gatebell, client, asked["device_code"]).json()["error"] == "authorization_pending"
 
 
+@pytest.mark.both_databases
 def test_passwords_are_refused_as_well(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
@@ -180,6 +186,7 @@ def age(gatebell: LiveGatebell, client: ClientCredentials, days: int) -> None:
             session.execute(mine.values(created_at=created))
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("field", ["refresh_idle_days", "refresh_longest_days"])
 def test_refreshing_ends_after_the_days_of_the_application(
     gatebell: LiveGatebell, field: str

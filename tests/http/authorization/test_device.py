@@ -1,4 +1,4 @@
-"""POST /oauth/authorize_device: what a device is told, and what its polls bring."""
+"""POST /oauth/authorize_device: what a device is told, what polls bring, and what garbage does."""
 
 import re
 from dataclasses import replace
@@ -27,6 +27,7 @@ from tests.support.oauth.device_wire import (
     approve,
     ask_for_codes,
     codes,
+    is_asking,
     poll,
     press,
     television,
@@ -45,6 +46,7 @@ from tests.support.oauth.oauth_wire import (
     token_info,
 )
 from tests.support.service.live import LiveGatebell
+from tests.support.wire.garbage import FEW_NASTY
 from tests.support.wire.html_forms import form_to, form_with, submit
 from tests.support.wire.page_text import words
 
@@ -69,12 +71,8 @@ def test_a_device_is_told_two_codes_and_where_to_go(
     assert (answer.headers["Cache-Control"], answer.headers["Pragma"]) == ("no-store", "no-cache")
     body = answer.json()
     assert list(body) == [
-        "device_code",
-        "user_code",
-        "verification_uri",
-        "verification_uri_complete",
-        "expires_in",
-        "interval",
+        *("device_code", "user_code", "verification_uri", "verification_uri_complete"),
+        *("expires_in", "interval"),
     ]
     assert re.fullmatch("[0-9a-f]{64}", body["device_code"])
     letters = "[BCDFGHJKLMNPQRSTVWXZ]{4}"
@@ -141,8 +139,6 @@ def test_only_a_form_that_is_posted_counts(gatebell: LiveGatebell, tv: ClientCre
     address = f"{gatebell.url}/oauth/authorize_device"
     answer = machine(gatebell).post(address, params={"client_id": tv.client_id})
     assert_refused(answer, "invalid_client", 401)
-    wrong = machine(gatebell).get(address)
-    assert (wrong.status_code, wrong.json()["error"]) == (405, "invalid_request")
 
 
 @pytest.mark.both_databases
@@ -398,3 +394,55 @@ def test_a_device_that_is_approved_in_the_last_second_is_served_at_its_next_poll
     approve(browser, gatebell, late["user_code"])
     expire(gatebell, timedelta(seconds=32))
     assert_refused(poll(gatebell, telly, late["device_code"]), "expired_token")
+
+
+# Whatever a device or a person sends
+
+
+@pytest.mark.parametrize("value", FEW_NASTY, ids=range(len(FEW_NASTY)))
+def test_a_typed_code_may_be_garbage(
+    gatebell: LiveGatebell, browser: requests.Session, value: str
+) -> None:
+    page = type_code(browser, gatebell, value)
+    assert page.status_code == 422
+    assert "<script>alert" not in page.text
+    prefilled = browser.get(f"{gatebell.url}/oauth/device", params={"user_code": value})
+    assert prefilled.status_code == 200
+    assert "<script>alert" not in prefilled.text
+
+
+@pytest.mark.rfc("rfc8628-5.4-a")
+def test_a_device_may_call_itself_anything(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    named = gatebell.http()
+    address = f"{gatebell.url}/oauth/authorize_device"
+    form = {"client_id": tv.client_id, "scope": "read_user"}
+    for name in ("<script>alert(1)</script>", "x" * 3000, "{{1234*5678}}"):
+        device = named.post(address, data=form, headers={"User-Agent": name}).json()
+        page = type_code(browser, gatebell, device["user_code"])
+        assert is_asking(page)
+        assert "<script>alert" not in page.text
+        assert "7006652" not in words(page) or name != "{{1234*5678}}"
+
+
+@pytest.mark.rfc("rfc6749-10.3-b")
+def test_codes_are_nowhere_in_clear(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    device = codes(gatebell, tv)
+    approve(browser, gatebell, device["user_code"])
+    token = poll(gatebell, tv, device["device_code"]).json()["access_token"]
+    browser.get(device["verification_uri_complete"])
+    log = gatebell.log_text()
+    for secret in (device["device_code"], device["user_code"], token):
+        assert secret not in log
+    with database_of(gatebell) as session:
+        row = session.scalars(
+            select(DeviceAuthorization).order_by(DeviceAuthorization.id.desc())
+        ).first()
+        assert row is not None
+        kept = repr([getattr(row, column.name) for column in row.__table__.columns])
+    assert device["device_code"] not in kept
+    assert device["user_code"] not in kept
+    assert device["user_code"].replace("-", "") not in kept

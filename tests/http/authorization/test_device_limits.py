@@ -35,10 +35,7 @@ from tests.support.oauth.device_wire import (
     television,
     type_code,
 )
-from tests.support.oauth.oauth_wire import (
-    assert_refused,
-    machine,
-)
+from tests.support.oauth.oauth_wire import assert_refused, machine
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_with, submit

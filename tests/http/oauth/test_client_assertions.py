@@ -21,7 +21,7 @@ from tests.support.oauth.machines import (
 from tests.support.oauth.oauth_wire import assert_refused, new_code, post_token
 from tests.support.service.live import LiveGatebell
 
-pytestmark = pytest.mark.both_databases
+pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.fixture
@@ -39,6 +39,7 @@ def refused(answer: Any, words: str) -> None:
     assert words in answer.json()["error_description"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7523-2.2-a", "rfc7523-3-a", "rfc7523-3-f")
 def test_a_signed_assertion_takes_the_place_of_the_secret(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
@@ -70,6 +71,7 @@ def test_keys_of_other_kinds_do_as_well_also_in_pem(
     assert ask_with_assertion(gatebell, text).status_code == 200
 
 
+@pytest.mark.both_databases
 def test_a_key_is_changed_without_downtime(gatebell: LiveGatebell) -> None:
     old, new = new_key(), new_key()
     named = ({"kid": "a", **old.as_dict(private=False)}, {"kid": "b", **new.as_dict(private=False)})
@@ -83,6 +85,7 @@ def test_a_key_is_changed_without_downtime(gatebell: LiveGatebell) -> None:
     refused(ask_with_assertion(gatebell, wrong), "Client authentication failed")
 
 
+@pytest.mark.both_databases
 def test_a_code_is_redeemed_with_it(gatebell: LiveGatebell, key: Key) -> None:
     client = make_application(gatebell, alice(gatebell), jwks=public_part(key))
     form = {
@@ -95,6 +98,7 @@ def test_a_code_is_redeemed_with_it(gatebell: LiveGatebell, key: Key) -> None:
     assert post_token(gatebell, form).status_code == 200
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc7523-3-e")
 def test_an_assertion_is_accepted_once(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
@@ -133,11 +137,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 @pytest.mark.rfc("rfc7523-3-a", "rfc7523-3-b", "rfc7523-3-c", "rfc7523-3-d", "rfc7523-3.2-a")
 @pytest.mark.parametrize(("claims", "words"), WRONG)
 def test_a_wrong_claim_is_refused_by_name(
-    gatebell: LiveGatebell,
-    client: ClientCredentials,
-    key: Key,
-    claims: dict[str, Any],
-    words: str,
+    gatebell: LiveGatebell, client: ClientCredentials, key: Key, claims: dict[str, Any], words: str
 ) -> None:
     moment = int(now().timestamp())
     said = {

@@ -195,10 +195,7 @@ def assert_readable(answer: requests.Response) -> None:
 
 
 def send(
-    gatebell: LiveGatebell,
-    endpoint: Endpoint,
-    number: str,
-    pairs: Sequence[tuple[str, str]],
+    gatebell: LiveGatebell, endpoint: Endpoint, number: str, pairs: Sequence[tuple[str, str]]
 ) -> requests.Response:
     """Ask: by query what is asked by GET, by form everything else."""
     is_in_query = endpoint.method in {"GET", "DELETE"}

@@ -1,8 +1,14 @@
-"""/.well-known: what clients find out by themselves."""
+"""What clients find out by themselves: /.well-known, and the published keys with their rotation."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
+from flask import Flask
 
 from tests.support.oauth.oauth_wire import machine
+from tests.support.oauth.openid_wire import checked, keys_at, kids_of, sign_in_with
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -10,20 +16,13 @@ pytestmark = pytest.mark.one_database("sqlite")
 SERVER = "/.well-known/oauth-authorization-server"
 RESOURCE = "/.well-known/oauth-protected-resource"
 OPENID = "/.well-known/openid-configuration"
+KEYS = "/oauth/discovery/keys"
 
 
-@pytest.mark.rfc(
-    "rfc8414-2-a",
-    "rfc8414-2-c",
-    "rfc8414-2-d",
-    "rfc8414-3-a",
-    "rfc8414-3.1-a",
-    "rfc8414-3.2-a",
-    "rfc8414-3.3-a",
-    "rfc9207-3-a",
-    "rfc9700-2.1.1-d",
-    "rfc9700-2.6-a",
-)
+@pytest.mark.rfc("rfc8414-2-a", "rfc8414-2-c", "rfc8414-2-d", "rfc8414-3-a", "rfc8414-3.1-a")
+@pytest.mark.rfc("rfc8414-3.2-a", "rfc8414-3.3-a")
+@pytest.mark.rfc("rfc9207-3-a")
+@pytest.mark.rfc("rfc9700-2.1.1-d", "rfc9700-2.6-a")
 def test_the_authorization_server_describes_itself(gatebell: LiveGatebell) -> None:
     answer = machine(gatebell).get(gatebell.url + SERVER)
     assert answer.headers["Content-Type"] == "application/json"
@@ -74,15 +73,17 @@ def test_nothing_empty_is_said_and_no_address_leaves_the_issuer(gatebell: LiveGa
                 assert value == gatebell.url or value.startswith(f"{gatebell.url}/"), name
 
 
-@pytest.mark.parametrize("path", [SERVER, RESOURCE])
+@pytest.mark.spec("D5")
+@pytest.mark.parametrize("path", [SERVER, RESOURCE, OPENID, KEYS])
 def test_scripts_of_any_origin_may_read_it_and_keep_it_a_while(
     gatebell: LiveGatebell, path: str
 ) -> None:
     answer = machine(gatebell).get(gatebell.url + path, headers={"Origin": "https://a.example"})
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert "Access-Control-Allow-Credentials" not in answer.headers
-    assert "max-age" in answer.headers["Cache-Control"]
+    assert answer.headers["Cache-Control"] == "public, max-age=3600"
     assert "Set-Cookie" not in answer.headers
+    assert "Cookie" not in answer.headers.get("Vary", "")
 
 
 @pytest.mark.rfc("rfc8414-6.2-a", "rfc9207-2-c", "rfc9700-4.13-a", "rfc9728-7.3-a")
@@ -117,3 +118,109 @@ def test_oidcc_discovery_endpoint_verification(gatebell: LiveGatebell) -> None:
     keys = machine(gatebell).get(document["jwks_uri"]).json()["keys"]
     assert keys
     assert all(key["kty"] == "RSA" and key["kid"] and "d" not in key for key in keys)
+
+
+# Keys
+
+
+CROWD = 8
+
+
+@pytest.mark.spec("D5")
+@pytest.mark.rfc("oidc-core-10.1-a")
+def test_the_key_set_holds_public_keys_only(gatebell: LiveGatebell) -> None:
+    answer = keys_at(gatebell)
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    keys = answer.json()["keys"]
+    assert keys
+    for key in keys:
+        assert set(key) == {"kty", "use", "alg", "kid", "n", "e"}
+        assert (key["kty"], key["use"], key["alg"]) == ("RSA", "sig", "RS256")
+
+
+@pytest.mark.spec("D6")
+@pytest.mark.parametrize("release", ["16.11", "9.0"])
+def test_the_older_address_answers_the_same_before_17_0(
+    gatebell: LiveGatebell, release: str
+) -> None:
+    answer = machine(gatebell).get(f"{gatebell.url}/-/jwks", headers={"Platform-Release": release})
+    assert answer.status_code == 200
+    assert answer.json() == keys_at(gatebell).json()
+    assert "Platform-Release" in answer.headers["Vary"]
+
+
+@pytest.mark.spec("D6")
+@pytest.mark.parametrize("release", [None, "17.0", "18.0"])
+def test_the_older_address_is_gone_from_17_0(gatebell: LiveGatebell, release: str | None) -> None:
+    answer = machine(gatebell).get(
+        f"{gatebell.url}/-/jwks", headers={"Platform-Release": release} if release else None
+    )
+    assert answer.status_code == 404
+    assert "/oauth/discovery/keys" in answer.json()["message"]
+
+
+@pytest.mark.parametrize("release", ["x", "17", "17.0.0", "-1.0"])
+def test_a_release_that_is_none_cannot_be_rehearsed(gatebell: LiveGatebell, release: str) -> None:
+    answer = machine(gatebell).get(f"{gatebell.url}/-/jwks", headers={"Platform-Release": release})
+    assert answer.status_code == 400
+    assert "Platform-Release" in answer.json()["message"]
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("D5")
+@pytest.mark.rfc("oidc-core-10.1.1-a")
+def test_what_an_old_key_signed_is_still_good_after_a_rotation(gatebell: LiveGatebell) -> None:
+    before = sign_in_with(gatebell)
+    answer = gatebell.cli("keys", "rotate", "--handover", "at-once")
+    after = sign_in_with(gatebell)
+    assert after.header["kid"] == answer["kid"] != before.header["kid"]
+    assert [key["kid"] for key in answer["keys"]] == kids_of(gatebell)
+    assert checked(gatebell, before.text).claims == before.claims
+
+
+@pytest.mark.rfc("oidc-core-10.1.1-a")
+def test_a_new_key_is_published_and_does_not_sign_yet(gatebell: LiveGatebell) -> None:
+    before = sign_in_with(gatebell)
+    new = gatebell.cli("keys", "rotate")["kid"]
+    assert kids_of(gatebell)[-1] == new
+    assert sign_in_with(gatebell).header["kid"] == before.header["kid"]
+    listed = gatebell.cli("keys", "list")["keys"]
+    assert [key["kid"] for key in listed] == kids_of(gatebell)
+    assert listed[-1]["retired_at"] is None
+    assert listed[-2]["retired_at"] is not None
+
+
+def test_a_leaked_key_is_withdrawn(gatebell: LiveGatebell) -> None:
+    sign_in_with(gatebell)
+    new = gatebell.cli("keys", "rotate", "--handover", "old-keys-leaked")["kid"]
+    assert kids_of(gatebell) == [new]
+    assert sign_in_with(gatebell).header["kid"] == new
+
+
+@pytest.mark.spec("L5")
+def test_an_operator_cannot_make_a_key_of_any_size(gatebell: LiveGatebell) -> None:
+    before = kids_of(gatebell)
+    done = gatebell.run_cli("keys", "rotate", "--bits", "8200")
+    assert done.returncode == 1
+    assert "2048 to 8192" in done.stderr
+    assert kids_of(gatebell) == before
+
+
+@pytest.mark.both_databases
+@pytest.mark.spec("D5")
+def test_many_who_ask_first_at_once_get_one_and_the_same_key(app: Flask) -> None:
+    start = Barrier(CROWD)
+
+    def ask(_number: int) -> tuple[int, str]:
+        visitor = app.test_client()
+        start.wait(60)
+        answer = visitor.get("/oauth/discovery/keys")
+        return answer.status_code, answer.text
+
+    with ThreadPoolExecutor(CROWD) as crowd:
+        answers = set(crowd.map(ask, range(CROWD)))
+
+    ((status, text),) = answers
+    assert status == 200
+    assert len(json.loads(text)["keys"]) == 1

@@ -1,15 +1,24 @@
-"""Whatever is sent to the OAuth endpoints, the answer is a clear 4xx and never a 5xx."""
+"""Whatever is sent to the OAuth endpoints, in forms or as JSON: a clear 4xx and never a 5xx."""
+
+import json
+from typing import Any
 
 import pytest
 import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.accounts.people import alice, signed_in
+from tests.support.accounts.people import ClientCredentials, alice, signed_in
+from tests.support.oauth.device_wire import DEVICE_GRANT, television
 from tests.support.oauth.oauth_wire import (
     assert_explained,
+    assert_refused,
     authorization_url,
+    is_live,
     machine,
+    new_code,
+    new_pair,
+    pair_in,
     phone_application,
     post_token,
     server_application,
@@ -20,40 +29,25 @@ from tests.support.wire.garbage import FEW_NASTY, TEXT, bounded
 pytestmark = pytest.mark.one_database("postgres")
 
 AUTHORIZE = (
-    "client_id",
-    "redirect_uri",
-    "response_type",
-    "response_mode",
-    "scope",
-    "state",
-    "code_challenge",
-    "code_challenge_method",
-    "prompt",
-    "max_age",
-    "login_hint",
-    "nonce",
+    *("client_id", "redirect_uri", "response_type", "response_mode", "scope", "state"),
+    *("code_challenge", "code_challenge_method", "prompt", "max_age", "login_hint", "nonce"),
 )
 TOKEN = (
-    "grant_type",
-    "client_id",
-    "client_secret",
-    "code",
-    "redirect_uri",
-    "code_verifier",
-    "refresh_token",
-    "scope",
-    "token",
-    "token_type_hint",
+    *("grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier"),
+    *("refresh_token", "scope", "token", "token_type_hint", "username", "password", "device_code"),
 )
 #: What is no text at all; the same code decodes all parameters, so each gets some of them.
 RAW = ("%ff%fe", "%ed%a0%80", "%", "%zz", "+", "&&&=;")
-GRANTS = ("authorization_code", "refresh_token", "password", "client_credentials")
+GRANTS = ("authorization_code", "refresh_token", "password", "client_credentials", DEVICE_GRANT)
 #: Which grant to ask for, so that somebody reads the parameter.
 READ_BY = {
     "refresh_token": ("refresh_token",),
     "scope": ("refresh_token", "password"),
     "token": ("client_credentials",),
     "token_type_hint": ("client_credentials",),
+    "username": ("password",),
+    "password": ("password",),
+    "device_code": (DEVICE_GRANT,),
 }
 
 
@@ -96,13 +90,10 @@ def test_each_parameter_of_a_token_request_may_be_garbage(
     client = server_application(gatebell)
     for grant in READ_BY.get(name, ("authorization_code",)):
         form = dict.fromkeys(TOKEN, "x")
-        form |= {
-            "grant_type": grant,
-            "client_id": client.client_id,
-            "client_secret": client.secret,
-        }
+        form |= {"grant_type": grant, "client_id": client.client_id, "client_secret": client.secret}
         for value in FEW_NASTY:
-            assert_clear(post_token(gatebell, {**form, name: value}))
+            # Somebody may have guessed too often.
+            assert_clear(post_token(gatebell, {**form, name: value}), 429)
 
 
 @bounded(30)
@@ -114,7 +105,7 @@ def test_a_token_request_may_be_garbage_all_over(
     good = {"grant_type": grant, "client_id": client.client_id}
     for asked in (form, {**form, **good}):
         answer = post_token(live_postgres, asked)
-        assert_clear(answer)
+        assert_clear(answer, 429)
         assert_explained(answer)
 
 
@@ -144,3 +135,181 @@ def test_a_token_to_look_at_or_to_kill_may_be_garbage(gatebell: LiveGatebell, va
     for path in ("oauth/token/info", "api/v4/user"):
         address = f"{gatebell.url}/{path}"
         assert_clear(machine(gatebell).get(address, params={"access_token": value}))
+
+
+# OpenID's endpoints
+
+
+#: Two dots make a token of it, as far as that goes.
+JWT = st.lists(st.text("ABCabc019-_=é\x00", max_size=40), min_size=3, max_size=5).map(".".join)
+LOGOUT = ("id_token_hint", "client_id", "post_logout_redirect_uri", "state", "request", "decision")
+
+
+@bounded(30)
+@given(form=st.dictionaries(st.sampled_from(LOGOUT), TEXT | JWT))
+def test_a_request_to_sign_out_may_be_garbage_all_over(
+    live_postgres: LiveGatebell, form: dict[str, str]
+) -> None:
+    browser, url = (
+        signed_in(live_postgres, alice(live_postgres)),
+        f"{live_postgres.url}/oauth/logout",
+    )
+    answers = (
+        browser.get(url, params=form, allow_redirects=False),
+        browser.post(url, data=form, allow_redirects=False),
+    )
+    for answer in answers:
+        assert answer.status_code in {200, 303, 400}, f"{answer.status_code}: {answer.text}"
+        assert answer.headers.get("Location", "/oauth/logout").startswith("/oauth/logout")
+    assert browser.get(f"{live_postgres.url}/-/user_settings/profile").ok
+
+
+@bounded(30)
+@given(token=TEXT | JWT, hint=TEXT)
+def test_a_token_to_describe_may_be_garbage(
+    live_postgres: LiveGatebell, token: str, hint: str
+) -> None:
+    client = server_application(live_postgres)
+    form = {"client_id": client.client_id, "client_secret": client.secret}
+    answer = machine(live_postgres).post(
+        f"{live_postgres.url}/oauth/introspect",
+        data={**form, "token": token, "token_type_hint": hint},
+    )
+    if token:
+        assert (answer.status_code, answer.json()) == (200, {"active": False})
+    else:
+        assert answer.status_code == 400
+
+
+@bounded(30)
+@given(token=TEXT | JWT)
+def test_a_token_to_ask_claims_with_may_be_garbage(live_postgres: LiveGatebell, token: str) -> None:
+    url = f"{live_postgres.url}/oauth/userinfo"
+    for answer in (
+        machine(live_postgres).post(url, data={"access_token": token}),
+        machine(live_postgres).get(url, params={"access_token": token}),
+    ):
+        assert answer.status_code == 401
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
+
+
+@pytest.mark.parametrize("path", ["introspect", "userinfo", "logout"])
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"%ff=%zz&&&=;", b"{", b"\x00" * 50])
+def test_a_body_for_openid_may_be_any_bytes(gatebell: LiveGatebell, path: str, body: bytes) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = machine(gatebell).post(
+        f"{gatebell.url}/oauth/{path}", data=body, headers=headers, allow_redirects=False
+    )
+    assert answer.status_code in {303, 400, 401}
+
+
+# JSON objects in the place of forms
+
+
+ENDPOINTS = ("token", "authorize_device", "revoke", "introspect", "par")
+#: Bodies that are no object of texts, and what the answer says of them.
+BAD: tuple[tuple[str | bytes, str], ...] = (
+    ("", "is not JSON"),
+    ("{", "is not JSON"),
+    ("{}{}", "is not JSON"),
+    ("[" * 30_000, "is not JSON"),
+    ('{"a": NaN}', "is not JSON"),
+    (b"\xff\xfe{\x00}\x00", "is not JSON"),
+    (b'{"grant_type": "\xff"}', "is not JSON"),
+    ("[]", "must be a JSON object"),
+    ('[["grant_type", "password"]]', "must be a JSON object"),
+    ("null", "must be a JSON object"),
+    ('"grant_type=password"', "must be a JSON object"),
+    ("5", "must be a JSON object"),
+    ('{"grant_type": "password", "grant_type": "password"}', "grant_type is given more than once"),
+    ('{"token": 5}', "token must be a string"),
+    ('{"token": true}', "token must be a string"),
+    ('{"token": {"a": "b"}}', "token must be a string"),
+    ('{"token": []}', "token must be a string"),
+    ('{"token": ["a"]}', "token must be a string"),
+    ('{"token": "\\ud800"}', "token must be a string"),
+    ('{"\\"\\u00e9\\ud800": 1}', "??? must be a string"),
+)
+
+
+def proof_of(client: ClientCredentials) -> dict[str, str]:
+    return {"client_id": client.client_id, "client_secret": client.secret}
+
+
+def send(
+    gatebell: LiveGatebell, endpoint: str, body: Any, kind: str = "application/json"
+) -> requests.Response:
+    content = body if isinstance(body, str | bytes) else json.dumps(body)
+    return machine(gatebell).post(
+        f"{gatebell.url}/oauth/{endpoint}", data=content, headers={"Content-Type": kind}
+    )
+
+
+def test_a_client_that_speaks_json_gets_renews_looks_at_and_revokes_its_tokens(
+    gatebell: LiveGatebell,
+) -> None:
+    client = server_application(gatebell)
+    redemption = {
+        **proof_of(client),
+        "grant_type": "authorization_code",
+        "code": new_code(gatebell, client),
+        "redirect_uri": client.redirect_uri,
+        "code_verifier": None,  # the same as absent
+    }
+    pair = pair_in(send(gatebell, "token", redemption))
+    renewal = {"grant_type": "refresh_token", "refresh_token": pair.refresh, **proof_of(client)}
+    pair = pair_in(send(gatebell, "token", renewal, "application/json; charset=utf-8"))
+    token = {**proof_of(client), "token": pair.access}
+    assert send(gatebell, "introspect", token).json()["active"] is True
+    assert send(gatebell, "revoke", token).json() == {}
+    assert not is_live(gatebell, pair.access)
+
+
+def test_devices_and_pushed_requests_come_as_json_too(gatebell: LiveGatebell) -> None:
+    device = {"client_id": television(gatebell).client_id, "scope": "read_user"}
+    assert send(gatebell, "authorize_device", device).json()["user_code"]
+    client = server_application(gatebell)
+    push = {
+        **proof_of(client),
+        "response_type": "code",
+        "redirect_uri": client.redirect_uri,
+        "scope": "read_user",
+    }
+    answer = send(gatebell, "par", push)
+    assert (answer.status_code, answer.json()["expires_in"]) == (201, 90)
+
+
+@pytest.mark.rfc("rfc7662-2.1-c")
+def test_basic_stands_beside_a_json_body(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    pair = new_pair(gatebell, client)
+    answer = machine(gatebell).post(
+        f"{gatebell.url}/oauth/introspect",
+        json={"token": pair.access},
+        auth=(client.client_id, client.secret),
+    )
+    assert answer.json()["active"] is True
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_what_is_no_object_of_texts_is_refused_and_said_to_be(
+    gatebell: LiveGatebell, endpoint: str
+) -> None:
+    for body, sentence in BAD:
+        answer = send(gatebell, endpoint, body)
+        assert_refused(answer, "invalid_request")
+        assert sentence in answer.json()["error_description"], body
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_body_that_is_too_large_is_refused(gatebell: LiveGatebell, endpoint: str) -> None:
+    answer = send(gatebell, endpoint, {"token": "x" * 70_000})
+    assert (answer.status_code, answer.json()["error"]) == (413, "invalid_request")
+
+
+def test_what_a_json_body_says_in_the_address_does_not_count(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    pair = new_pair(gatebell, client)
+    answer = send(gatebell, f"revoke?token={pair.access}", proof_of(client))
+    assert_refused(answer, "invalid_request")
+    assert is_live(gatebell, pair.access)

@@ -1,12 +1,16 @@
 """What keeps a page from being used against its reader, and what must not stand in their way."""
 
+import re
+
 import pytest
 import requests
+from flask import Flask
 
 from tests.support.accounts.people import alice, bob, make_application, make_user, signed_in
 from tests.support.oauth.oauth_wire import ask, server_application
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import SECURITY, give_app, give_password
+from web.http.endpoints import page_blueprints
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -46,6 +50,21 @@ def test_forms_stay_here_except_on_pages_that_applications_lead_to(gatebell: Liv
     for path, expected in POLICIES:
         answer = browser.get(gatebell.url + path, allow_redirects=False)
         assert policies(answer) == expected, path
+
+
+#: Forms of applications, which may come from anywhere and decide nothing.
+OF_OTHERS = {"/oauth/authorize", "/oauth/logout"}
+
+
+def test_no_form_of_any_page_does_anything_without_its_token(app: Flask) -> None:
+    pages, client = set(page_blueprints(app)), app.test_client()
+    paths = {
+        re.sub(r"<any\(\W?(\w+).*?>|<[^>]+>", lambda found: found[1] or "1", rule.rule)
+        for rule in app.url_map.iter_rules()
+        if "POST" in (rule.methods or ()) and rule.endpoint.partition(".")[0] in pages
+    }
+    taken = {path for path in paths if client.post(path).status_code != 400}
+    assert taken == OF_OTHERS
 
 
 def test_every_step_on_the_way_to_an_application_leads_out(gatebell: LiveGatebell) -> None:

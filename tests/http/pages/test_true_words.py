@@ -8,7 +8,7 @@ import pytest
 from domain.access.roles import Role
 from domain.access.scopes import SCOPES
 from tests.support.accounts.administration import at_work
-from tests.support.accounts.people import make_application, make_project, make_user, signed_in
+from tests.support.accounts.people import make_project, make_user, signed_in
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
@@ -71,17 +71,6 @@ def test_nobody_is_told_to_copy_a_secret_that_there_is_no_use_for(gatebell: Live
         *("--redirect-uri", "https://phone.example/callback", "--scopes", "read_user"),
     )
     assert (made["confidential"], made["secret"]) == (False, None)
-
-
-def test_an_application_with_a_secret_still_shows_it_once(gatebell: LiveGatebell) -> None:
-    owner = make_user(gatebell)
-    application = make_application(gatebell, owner)
-    browser = signed_in(gatebell, owner)
-    address = f"{gatebell.url}/-/user_settings/applications/{application.id}"
-    page = browser.get(address)
-    assert "Copy the client secret" not in page.text
-    submit(browser, page, form_with(page, "overlap"), overlap="now")
-    assert "Copy the client secret now" in browser.get(address).text
 
 
 @pytest.mark.parametrize("words", ["runner", "pipeline"])

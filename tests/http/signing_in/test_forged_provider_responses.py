@@ -143,11 +143,7 @@ def test_a_forged_id_token_signs_nobody_in(
     ],
 )
 def test_an_id_token_with_wrong_claims_signs_nobody_in(
-    gatebell: LiveGatebell,
-    provider: FakeProvider,
-    slug: str,
-    claims: dict[str, Any],
-    reason: str,
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str, claims: dict[str, Any], reason: str
 ) -> None:
     provider.claims = claims
     browser = gatebell.http()
@@ -366,9 +362,7 @@ def test_a_slow_provider_is_given_up(
 
 
 @pytest.mark.both_databases
-def test_keys_are_kept_and_asked_for_once_more_after_a_change(
-    gatebell: LiveGatebell,
-) -> None:
+def test_keys_are_kept_and_asked_for_once_more_after_a_change(gatebell: LiveGatebell) -> None:
     with running_provider() as provider:
         slug = add_provider(gatebell, provider.url, "--creates-accounts")
         for _ in range(3):

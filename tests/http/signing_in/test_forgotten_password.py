@@ -1,15 +1,11 @@
 """A new password for whoever forgot theirs, by a link to the address of the account."""
 
 import re
-from collections.abc import Iterator
 from functools import partial
 from html import unescape
-from time import time
-from typing import Any
 
 import pytest
 import requests
-from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
 from domain.audit.events import EventKind
 from domain.randomness import random_password
@@ -25,13 +21,15 @@ from tests.support.accounts.people import (
     make_user,
     open_browser,
     set_state,
+    try_to_sign_in,
     unique,
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.resource_tokens import script_of
+from tests.support.accounts.sign_ups import opened, sealed
 from tests.support.database.audit_log import event_about, events_about
 from tests.support.mail.email_links import messages_to, new_address, stored, wish
-from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, running
+from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.signing_in.openid_provider import FakeProvider, add_provider, sign_in_through
 from tests.support.signing_in.second_factors import assert_signed_in, give_app
 from tests.support.wire.html_forms import form_with, submit
@@ -40,13 +38,6 @@ from tests.support.wire.page_text import words
 ASK = "/users/password/new"
 SIGN_IN = "/users/sign_in"
 MAIL = {"MAIL_URL": "smtp://127.0.0.1:9"}
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def mailing(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A web server that queues e-mail; nobody takes it, and the outbox is read."""
-    with running(new_service(request.param, only="web", **MAIL)) as service:
-        yield service
 
 
 def ask_for(service: LiveGatebell, login: str) -> tuple[requests.Session, requests.Response]:
@@ -74,12 +65,6 @@ def choose(service: LiveGatebell, link: str, new: str, **more: str) -> requests.
     assert page.status_code == 200, page.url
     values = {"new_password": new, "repeat_password": new} | more
     return submit(browser, page, form_with(page, "new_password"), **values)
-
-
-def try_to_sign_in(service: LiveGatebell, login: str, password: str) -> requests.Response:
-    browser = service.http()
-    page = browser.get(service.url + SIGN_IN)
-    return submit(browser, page, form_with(page, "password"), login=login, password=password)
 
 
 def is_let_in(service: LiveGatebell, login: str, password: str) -> bool:
@@ -177,28 +162,20 @@ def test_a_locked_account_that_is_unlocked_has_its_link_again(mailing: LiveGateb
     assert choose(mailing, link, new).status_code == 302
 
 
-def sealed(service: LiveGatebell, value: Any, *, age: float = 0, purpose: str = SEALED_FOR) -> str:
-    """Return a link as the service made it so many seconds ago."""
-
-    class Former(TimestampSigner):
-        def get_timestamp(self) -> int:
-            return int(time() - age)
-
-    signer = URLSafeTimedSerializer(SECRET_KEY, salt=purpose, signer=Former)
-    return f"{service.url}/users/password/{signer.dumps(value)}"
-
-
 def test_a_link_works_for_an_hour_and_for_nothing_else(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     link = link_for(mailing, person)
-    value = URLSafeTimedSerializer(SECRET_KEY, salt=SEALED_FOR).loads(link.rpartition("/")[2])
-    hour = LINK_LIFETIME.total_seconds()
-    assert mailing.http().get(sealed(mailing, value, age=hour - 30)).status_code == 200
-    assert is_refused(mailing, sealed(mailing, value, age=hour + 30))
-    assert is_refused(mailing, sealed(mailing, value, purpose="invitation"))
-    assert is_refused(mailing, sealed(mailing, [id_of(mailing, alice(mailing)), value[1]]))
-    for wrong in (link[:-3], f"{link}x", f"{mailing.url}/users/password/x", f"{link[:-40]}%00"):
-        assert is_refused(mailing, wrong), wrong
+    page, _, text = link.rpartition("/")
+    value, hour = opened(text, SEALED_FOR), LINK_LIFETIME.total_seconds()
+    fresh = sealed(value, SEALED_FOR, age=hour - 30)
+    assert mailing.http().get(f"{page}/{fresh}").status_code == 200
+    for wrong in (
+        sealed(value, SEALED_FOR, age=hour + 30),
+        sealed(value, "invitation"),
+        sealed([id_of(mailing, alice(mailing)), value[1]], SEALED_FOR),
+        *(text[:-3], f"{text}x", "x", f"{text[:-40]}%00"),
+    ):
+        assert is_refused(mailing, f"{page}/{wrong}"), wrong
 
 
 def test_what_ends_with_the_password_is_asked(mailing: LiveGatebell) -> None:

@@ -19,6 +19,7 @@ from models import (
     Project,
     User,
 )
+from tests.conftest import KINDS
 from tests.http.signing_in.test_forgotten_password import choose, links_to
 from tests.races.test_devices import together
 from tests.support.accounts.administration import at_work, id_of, press, root
@@ -33,6 +34,7 @@ from tests.support.accounts.people import (
     open_browser,
     set_state,
     sign_in,
+    try_to_sign_in,
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.database.audit_log import event_about, events_about
@@ -40,7 +42,7 @@ from tests.support.mail.email_links import messages_to
 from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem, refresh
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
-from tests.support.signing_in.second_factors import code_of, give_app, give_code
+from tests.support.signing_in.second_factors import code_of, give_app, give_code, give_password
 from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 from web.jobs.retention import deactivate_idle_accounts
@@ -50,10 +52,10 @@ SIGN_IN = "/users/sign_in"
 SETTINGS = {"MAIL_URL": "smtp://127.0.0.1:9", "DEACTIVATE_AFTER_DAYS": "40"}
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module", params=KINDS)
 def service(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A web server where accounts are deactivated after 40 days, with an administrator at work."""
-    with running(new_service(request.param, only="web", **SETTINGS)) as live:
+    """A service where accounts are deactivated after 40 days, with an administrator at work."""
+    with running(new_service(request.param, only="app", **SETTINGS)) as live:
         root(live)
         yield live
 
@@ -91,13 +93,6 @@ def deactivated(service: LiveGatebell) -> Person:
     person = make_user(service)
     service.cli("users", "deactivate", person.username)
     return person
-
-
-def try_to_sign_in(service: LiveGatebell, person: Person, password: str) -> requests.Response:
-    browser = service.http()
-    page = browser.get(service.url + SIGN_IN)
-    form = form_with(page, "password")
-    return submit(browser, page, form, login=person.username, password=password)
 
 
 def api(service: LiveGatebell, token: str, method: str, path: str) -> requests.Response:
@@ -291,7 +286,7 @@ def test_signing_in_activates_and_nothing_else_does(service: LiveGatebell) -> No
     form = {"grant_type": "password", "username": person.username, "password": person.password}
     answer = service.http().post(f"{service.url}/oauth/token", data=form)
     assert answer.json()["error"] == "invalid_grant"
-    assert try_to_sign_in(service, person, "a wrong one").status_code == 422
+    assert try_to_sign_in(service, person.username, "a wrong one").status_code == 422
     assert state_of(service, person) == "deactivated"
 
     sign_in(service, person)
@@ -305,11 +300,7 @@ def test_with_a_second_factor_the_password_alone_activates_nothing(service: Live
     person = make_user(service)
     app = give_app(service, person)
     service.cli("users", "deactivate", person.username)
-    browser = service.http()
-    page = browser.get(service.url + SIGN_IN)
-    form = form_with(page, "password")
-    submit(browser, page, form, login=person.username, password=person.password)
-    page = browser.get(f"{service.url}/users/two_factor")
+    browser, page = give_password(service, person)
     assert state_of(service, person) == "deactivated"
     assert give_code(browser, page, code_of(app)).status_code == 302
     assert state_of(service, person) == "active"
@@ -323,7 +314,7 @@ def test_who_forgot_the_password_gets_in_by_a_link(service: LiveGatebell) -> Non
     new = "a phrase that nobody guesses"
     assert choose(service, links_to(service, person.email)[0], new).status_code == 302
     assert state_of(service, person) == "deactivated"
-    assert try_to_sign_in(service, person, new).status_code == 302
+    assert try_to_sign_in(service, person.username, new).status_code == 302
     assert state_of(service, person) == "active"
 
 
@@ -331,7 +322,7 @@ def test_who_is_locked_meanwhile_stays_locked(service: LiveGatebell) -> None:
     person = deactivated(service)
     service.cli("users", "lock", person.username)
     assert events_about(service, person, EventKind.USER_LOCKED)
-    assert try_to_sign_in(service, person, person.password).status_code == 422
+    assert try_to_sign_in(service, person.username, person.password).status_code == 422
     assert state_of(service, person) == "locked"
     done = service.run_cli("users", "activate", person.username)
     assert "is locked, neither active nor deactivated" in done.stdout + done.stderr
@@ -397,7 +388,7 @@ def test_without_the_setting_nobody_is(service: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_last_administrator_who_was_there_stays(new_service: NewService, kind: str) -> None:
     with running(new_service(kind, only="app", DEACTIVATE_AFTER_DAYS="30")) as service:
         with database_of(service) as session:

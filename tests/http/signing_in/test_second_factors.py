@@ -20,6 +20,7 @@ from tests.support.accounts.people import (
     make_user,
     open_browser,
     signed_in,
+    try_to_sign_in,
 )
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import (
@@ -136,14 +137,7 @@ def test_neither_a_wrong_code_nor_a_wrong_password_sets_anything_up(
         answer = submit(browser, page, form, code=code, current_password=password)
         assert answer.status_code == 422, answer.text
         assert text_of(answer, "seed") == text_of(page, "seed")
-    assert_signed_in(_by_password(gatebell, charlie))
-
-
-def _by_password(gatebell: LiveGatebell, person: Person) -> requests.Response:
-    browser = gatebell.http()
-    page = browser.get(f"{gatebell.url}/users/sign_in")
-    form = form_with(page, "password")
-    return submit(browser, page, form, login=person.username, password=person.password)
+    assert_signed_in(try_to_sign_in(gatebell, charlie.username, charlie.password))
 
 
 def test_a_second_app_is_not_set_up_over_the_first(gatebell: LiveGatebell, charlie: Person) -> None:
@@ -229,7 +223,7 @@ def test_removing_the_app_asks_for_the_password_and_leaves_the_password_alone(
     assert sign_in_with(gatebell, charlie, "no code").status_code == 422
     gone = with_password(gatebell, browser, f"{APP}/remove", charlie.password)
     assert (gone.status_code, gone.headers["Location"]) == (302, SECURITY)
-    assert_signed_in(_by_password(gatebell, charlie))
+    assert_signed_in(try_to_sign_in(gatebell, charlie.username, charlie.password))
     # Nor do the codes on paper wait for the next app.
     give_app(gatebell, charlie)
     assert sign_in_with(gatebell, charlie, code).status_code == 422
@@ -244,13 +238,6 @@ def test_who_has_no_second_step_has_nothing_to_renew(gatebell: LiveGatebell) -> 
     page = browser.get(gatebell.url + SECURITY)
     assert "Two-factor authentication is off" in unescape(page.text)
     assert "Recovery codes" not in page.text
-
-
-def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell) -> None:
-    for path in (APP, f"{APP}/remove", RENEW, CODES):
-        answer = gatebell.http().get(gatebell.url + path, allow_redirects=False)
-        assert answer.status_code == 302, path
-        assert answer.headers["Location"].startswith("/users/sign_in?next="), path
 
 
 def test_the_password_cannot_be_guessed_at_here_either(

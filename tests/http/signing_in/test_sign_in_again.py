@@ -77,6 +77,7 @@ def test_nobody_gets_by_without_signing_in_again(
 
 
 @pytest.mark.both_databases
+@pytest.mark.rfc("rfc8252-8.7-a", "oidc-core-3.1.2.1-g", "oidc-core-3.1.2.1-k")
 @pytest.mark.parametrize("changes", AGAIN)
 def test_a_new_sign_in_takes_the_place_of_the_former_and_is_what_the_application_is_told(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
@@ -97,12 +98,13 @@ def test_a_new_sign_in_takes_the_place_of_the_former_and_is_what_the_application
     assert datetime.now(UTC) - when < timedelta(hours=1)
 
 
+@pytest.mark.parametrize("changes", AGAIN)
 def test_who_is_asked_for_the_second_step_again_stays_signed_in_until_it_is_taken(
-    gatebell: LiveGatebell, charlie: Person
+    gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
     browser = open_browser(gatebell, charlie)
     app = give_app(gatebell, charlie)
-    page = ask(browser, gatebell, server_application(gatebell), prompt="login")
+    page = ask(browser, gatebell, server_application(gatebell), **changes)
     form = form_with(page, "password")
     answer = submit(browser, page, form, login=charlie.username, password=charlie.password)
     step = browser.get(urljoin(page.url, answer.headers["Location"]))
@@ -126,9 +128,12 @@ def test_somebody_else_may_sign_in_and_the_former_is_out(
     assert (sign_ins_of(gatebell, charlie), sign_ins_of(gatebell, dora)) == (0, 1)
 
 
-def test_a_pushed_request_signs_nobody_out_either(gatebell: LiveGatebell, charlie: Person) -> None:
+@pytest.mark.parametrize("changes", AGAIN)
+def test_a_pushed_request_signs_nobody_out_either(
+    gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
+) -> None:
     browser = open_browser(gatebell, charlie)
-    page = ask_at(browser, pushed(gatebell, server_application(gatebell), prompt="login"))
+    page = ask_at(browser, pushed(gatebell, server_application(gatebell), **changes))
     assert_asks_again(page)
     assert is_signed_in(gatebell, browser)
     assert "code" in landing(sign_in_on(browser, page, charlie))

@@ -1,4 +1,4 @@
-"""Sign-up: a link to an address, the account that is made by it, and what it tells to nobody."""
+"""Sign-up: a link to an address, the account that is made by it, and who approves it."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,13 +7,17 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+import requests
+from sqlalchemy import delete
 
 from domain.accounts.sign_up import LINK_LIFETIME
 from domain.audit.events import EventKind
 from domain.randomness import random_password
 from domain.users.sign_up import SEALED_FOR
 from models import AuditEvent, Mail, User
+from tests.conftest import KINDS
 from tests.races.test_devices import together
+from tests.support.accounts.administration import at_work, id_of, last_event, press, root
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -22,9 +26,12 @@ from tests.support.accounts.people import (
     make_user,
     now,
     open_browser,
+    set_state,
     sign_in,
+    try_to_sign_in,
     unique,
 )
+from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.sign_ups import (
     ASK,
     ask_to_sign_up,
@@ -48,11 +55,10 @@ PROFILE = "/-/user_settings/profile"
 MAIL = {"MAIL_URL": "smtp://127.0.0.1:9"}
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def service(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A web server where everybody can sign up; nobody takes its e-mail."""
-    with running(new_service(request.param, only="web", SIGN_UP="open", **MAIL)) as live:
-        yield live
+@pytest.fixture
+def service(mailing: LiveGatebell) -> LiveGatebell:
+    """A service where everybody can sign up."""
+    return mailing
 
 
 def is_known(service: LiveGatebell, username: str) -> bool:
@@ -308,8 +314,6 @@ def test_where_nobody_can_sign_up_there_is_no_page(new_service: NewService) -> N
         with running(new_service("sqlite", only="app", **settings)) as service:
             assert service.http().get(service.url + ASK).status_code == 404
             assert "/users/sign_up" not in service.http().get(service.url + SIGN_IN).text
-            token = form_with(service.http().get(service.url + SIGN_IN), "login")
-            assert token is not None
             warned = service.run_cli("doctor").stdout
             assert ("SIGN_UP has no effect" in warned) == ("SIGN_UP" in settings)
 
@@ -349,3 +353,170 @@ def test_an_export_has_the_message_without_its_link(service: LiveGatebell) -> No
     exported = str(service.cli("users", "export", person.username))
     assert "wants to make an account" in exported
     assert link.rpartition("/")[2] not in exported
+
+
+# Accounts that an administrator approves
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def running_service(
+    new_service: NewService, request: pytest.FixtureRequest
+) -> Iterator[LiveGatebell]:
+    """A service where an administrator approves who signs up; nobody takes its e-mail."""
+    with running(new_service(request.param, only="app", SIGN_UP="approval", **MAIL)) as live:
+        yield live
+
+
+@pytest.fixture
+def approving(running_service: LiveGatebell) -> LiveGatebell:
+    """The service with one administrator, where nobody waits and nobody was told anything."""
+    root(running_service)
+    with database_of(running_service) as session:
+        session.query(User).filter_by(state="pending").update({"state": "locked"})
+        session.execute(delete(Mail))
+    return running_service
+
+
+def waiting(approving: LiveGatebell) -> Person:
+    """Somebody who has signed up and waits."""
+    person = newcomer()
+    assert finish(approving, sign_up_link(approving, person.email), person).status_code == 302
+    return person
+
+
+def ask_api(approving: LiveGatebell, method: str, path: str) -> requests.Response:
+    token = make_token(approving, root(approving)).clear
+    headers = {"PRIVATE-TOKEN": token}
+    return requests.request(method, f"{approving.url}/api/v4{path}", headers=headers, timeout=30)
+
+
+def state_of(approving: LiveGatebell, person: Person) -> str | None:
+    with database_of(approving) as session:
+        user = session.query(User).filter_by(username=person.username).one_or_none()
+        return user.state if user else None
+
+
+@pytest.mark.both_databases
+def test_who_signs_up_waits_and_gets_in_once_approved(approving: LiveGatebell) -> None:
+    person, browser = newcomer(), approving.http()
+    link = sign_up_link(approving, person.email)
+    assert "An administrator approves it" in words(approving.http().get(link))
+    answer = finish(approving, link, person, browser=browser)
+    assert answer.headers["Location"] == SIGN_IN
+    assert "waits for an administrator" in words(browser.get(approving.url + SIGN_IN))
+    answer = try_to_sign_in(approving, person.email, person.password)
+    assert answer.status_code == 403
+    assert "An administrator has not approved this account yet." in words(answer)
+    answer = try_to_sign_in(approving, person.email, "a wrong one")
+    assert answer.status_code == 422
+    assert "approved" not in words(answer), "only the right password tells"
+
+    page = at_work(approving).get(f"{approving.url}/admin/users?group=pending")
+    assert person.username in page.text
+    assert "Waits for approval" in words(page)
+    assert press(approving, f"/admin/users/{id_of(approving, person)}", "/approve").is_redirect
+    assert last_event(approving, person.username).kind == "user.approved"
+    assert "was approved. Sign in:" in messages_to(approving, person.email)[0]
+    assert try_to_sign_in(approving, person.email, person.password).status_code == 302
+
+
+def test_the_api_tells_the_state_and_approves(approving: LiveGatebell) -> None:
+    person = waiting(approving)
+    number = id_of(approving, person)
+    found = ask_api(approving, "GET", f"/users/{number}").json()
+    assert found["state"] == "blocked_pending_approval"
+    assert ask_api(approving, "GET", f"/users?blocked=true&search={person.username}").json() == []
+    assert ask_api(approving, "POST", f"/users/{number}/unblock").status_code == 409
+    answer = ask_api(approving, "POST", f"/users/{number}/approve")
+    assert (answer.status_code, answer.json()) == (201, {"message": "Success"})
+    assert ask_api(approving, "GET", f"/users/{number}").json()["state"] == "active"
+    for verb in ("approve", "reject"):
+        assert ask_api(approving, "POST", f"/users/{number}/{verb}").status_code == 409
+        assert ask_api(approving, "POST", f"/users/999999999/{verb}").status_code == 404
+        mine = {"PRIVATE-TOKEN": make_token(approving, make_user(approving)).clear}
+        url = f"{approving.url}/api/v4/users/{number}/{verb}"
+        assert requests.post(url, headers=mine, timeout=30).status_code == 403
+
+
+@pytest.mark.parametrize("face", ["page", "api"])
+def test_who_is_rejected_is_told_and_deleted(approving: LiveGatebell, face: str) -> None:
+    person = waiting(approving)
+    number = id_of(approving, person)
+    if face == "page":
+        assert press(approving, f"/admin/users/{number}", "/reject").is_redirect
+    else:
+        answer = ask_api(approving, "POST", f"/users/{number}/reject")
+        assert (answer.status_code, answer.json()) == (200, {"message": "Success"})
+    assert state_of(approving, person) is None
+    assert "was not approved, and is deleted" in messages_to(approving, person.email)[0]
+    assert last_event(approving, f"deleted user {number}").kind == "user.rejected"
+    answer = try_to_sign_in(approving, person.email, person.password)
+    assert answer.status_code == 422
+    assert finish(approving, sign_up_link(approving, person.email), person).status_code == 302
+
+
+def test_commands_list_and_approve(approving: LiveGatebell) -> None:
+    person = waiting(approving)
+    listed = approving.cli("users", "list", "--group", "pending")["users"]
+    assert [each["username"] for each in listed] == [person.username]
+    assert approving.cli("users", "approve", person.username) == {"message": "Success"}
+    done = approving.run_cli("users", "approve", person.username)
+    assert done.returncode != 0
+    assert "does not wait for approval" in done.stdout + done.stderr
+
+
+def test_administrators_are_told_once_of_a_flood_and_again_after_it(
+    approving: LiveGatebell,
+) -> None:
+    told = partial(messages_to, approving, root(approving).email)
+    people = [waiting(approving) for _ in range(3)]
+    assert len(told()) == 1
+    assert "/admin/users?group=pending" in told()[0]
+    for each in people:
+        approving.cli("users", "approve", each.username)
+    waiting(approving)
+    assert len(told()) == 2
+
+
+@pytest.mark.both_databases
+def test_of_four_who_sign_up_at_once_administrators_hear_once(approving: LiveGatebell) -> None:
+    people = [newcomer() for _ in range(4)]
+    links = [sign_up_link(approving, each.email) for each in people]
+    together(
+        [
+            partial(finish, approving, link, person)
+            for link, person in zip(links, people, strict=True)
+        ]
+    )
+    assert [state_of(approving, each) for each in people] == ["pending"] * 4
+    assert len(messages_to(approving, root(approving).email)) == 1
+
+
+@pytest.mark.both_databases
+def test_of_an_approval_and_a_rejection_at_once_one_is_done(approving: LiveGatebell) -> None:
+    person = waiting(approving)
+    number = id_of(approving, person)
+    verbs = ("approve", "reject") * 2
+    ask = partial(ask_api, approving, "POST")
+    answers = together([partial(ask, f"/users/{number}/{verb}") for verb in verbs])
+    statuses = sorted(each.status_code for each in answers)
+    assert statuses[0] in {200, 201}
+    assert set(statuses[1:]) <= {404, 409}
+    assert state_of(approving, person) in {"active", None}
+
+
+def test_a_locked_account_is_not_approved(approving: LiveGatebell) -> None:
+    person = waiting(approving)
+    set_state(approving, person, "locked")
+    number = id_of(approving, person)
+    assert ask_api(approving, "POST", f"/users/{number}/approve").status_code == 409
+    assert state_of(approving, person) == "locked"
+
+
+def test_who_waits_gets_no_link_to_a_new_password(approving: LiveGatebell) -> None:
+    person = waiting(approving)
+    before = messages_to(approving, person.email)
+    browser = approving.http()
+    page = browser.get(f"{approving.url}/users/password/new")
+    submit(browser, page, form_with(page, "login"), login=person.email)
+    assert messages_to(approving, person.email) == before

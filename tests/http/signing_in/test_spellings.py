@@ -13,11 +13,7 @@ from werkzeug.test import TestResponse
 
 from domain.accounts.directory import AccountFilter, page_of_accounts
 from domain.accounts.users import find_user, get_user
-from domain.alerts.environments import (
-    EnvironmentFilter,
-    create_environment,
-    list_environments,
-)
+from domain.alerts.environments import EnvironmentFilter, create_environment, list_environments
 from domain.database.paging import Slice
 from domain.oauth.personal_tokens.lists import TokenFilter, list_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
@@ -87,12 +83,7 @@ def sign_in(app: Flask, login: str) -> FlaskClient | None:
 
 def test_somebody_is_known_by_every_spelling(app: Flask) -> None:
     make(app, "joerg", "JÖRG@people.example")
-    spellings = (
-        "JÖRG@people.example",
-        "jörg@people.example",
-        "Jo\u0308rg@PEOPLE.example",
-        "JOERG",
-    )
+    spellings = ("JÖRG@people.example", "jörg@people.example", "Jo\u0308rg@PEOPLE.example", "JOERG")
     for login in spellings:
         client = sign_in(app, login)
         assert client is not None, login

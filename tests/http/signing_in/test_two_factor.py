@@ -9,13 +9,7 @@ from sqlalchemy import func, select
 from models import AttemptCount
 from tests.http.account.test_sessions import COOKIE, with_cookie
 from tests.support.accounts.people import Person, database_of, make_user, set_state, sign_in
-from tests.support.oauth.oauth_wire import (
-    ask,
-    ask_at,
-    authorization_url,
-    landing,
-    server_application,
-)
+from tests.support.oauth.oauth_wire import ask_at, authorization_url, landing, server_application
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import (
     SECURITY,
@@ -286,28 +280,6 @@ def test_a_password_that_was_changed_between_the_steps_opens_nothing(
     changed = submit(inside, page, form, repeat_password=NEW_PASSWORD, **words)
     assert changed.status_code == 302, changed.text
     assert_must_begin_again(give_code(outside, second, code_of(app, steps=1)))
-
-
-# What asks for a new sign-in asks for both steps
-
-
-@pytest.mark.parametrize("wish", [{"prompt": "login"}, {"max_age": "0"}])
-def test_an_application_that_wants_a_new_sign_in_gets_both_steps(
-    gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP, wish: dict[str, str]
-) -> None:
-    client = server_application(gatebell)
-    browser, page = give_password(gatebell, charlie)
-    assert_signed_in(give_code(browser, page, code_of(app)))
-    assert "code" in landing(ask(browser, gatebell, client))
-    page = ask(browser, gatebell, client, **wish)
-    form = form_with(page, "password")
-    answer = submit(browser, page, form, login=charlie.username, password=charlie.password)
-    page = ask_at(browser, gatebell.url + answer.headers["Location"])
-    assert page.url.startswith(f"{gatebell.url}{TWO_FACTOR}")
-    # The password alone is not the new sign-in.
-    assert "Sign in again" in ask(browser, gatebell, client, **wish).text
-    answer = give_code(browser, page, code_of(app, steps=1))
-    assert "code" in landing(ask_at(browser, gatebell.url + answer.headers["Location"]))
 
 
 def test_an_application_sends_somebody_to_both_steps_and_gets_them_back(

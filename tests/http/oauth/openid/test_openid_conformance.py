@@ -67,17 +67,10 @@ def client(gatebell: LiveGatebell) -> ClientCredentials:
     return openid_application(gatebell)
 
 
-@pytest.mark.rfc(
-    "rfc6749-5.1-c",
-    "rfc9207-2-a",
-    "oidc-core-2-a",
-    "oidc-core-2-b",
-    "oidc-core-3.1.2.1-e",
-    "oidc-core-3.1.2.5-a",
-    "oidc-core-3.1.3.1-a",
-    "oidc-core-3.1.3.3-a",
-    "oidc-core-9-a",
-)
+@pytest.mark.rfc("rfc6749-5.1-c")
+@pytest.mark.rfc("rfc9207-2-a")
+@pytest.mark.rfc("oidc-core-2-a", "oidc-core-2-b", "oidc-core-3.1.2.1-e", "oidc-core-3.1.2.5-a")
+@pytest.mark.rfc("oidc-core-3.1.3.1-a", "oidc-core-3.1.3.3-a", "oidc-core-9-a")
 def test_oidcc_server(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     signed = run(gatebell, client)
     assert set(signed.token.claims) | {"groups"} == ID_TOKEN
@@ -117,6 +110,7 @@ def test_oidcc_userinfo_post_body(gatebell: LiveGatebell, client: ClientCredenti
     assert answer.json()["sub"] == signed.token.claims["sub"]
 
 
+@pytest.mark.rfc("oidc-core-2-d", "oidc-core-2-g")
 def test_oidcc_ensure_request_without_nonce_succeeds_for_code_flow(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:

@@ -1,23 +1,25 @@
-"""POST /oauth/token with a user's name and password."""
+"""POST /oauth/token with a user's name and password, and where that is limited or off."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 import requests
-from hypothesis import given
-from hypothesis import strategies as st
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
-from models import Application
+from models import Application, AttemptCount
+from tests.conftest import KINDS
+from tests.support.accounts.administration import root
 from tests.support.accounts.people import (
     ClientCredentials,
-    Person,
     alice,
     bob,
     database_of,
     make_application,
     make_user,
     set_state,
+    signed_in,
+    try_to_sign_in,
 )
 from tests.support.oauth.oauth_wire import (
     age_refreshes,
@@ -26,7 +28,6 @@ from tests.support.oauth.oauth_wire import (
     is_live,
     machine,
     offered_grants,
-    post_token,
     refresh,
     revoke,
     server_application,
@@ -34,7 +35,7 @@ from tests.support.oauth.oauth_wire import (
     told,
 )
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.garbage import FEW_NASTY, TEXT, bounded
+from tests.support.service.live_settings import changed_settings
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -244,32 +245,6 @@ def test_the_implicit_grant_is_not_offered(gatebell: LiveGatebell) -> None:
     assert "implicit" not in offered_grants(gatebell)
 
 
-# Garbage
-
-NOBODY = Person(username="nobody-at-all", email="", password="nothing")
-
-
-@pytest.mark.parametrize("value", FEW_NASTY, ids=range(len(FEW_NASTY)))
-def test_names_passwords_and_scopes_may_be_garbage(gatebell: LiveGatebell, value: str) -> None:
-    for name in ("username", "password", "scope", "client_id", "client_secret"):
-        answer = exchange(gatebell, NOBODY, **{name: value})
-        assert answer.status_code in {400, 401, 429}, answer.text
-        assert set(answer.json()) == {"error", "error_description", "error_uri", "request_id"}
-
-
-@bounded(30)
-@given(
-    form=st.dictionaries(
-        st.sampled_from(("username", "password", "scope", "client_id", "client_secret")), TEXT
-    )
-)
-def test_a_request_may_be_garbage_all_over(
-    live_postgres: LiveGatebell, form: dict[str, str]
-) -> None:
-    answer = post_token(live_postgres, {**form, "grant_type": "password"})
-    assert answer.status_code in {400, 401, 429}, answer.text
-
-
 def test_no_password_is_logged(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     token = exchange(gatebell, person).json()["access_token"]
@@ -277,3 +252,89 @@ def test_no_password_is_logged(gatebell: LiveGatebell) -> None:
     log = gatebell.log_text()
     for secret in (person.password, token, "a wrong one that nobody has"):
         assert secret not in log
+
+
+# On a service with few guesses, and where passwords alone do not count
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def own(request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
+    """A service with few guesses."""
+    live: LiveGatebell = request.getfixturevalue(f"live_{request.param}")
+    with changed_settings(live, sign_in_attempts_per_account="3", sign_in_attempts_per_address="7"):
+        yield live
+        fresh_counts(live)
+
+
+def fresh_counts(gatebell: LiveGatebell) -> None:
+    with database_of(gatebell) as session:
+        session.execute(delete(AttemptCount))
+
+
+def assert_must_wait(answer: requests.Response) -> None:
+    assert_refused(answer, "temporarily_unavailable", 429)
+    assert 0 < int(answer.headers["Retry-After"]) <= 600
+
+
+@pytest.mark.both_databases
+@pytest.mark.rfc("rfc6749-4.3.2-c")
+def test_guessing_is_limited_for_each_account_together_with_sign_ins(own: LiveGatebell) -> None:
+    fresh_counts(own)
+    charlie = make_user(own, name="charlie")
+    assert try_to_sign_in(own, charlie.username, "wrong").status_code == 422
+    for _ in range(2):
+        assert_refused(exchange(own, charlie, password="wrong"), "invalid_grant")
+    assert_must_wait(exchange(own, charlie))
+    assert try_to_sign_in(own, charlie.username, charlie.password).status_code == 429
+    assert exchange(own, make_user(own, name="dora")).status_code == 200
+
+
+def test_the_right_password_clears_the_count(own: LiveGatebell) -> None:
+    fresh_counts(own)
+    charlie = make_user(own, name="charlie")
+    for _ in range(2):
+        for _ in range(2):
+            assert_refused(exchange(own, charlie, password="wrong"), "invalid_grant")
+        assert exchange(own, charlie).status_code == 200
+
+
+@pytest.mark.rfc("rfc6749-4.3.2-c")
+def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
+    fresh_counts(own)
+    people = [make_user(own, name="charlie") for _ in range(8)]
+    for person in people[:7]:
+        assert_refused(exchange(own, person, password="wrong"), "invalid_grant")
+    assert_must_wait(exchange(own, people[7]))
+
+
+@pytest.mark.spec("B9")
+@pytest.mark.rfc("rfc6749-5.2-d", "rfc6749-10.7-a", "rfc9700-2.4-a")
+def test_without_passwords_for_git_there_is_no_password_grant(own: LiveGatebell) -> None:
+    fresh_counts(own)
+    person = make_user(own)
+    with changed_settings(own, password_authentication_enabled_for_git="off"):
+        assert_refused(exchange(own, person), "unsupported_grant_type")
+        assert "password" not in offered_grants(own)
+    assert exchange(own, person).status_code == 200
+    assert "password" in offered_grants(own)
+
+
+def test_whoever_sets_it_is_told_that_passwords_for_git_change_nothing_for_git(
+    own: LiveGatebell,
+) -> None:
+    said = "changes nothing for Git, which takes access tokens"
+    page = signed_in(own, root(own)).get(f"{own.url}/admin/settings").text
+    description = requests.get(f"{own.url}/api/openapi.json", timeout=60).text
+    assert said in page
+    assert said in description
+
+
+@pytest.mark.rfc("rfc6749-10.7-a")
+def test_the_instance_can_insist_on_a_client(own: LiveGatebell) -> None:
+    fresh_counts(own)
+    person = make_user(own)
+    client = make_application(own, person)
+    with changed_settings(own, password_grant_without_client="off"):
+        assert_refused(exchange(own, person), "invalid_client", 401)
+        assert exchange(own, person, auth=(client.client_id, client.secret)).status_code == 200
+    assert exchange(own, person).status_code == 200

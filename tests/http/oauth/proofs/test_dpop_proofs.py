@@ -213,8 +213,7 @@ def test_two_proofs_are_none(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.parametrize(
-    "proof",
-    ["", "x", "a.b.c", "a.b.c.d.e", ".", "..", "é", "[]", "e30.e30.", "0" * 7000],
+    "proof", ["", "x", "a.b.c", "a.b.c.d.e", ".", "..", "é", "[]", "e30.e30.", "0" * 7000]
 )
 def test_a_proof_may_be_garbage(gatebell: LiveGatebell, proof: str) -> None:
     assert_proof_refused(gatebell, proof.encode())

@@ -28,7 +28,7 @@ from tests.support.oauth.oauth_wire import assert_refused, is_live, machine, rev
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
-pytestmark = pytest.mark.both_databases
+pytestmark = pytest.mark.one_database("sqlite")
 
 
 def api(
@@ -48,6 +48,7 @@ def add(gatebell: LiveGatebell, owner: Person, path: str, username: str, role: i
     assert status == 201, body
 
 
+@pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-4.4-b")
 def test_an_application_acts_as_its_service_account(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell, name="Deploy robot")
@@ -80,6 +81,7 @@ def test_an_application_with_scopes_of_people_alone_gets_no_token(gatebell: Live
     assert_refused(ask_as_machine(gatebell, client), "invalid_scope")
 
 
+@pytest.mark.both_databases
 def test_it_can_do_what_its_role_allows_and_no_more(gatebell: LiveGatebell) -> None:
     owner = alice(gatebell)
     path, client = make_project(gatebell, owner), machine_application(gatebell)
@@ -134,6 +136,7 @@ def test_a_wrong_secret_is_refused(gatebell: LiveGatebell) -> None:
     assert_refused(answer, "invalid_client", 401)
 
 
+@pytest.mark.both_databases
 def test_its_token_can_be_revoked(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell)
     token = machine_token(gatebell, client)
@@ -141,6 +144,7 @@ def test_its_token_can_be_revoked(gatebell: LiveGatebell) -> None:
     assert not is_live(gatebell, token)
 
 
+@pytest.mark.both_databases
 def test_a_machine_ends_with_its_locked_owner_and_comes_back(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="leaver")
     client = machine_application(gatebell, owner)
@@ -153,15 +157,14 @@ def test_a_machine_ends_with_its_locked_owner_and_comes_back(gatebell: LiveGateb
     assert not is_live(gatebell, token)
 
 
-def test_nobody_signs_in_as_a_machine_or_makes_one_an_administrator(
-    gatebell: LiveGatebell,
-) -> None:
+def test_nobody_signs_in_as_a_machine_or_makes_one_an_administrator(gatebell: LiveGatebell) -> None:
     name = account_of(gatebell, machine_application(gatebell))
     form = {"grant_type": "password", "username": name, "password": "!"}
     answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", data=form)
     assert_refused(answer, "invalid_grant")
 
 
+@pytest.mark.both_databases
 def test_a_deleted_application_leaves_a_locked_account_without_roles(
     gatebell: LiveGatebell,
 ) -> None:

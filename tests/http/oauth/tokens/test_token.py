@@ -1,6 +1,8 @@
-"""POST /oauth/token with an authorization code."""
+"""POST /oauth/token with a code: parameters, challenges, and how clients prove who they are."""
 
+import base64
 import json
+import re
 from datetime import timedelta
 from time import time
 
@@ -21,6 +23,7 @@ from tests.support.accounts.people import (
     set_state,
     signed_in,
 )
+from tests.support.oauth.device_wire import ask_for_codes, television
 from tests.support.oauth.oauth_wire import (
     PKCE,
     VERIFIER,
@@ -36,7 +39,13 @@ from tests.support.oauth.oauth_wire import (
     post_token,
     redeem,
     redeem_publicly,
+    refresh,
+    revoke,
+    server_application,
+    token_info,
+    told,
 )
+from tests.support.oauth.openid_wire import userinfo
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -44,14 +53,9 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 @pytest.mark.both_databases
 @pytest.mark.spec("B2", "B4")
-@pytest.mark.rfc(
-    "rfc6749-2.3.1-b",
-    "rfc6749-4.1.4-a",
-    "rfc6749-5.1-a",
-    "rfc6749-5.1-b",
-    "rfc6749-5.1-c",
-    "rfc7636-5-a",
-)
+@pytest.mark.rfc("rfc6749-2.3.1-b", "rfc6749-4.1.4-a", "rfc6749-5.1-a", "rfc6749-5.1-b")
+@pytest.mark.rfc("rfc6749-5.1-c")
+@pytest.mark.rfc("rfc7636-5-a")
 def test_a_code_becomes_a_pair_of_tokens(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     answer = redeem(gatebell, client, new_code(gatebell, client))
     assert answer.status_code == 200
@@ -109,20 +113,9 @@ WRONG: tuple[tuple[dict[str, Changes], str], ...] = (
 
 
 @pytest.mark.spec("B3", "B11", "B12")
-@pytest.mark.rfc(
-    "rfc6749-3.2-b",
-    "rfc6749-4.1.2-e",
-    "rfc6749-4.1.2.1-g",
-    "rfc6749-4.1.3-a",
-    "rfc6749-4.1.3-d",
-    "rfc6749-5.2-a",
-    "rfc6749-5.2-c",
-    "rfc6749-5.2-d",
-    "rfc6749-10.6-a",
-    "rfc9700-2.1.1-c",
-    "rfc9700-4.8.2-a",
-    "oidc-core-3.1.3.2-a",
-)
+@pytest.mark.rfc("rfc6749-3.2-b", "rfc6749-4.1.2-e", "rfc6749-4.1.2.1-g", "rfc6749-4.1.3-a")
+@pytest.mark.rfc("rfc6749-4.1.3-d", "rfc6749-5.2-a", "rfc6749-5.2-c", "rfc6749-5.2-d")
+@pytest.mark.rfc("rfc6749-10.6-a", "rfc9700-2.1.1-c", "rfc9700-4.8.2-a", "oidc-core-3.1.3.2-a")
 @pytest.mark.parametrize(("changes", "error"), WRONG)
 def test_a_wrong_parameter_is_refused_and_the_code_stays_good(
     gatebell: LiveGatebell, client: ClientCredentials, changes: dict[str, Changes], error: str
@@ -134,10 +127,7 @@ def test_a_wrong_parameter_is_refused_and_the_code_stays_good(
 
 @pytest.mark.parametrize(
     ("grant_type", "instead"),
-    [
-        ("implicit", "authorization_code with PKCE"),
-        ("x", "is not supported by this server"),
-    ],
+    [("implicit", "authorization_code with PKCE"), ("x", "is not supported by this server")],
 )
 def test_whoever_asks_for_a_grant_that_is_not_here_is_told_what_to_use(
     gatebell: LiveGatebell, grant_type: str, instead: str
@@ -148,16 +138,9 @@ def test_whoever_asks_for_a_grant_that_is_not_here_is_told_what_to_use(
 
 
 @pytest.mark.spec("A6", "B12")
-@pytest.mark.rfc(
-    "rfc7636-4.1-a",
-    "rfc7636-4.4-a",
-    "rfc7636-4.6-a",
-    "rfc7636-4.6-b",
-    "rfc7636-7.2-a",
-    "rfc9700-2.1.1-b",
-    "rfc9700-4.5.3-a",
-    "rfc9700-4.7.1-a",
-)
+@pytest.mark.rfc("rfc7636-4.1-a", "rfc7636-4.4-a", "rfc7636-4.6-a", "rfc7636-4.6-b")
+@pytest.mark.rfc("rfc7636-7.2-a")
+@pytest.mark.rfc("rfc9700-2.1.1-b", "rfc9700-4.5.3-a", "rfc9700-4.7.1-a")
 @pytest.mark.parametrize(
     ("verifier", "error"),
     [
@@ -248,14 +231,6 @@ def test_a_person_who_was_locked_since_the_approval_gives_nothing(
     assert_refused(redeem(gatebell, client, code), "invalid_grant")
 
 
-def test_a_scope_that_the_application_lost_since_is_as_the_person_approved_it(
-    gatebell: LiveGatebell,
-) -> None:
-    client = make_application(gatebell, bob(gatebell), trusted=True)
-    code = new_code(gatebell, client, scope="read_user")
-    assert pair_in(redeem(gatebell, client, code)).answer["scope"] == "read_user"
-
-
 @pytest.mark.rfc("rfc6749-4.1.3-d")
 def test_no_token_or_secret_passes_for_a_code(
     gatebell: LiveGatebell, client: ClientCredentials
@@ -336,3 +311,210 @@ def test_options_name_only_the_methods_that_the_endpoint_has(gatebell: LiveGateb
     answer = machine(gatebell).options(f"{gatebell.url}/oauth/token")
     # A page of a group would take GET, but none can have this name.
     assert set(answer.headers["Allow"].split(", ")) == {"OPTIONS", "POST"}
+
+
+# What counts as a parameter, and what a challenge may hold
+
+
+#: RFC 6750 section 3: a scheme, and pairs whose values are quoted and hold neither quote nor
+#: backslash.
+CHALLENGE = re.compile(r'Bearer [a-z_]+="[^"\\]*"(, [a-z_]+="[\x20-\x21\x23-\x5B\x5D-\x7E]*")*')
+
+
+@pytest.mark.rfc("rfc6749-3.2-b", "rfc8628-3.1-c")
+def test_a_parameter_without_a_value_counts_as_left_out(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    code = new_code(gatebell, client)
+    assert redeem(gatebell, client, code, code_verifier="", scope="").status_code == 200
+    pair = new_pair(gatebell, client)
+    assert refresh(gatebell, client, pair.refresh, scope="", redirect_uri="").status_code == 200
+    assert revoke(gatebell, client, pair.access, token_type_hint="").status_code == 200
+    assert ask_for_codes(gatebell, television(gatebell), client_secret="").status_code == 200
+    code = new_code(gatebell, client)
+    for name in ("grant_type", "code", "redirect_uri"):
+        assert_refused(redeem(gatebell, client, code, **{name: ""}), "invalid_request")
+
+
+@pytest.mark.rfc("rfc6749-3.2-b")
+def test_a_parameter_that_nobody_knows_is_passed_over(gatebell: LiveGatebell) -> None:
+    client = server_application(gatebell)
+    code = new_code(gatebell, client)
+    assert redeem(gatebell, client, code, audience=["x", "y"]).status_code == 200
+    pair = new_pair(gatebell, client)
+    assert refresh(gatebell, client, pair.refresh, resource=["x", "y"]).status_code == 200
+    assert revoke(gatebell, client, pair.access, extra=["x", "y"]).status_code == 200
+    assert ask_for_codes(gatebell, television(gatebell), extra=["x", "y"]).status_code == 200
+
+
+@pytest.mark.rfc("rfc6750-3-b")
+@pytest.mark.parametrize("token", ["x", 'a"b', "a\\b", "gba-" + "0" * 49])
+def test_a_challenge_is_well_formed(gatebell: LiveGatebell, token: str) -> None:
+    http = machine(gatebell)
+    without = new_pair(gatebell, server_application(gatebell), scope="read_user").access
+    answers: list[requests.Response] = [
+        userinfo(gatebell, token),
+        userinfo(gatebell, without),
+        token_info(gatebell, token),
+        http.get(f"{gatebell.url}/oauth/userinfo"),
+        http.get(f"{gatebell.url}/oauth/token/info"),
+        http.get(f"{gatebell.url}/api/v4/user", headers={"Authorization": f"Bearer {token}"}),
+        http.get(f"{gatebell.url}/api/v4/user"),
+        http.get(
+            f"{gatebell.url}/api/v4/user",
+            params={"access_token": token},
+            headers={"PRIVATE-TOKEN": token},
+        ),
+    ]
+    for answer in answers:
+        assert answer.status_code in {400, 401, 403}
+        challenge = answer.headers["WWW-Authenticate"]
+        assert CHALLENGE.fullmatch(challenge), challenge
+        names = re.findall(r"([a-z_]+)=", challenge)
+        assert len(names) == len(set(names))
+
+
+# How clients prove who they are
+
+
+BASIC = 'Basic realm="Gatebell", charset="UTF-8"'
+
+
+def redeem_with(
+    gatebell: LiveGatebell, client: ClientCredentials, header: str, **more: str
+) -> requests.Response:
+    """Redeem a good code with this Authorization header."""
+    form = {
+        "grant_type": "authorization_code",
+        "code": new_code(gatebell, client, **PKCE),
+        "redirect_uri": client.redirect_uri,
+        "code_verifier": VERIFIER,
+        **more,
+    }
+    return post_token(gatebell, form, headers={"Authorization": header})
+
+
+def basic(client_id: str, secret: str) -> str:
+    return "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()
+
+
+@pytest.mark.spec("B2")
+@pytest.mark.rfc("rfc6749-2.3-a", "rfc6749-2.3.1-a")
+def test_the_secret_may_come_in_a_basic_header(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    header = basic(client.client_id, client.secret)
+    assert redeem_with(gatebell, client, header).status_code == 200
+    assert redeem_with(gatebell, client, header.replace("Basic", "bAsIc")).status_code == 200
+
+
+def test_the_id_may_be_repeated_in_the_body_if_it_is_the_same(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    header = basic(client.client_id, client.secret)
+    same = redeem_with(gatebell, client, header, client_id=client.client_id)
+    assert same.status_code == 200
+    other = redeem_with(gatebell, client, header, client_id="0" * 64)
+    assert_refused(other, "invalid_request")
+
+
+@pytest.mark.rfc("rfc6749-2.3-b")
+def test_two_ways_at_once_are_an_invalid_request_even_if_both_are_right(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    header = basic(client.client_id, client.secret)
+    answer = redeem_with(gatebell, client, header, client_secret=client.secret)
+    assert_refused(answer, "invalid_request")
+
+
+@pytest.mark.spec("B1")
+@pytest.mark.rfc("rfc8252-8.4-c")
+def test_basic_with_an_empty_password_counts_as_none(
+    gatebell: LiveGatebell, client: ClientCredentials, phone: ClientCredentials
+) -> None:
+    assert redeem_with(gatebell, phone, basic(phone.client_id, "")).status_code == 200
+    header = basic(client.client_id, "")
+    assert_refused(redeem_with(gatebell, client, header), "invalid_client", 401)
+    with_secret = redeem_with(gatebell, client, header, client_secret=client.secret)
+    assert with_secret.status_code == 200
+
+
+def test_a_wrong_secret_fails_even_for_a_public_client(
+    gatebell: LiveGatebell, client: ClientCredentials, phone: ClientCredentials
+) -> None:
+    code = new_code(gatebell, phone, **PKCE)
+    for wrong in ("wrong", client.secret):
+        answer = redeem_publicly(gatebell, phone, code, client_secret=wrong)
+        assert_refused(answer, "invalid_client", 401)
+    header = basic(phone.client_id, "wrong")
+    assert_refused(redeem_with(gatebell, phone, header), "invalid_client", 401)
+    assert redeem_publicly(gatebell, phone, code).status_code == 200
+
+
+@pytest.mark.rfc("rfc6749-2.1-a", "rfc6749-2.2-a", "rfc6749-2.3-a", "rfc6749-3.2.1-a")
+@pytest.mark.rfc("rfc6749-4.1.3-b")
+@pytest.mark.rfc("rfc9700-2.5-a")
+@pytest.mark.parametrize("secret", [None, "", "wrong", "gbs-" + "0" * 49, "\x00", "é", "x" * 9000])
+def test_a_client_that_has_a_secret_must_know_it(
+    gatebell: LiveGatebell, client: ClientCredentials, secret: str | None
+) -> None:
+    code = new_code(gatebell, client)
+    answer = redeem(gatebell, client, code, client_secret=secret)
+    assert_refused(answer, "invalid_client", 401)
+    assert "WWW-Authenticate" not in answer.headers
+
+
+@pytest.mark.rfc("rfc6749-4.1.3-c", "rfc6749-5.2-b")
+@pytest.mark.parametrize("client_id", ["0" * 64, "\x00", "é", "x" * 9000])
+def test_an_unknown_client_and_a_wrong_secret_look_alike(
+    gatebell: LiveGatebell, client: ClientCredentials, client_id: str | None
+) -> None:
+    unknown = redeem(gatebell, client, "gbc-x", client_id=client_id)
+    wrong = redeem(gatebell, client, "gbc-x", client_secret="gbs-x")
+    assert_refused(unknown, "invalid_client", 401)
+    assert told(unknown) == told(wrong)
+
+
+@pytest.mark.rfc("rfc6749-5.2-b")
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Basic",
+        "Basic ",
+        "Basic %%%",
+        "Basic " + base64.b64encode(b"no colon").decode(),
+        "Basic " + base64.b64encode(b"\xff:\xff").decode(),
+        "Basic " + base64.b64encode(b"a\x00b:c").decode(),
+        "Basic " + base64.b64encode(b":").decode(),
+        basic("0" * 64, "gbs-x"),
+        basic("%00", "%ff"),
+        basic("0" * 64, "gbs-x") + ", " + basic("1" * 64, "gbs-x"),
+    ],
+)
+def test_a_basic_header_that_proves_nothing_is_answered_with_a_challenge(
+    gatebell: LiveGatebell, client: ClientCredentials, header: str
+) -> None:
+    answer = redeem_with(gatebell, client, header)
+    assert_refused(answer, "invalid_client", 401)
+    assert answer.headers["WWW-Authenticate"] == BASIC
+
+
+@pytest.mark.parametrize("header", ["Bearer x", "Digest x", "\xe9", ""])
+def test_other_headers_count_as_none(
+    gatebell: LiveGatebell, phone: ClientCredentials, header: str
+) -> None:
+    answer = redeem_with(gatebell, phone, header, client_id=phone.client_id)
+    assert answer.status_code == 200
+
+
+@pytest.mark.rfc("rfc6749-2.3.1-a")
+def test_a_secret_with_reserved_characters_is_form_decoded(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
+    encoded = client.secret.replace("-", "%2D")
+    assert redeem_with(gatebell, client, basic(client.client_id, encoded)).status_code == 200
+
+
+def test_a_public_client_that_has_its_secret_may_use_it(gatebell: LiveGatebell) -> None:
+    phone = make_application(gatebell, bob(gatebell), confidential=False, trusted=True)
+    code = new_code(gatebell, phone, **PKCE)
+    assert redeem(gatebell, phone, code, code_verifier=VERIFIER).status_code == 200

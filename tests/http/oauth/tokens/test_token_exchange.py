@@ -78,7 +78,7 @@ def test_a_token_is_exchanged_for_one_with_fewer_scopes(gatebell: LiveGatebell) 
     assert answer.headers["Cache-Control"] == "no-store"
     body = answer.json()
     assert set(body) == {
-        *("access_token", "token_type", "expires_in", "scope", "created_at", "issued_token_type"),
+        *("access_token", "token_type", "expires_in", "scope", "created_at", "issued_token_type")
     }
     assert (body["scope"], body["token_type"]) == ("read_user", "bearer")
     assert body["issued_token_type"] == ACCESS_TOKEN

@@ -1,0 +1,241 @@
+"""Pages of each subject with something on them, for the walks over every page."""
+
+from sqlalchemy import func, select
+
+from domain.access.roles import Role
+from domain.grace_period import GracePeriod
+from domain.keyring import Keyring
+from domain.notifications.acknowledging import AcknowledgementLink, seal_link
+from domain.oauth.clients.secrets import renew_secret
+from models import AccessToken, AlertBatch, Identity, PersonalAccessToken
+from tests.browser.looks import NASTY
+from tests.support.accounts.administration import id_of
+from tests.support.accounts.api_caller import api_caller
+from tests.support.accounts.people import (
+    ClientCredentials,
+    Person,
+    database_of,
+    now,
+    settings_of,
+    signed_in,
+    unique,
+)
+from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of
+from tests.support.accounts.team import give_role, person_for
+from tests.support.alerts.heartbeats import heartbeat
+from tests.support.oauth.oauth_wire import post_token
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
+
+
+def alert_pages(gatebell: LiveGatebell, owner: Person, project: str, name: str) -> list[str]:
+    """Change an alert and save a filter; return the pages that show it."""
+    browser = signed_in(gatebell, owner)
+    path = f"/{project}/-/alerts?status=all&search=x"
+    page = browser.get(gatebell.url + path)
+    submit(browser, page, form_to(page, "/alerts/status"), iid="1", status="acknowledged")
+    submit(browser, page, form_to(page, "/alerts/filters"), name=name[:100], shared="yes")
+    with database_of(gatebell) as session:
+        batch = session.scalar(select(func.max(AlertBatch.id)))
+    return [f"/-/alert_changes/{batch}", path]
+
+
+def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str]:
+    """Return the pages, with a contact that waits for its code, and a channel."""
+    email = {"type": "email", "address": "a.very.long.name.of.somebody@pager.example.org"}
+    api_caller(gatebell, person, "/user/contacts").done("POST", status=201, json=email)
+    at = f"/projects/{path.replace('/', '%2F')}/notification_channels"
+    api_caller(gatebell, person, at).done("POST", status=201, json={**email, "label": "Team"})
+    link = AcknowledgementLink(user_id=1, first_batch_id=1, last_batch_id=1)
+    sealed = seal_link(link, [settings_of(gatebell).secret_key], now=now())
+    return ["/-/user_settings/contacts", f"/{path}/-/settings/channels", f"/-/acknowledge/{sealed}"]
+
+
+def escalation_pages(service: LiveGatebell, person: Person, path: str) -> list[str]:
+    """Create a policy and routes in a project, and return where they are shown."""
+    call = api_caller(service, person, f"/projects/{path.replace('/', '%2F')}")
+    other = person_for(service, Role.DEVELOPER)
+    give_role(service, path, other, Role.DEVELOPER)
+    steps = [f"0s user:{person.username}", f"5m user:{other.username}"]
+    policy = {"name": NASTY[1:200], "steps": steps, "repeats": 2}
+    made = call.done("POST", "/escalation_policies", status=201, json=policy)
+    route = {
+        "name": NASTY[1:200],
+        "severities": ["critical", "high"],
+        "environments": [NASTY[1:200]],
+        "labels": 'team=~"db.*"',
+        "escalation_policy_id": made["id"],
+    }
+    first = call.done("POST", "/alert_routes", status=201, json=route)
+    call.done(
+        "POST",
+        "/alert_routes",
+        status=201,
+        json={"name": "Nobody", "severities": ["low"], "escalation_policy_id": None},
+    )
+    default = {"name": "Day", "steps": steps, "default": True}
+    call.done("POST", "/escalation_policies", status=201, json=default)
+    at = f"/{path}/-/on_call"
+    return [
+        *(f"{at}/policies", f"{at}/policies/new", f"{at}/policies/{made['id']}"),
+        *(f"{at}/routes", f"{at}/routes/new", f"{at}/routes/{first['id']}"),
+        *(f"{at}/routes/dry_run", f"{at}/routes/dry_run?days=30"),
+    ]
+
+
+def heartbeat_pages(gatebell: LiveGatebell, path: str, text: str) -> list[str]:
+    """Return the pages, with one that is down, one by cron's format and a new one."""
+    line = "".join(filter(str.isprintable, text))
+    options = ("--every", "1h", "--grace", "0s", "--description", text, "--environment", line)
+    down = heartbeat(gatebell, *options, project=path, name=line[:100])
+    down.ping("/start")
+    down.ping("/7", method="POST", body=text.encode())
+    cron = heartbeat(gatebell, "--cron", "30 3 * * 1-5", project=path, name="report")
+    cron.ping()
+    heartbeat(gatebell, project=path, name="new one")
+    at = f"/{path}/-/heartbeats"
+    return [at, f"{at}/new", f"{at}/{down.id}", f"{at}/{down.id}/edit", f"{at}/{cron.id}"]
+
+
+#: The name in URLs of a provider that cannot be reached.
+SLUG = "out-of-reach"
+
+
+def identity_pages(gatebell: LiveGatebell, person: Person, nasty: str) -> list[str]:
+    """Return the pages of somebody who is connected with one provider, and could be with another.
+
+    The last one is that of a sign-in that came to nothing.
+    """
+    add_provider(gatebell, nasty, SLUG)
+    with database_of(gatebell) as session:
+        session.add(
+            Identity(
+                provider_id=add_provider(gatebell, nasty, unique("idp")),
+                subject=person.username,
+                user_id=id_of(gatebell, person),
+                name=nasty[:200],
+                created_at=now(),
+                last_used_at=now(),
+            )
+        )
+    return [
+        "/-/user_settings/security",
+        f"/-/user_settings/security/identities/{SLUG}",
+        "/users/sign_in?again=yes",
+        f"/users/auth/{SLUG}/callback",
+    ]
+
+
+def add_provider(gatebell: LiveGatebell, nasty: str, slug: str) -> int:
+    """Add a provider and return its id."""
+    title = "".join(each for each in nasty if each.isprintable())[:100].strip()
+    client = ("--client-id", "x", "--client-secret", "x", "--issuer", "http://127.0.0.1:1")
+    command = ("identity-providers", "create", "--slug", slug, "--title", title)
+    made = gatebell.cli(*command, *client, "--preset", "entra", "--administrators-group", title)
+    return int(made["id"])
+
+
+def remove_providers(gatebell: LiveGatebell) -> None:
+    """Remove all, so that nobody finds them on the sign-in page."""
+    for each in gatebell.cli("identity-providers", "list")["identity_providers"]:
+        gatebell.cli("identity-providers", "delete", str(each["id"]))
+
+
+def incident_pages(gatebell: LiveGatebell, person: Person, project: str, nasty: str) -> list[str]:
+    """Return the pages of a project's incidents, the first of which has alerts 1 and 2."""
+    call = api_caller(gatebell, person, f"/projects/{project.replace('/', '%2F')}")
+    conditions = {"severities": ["low"], "labels": {"team": nasty}}
+    rule = call.done(
+        "POST", "/incident_rules", status=201, json={"name": nasty[:200], **conditions}
+    )
+    markdown = f"# {nasty}\n\n| a | b |\n|---|---|\n| {nasty} | 1 |\n\n- `x`\n\n> quote\n\n{nasty}"
+    linked = {"alerts": [1, 2], "description": markdown, "assignees": [person.username]}
+    call.done("POST", "/incidents", status=201, json=linked)
+    call.done("POST", "/incidents", status=201, json={"title": nasty[:200], "severity": "low"})
+    comment = {"body": markdown, "internal": True}
+    call.done("POST", "/incidents/1/notes", status=201, json=comment)
+    call.done("PUT", "/incidents/2", json={"status": "resolved"})
+    at = f"/{project}/-/incidents"
+    return [
+        *(at, f"{at}?status=all&severity=low&sort=severity", f"{at}?search=very"),
+        *(f"{at}/1", f"{at}/2", f"{at}/new", f"{at}/rules", f"{at}/rules/{rule['id']}"),
+    ]
+
+
+def silence_pages(gatebell: LiveGatebell, person: Person, path: str, comment: str) -> list[str]:
+    """Return the pages, with a silence of the first alert, one that has ended, and a window."""
+    call = api_caller(gatebell, person, f"/projects/{path}")
+    body = {"matchers": 'severity="critical"', "duration": "2h", "comment": comment}
+    active = call.done("POST", "/silences", json=body, status=201)["id"]
+    ended = call.done("POST", "/silences", json=body, status=201)["id"]
+    call.done("DELETE", f"/silences/{ended}", status=204)
+    window = {
+        "name": comment[:255],
+        "starts_at": "2030-01-01T02:00",
+        "time_zone": "Europe/Berlin",
+        "duration": "2h",
+        "rule": "FREQ=WEEKLY;BYDAY=SU",
+        "environments": ["production", "staging/*"],
+    }
+    planned = call.done("POST", "/maintenance_windows", json=window, status=201)["id"]
+    at, windows = f"/{path}/-/silences", f"/{path}/-/maintenance_windows"
+    return [
+        *(at, f"{at}?state=expired", f"{at}?state=pending", f"{at}/{active}", f"{at}/{ended}"),
+        *(f"{at}/new", f"{at}/new?alert=1", f"{at}/flapping"),
+        *(windows, f"{windows}/new", f"{windows}/{planned}/edit"),
+    ]
+
+
+def token_pages(
+    gatebell: LiveGatebell, person: Person, client: ClientCredentials, project: str, nasty: str
+) -> list[str]:
+    """Fill the pages with what is hard to show, and return where they are."""
+    # Groups have the same pages.
+    script, namespace = script_of(gatebell, person), namespace_of(gatebell, "projects", project)
+    make_bot_token(script, namespace, name=nasty[:100], description=nasty[:255])
+    gone = make_bot_token(script, namespace)
+    script.send("DELETE", f"{namespace.by_id}/{gone.id}")
+    page = namespace.page
+    _sign_in_with_passwords(gatebell, person, client, nasty)
+    _renew(gatebell, client)
+    return [page, f"{page}?state=inactive", f"{page}/new"]
+
+
+def _sign_in_with_passwords(
+    gatebell: LiveGatebell, person: Person, client: ClientCredentials, nasty: str
+) -> None:
+    form = {"grant_type": "password", "username": person.username, "password": person.password}
+    own = {"client_id": client.client_id, "client_secret": client.secret, "scope": client.scopes}
+    programs = (nasty.encode("ascii", "ignore").decode(), "curl/8", "git/2", "python/3", "Xbox")
+    for program in programs:
+        for more in (own, {}):
+            post_token(gatebell, {**form, **more}, headers={"User-Agent": program})
+    with database_of(gatebell) as session:
+        for token in session.scalars(select(AccessToken)):
+            token.last_used_address = "2001:0db8:85a3:0000:0000:8a2e:0370:7334"
+            token.last_used_at = now()
+        for personal in session.scalars(select(PersonalAccessToken)):
+            personal.last_used_address = "2001:0db8:85a3:0000:0000:8a2e:0370:7334"
+            personal.last_used_at = now()
+
+
+def _renew(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+    with database_of(gatebell) as session:
+        renew_secret(
+            client.id,
+            session=session,
+            keyring=Keyring(settings_of(gatebell).secret_key),
+            now=now(),
+            grace_period=GracePeriod.WEEK,
+        )
+
+
+def webhook_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str]:
+    """Return the pages of webhooks, of which one has a delivery that failed."""
+    call = api_caller(gatebell, person, f"/projects/{path.replace('/', '%2F')}/webhooks")
+    given = {"url": "http://10.1.2.3/in?key=hidden", "events": "*", "labels": 'team="db"'}
+    webhook = call.done("POST", status=201, json=given)["id"]
+    delivery = call.done("POST", f"/{webhook}/test")["delivery_id"]
+    at = f"/{path}/-/settings/webhooks"
+    one = f"{at}/{webhook}"
+    return [at, f"{at}/new", one, f"{one}/deliveries", f"{one}/deliveries/{delivery}"]
