@@ -140,7 +140,7 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.one_database("sqlite")
+@pytest.mark.one_database("postgres")
 def test_what_is_no_silence_is_refused_with_the_reason(developer: ApiCaller) -> None:
     for body, words in REFUSED:
         answer = developer("POST", "/silences", json=body)
@@ -196,7 +196,7 @@ def test_the_author_of_a_silence_is_exported_and_keeps_a_pseudonym(project: Proj
     assert (kept["comment"], kept["state"]) == ("Mine", "active")
 
 
-@pytest.mark.one_database("sqlite")
+@pytest.mark.one_database("postgres")
 def test_a_silence_of_another_project_is_not_found(project: Project, developer: ApiCaller) -> None:
     made = silence(developer)
     other = Project(project.gatebell, connect(project.gatebell)).caller(Role.DEVELOPER)
