@@ -128,10 +128,12 @@ def _only_kind(item: pytest.Item, *, is_in_turn: bool) -> str | None:
 
     In the rooms `_IN_TURN` one half of the files runs on each.
     """
-    if item.get_closest_marker("both_databases"):
-        return None
-    if one := item.get_closest_marker("one_database"):
-        return str(one.args[0])
+    for mark in item.iter_markers():
+        # That of a test comes before that of its file.
+        if mark.name == "both_databases":
+            return None
+        if mark.name == "one_database":
+            return str(mark.args[0])
     if not (is_in_turn and item.nodeid.startswith(_IN_TURN)):
         return None
     # By files, so that what the tests of a file share is started on one database alone.

@@ -8,19 +8,13 @@ from tests.support.service.live import LiveGatebell
 from tests.support.service.receiver import running_receiver
 
 pytestmark = pytest.mark.one_database("sqlite")
-ELSEWHERE = "https://logs.invalid/in"
 
 
 @pytest.mark.spec("K1")
-def test_a_new_destination_is_active_and_its_secret_is_shown(gatebell: LiveGatebell) -> None:
-    made = gatebell.cli("audit-streams", "create", "--url", ELSEWHERE)
-    assert (made["url"], made["state"], made["secret"][:6]) == (ELSEWHERE, "active", "whsec_")
-    gatebell.cli("audit-streams", "delete", str(made["id"]))
-
-
 def test_a_destination_is_managed_by_commands(gatebell: LiveGatebell) -> None:
     with running_receiver() as receiver:
         made = gatebell.cli("audit-streams", "create", "--url", receiver.url)
+        assert (made["state"], made["secret"][:6]) == ("active", "whsec_")
         number = str(made["id"])
         assert gatebell.cli("audit-streams", "pause", number)["state"] == "paused"
         tested = gatebell.cli("audit-streams", "test", number)
@@ -39,9 +33,3 @@ def test_a_destination_is_managed_by_commands(gatebell: LiveGatebell) -> None:
         refused = gatebell.run_cli("audit-streams", command, number)
         assert refused.returncode == 1
         assert "Destination not found" in json.loads(refused.stderr)["error"]
-
-
-def test_a_url_that_is_wrong_is_refused(gatebell: LiveGatebell) -> None:
-    refused = gatebell.run_cli("audit-streams", "create", "--url", "ftp://logs.invalid")
-    assert refused.returncode == 1
-    assert "must begin with https://" in json.loads(refused.stderr)["error"]

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import pytest
 from flask import Flask
 
 from tests.support.alerts.senders import PAYLOADS
@@ -30,26 +29,26 @@ _WITHOUT: Mapping[str, frozenset[str]] = {
 }
 _KINDS = (
     *("alert-routes", "alerts", "applications", "audit-streams", "channels", "contacts"),
+    *("deliveries", "escalations", "groups", "heartbeats", "incidents", "integrations"),
     *(
-        "deliveries",
-        "escalations",
-        "groups",
-        "heartbeats",
-        "incidents",
-        "integrations",
         "maintenance-windows",
+        "members",
+        "projects",
+        "schedules",
+        "silences",
+        "tokens",
+        "users",
+        "webhooks",
     ),
-    *("members", "projects", "schedules", "silences", "tokens", "users", "webhooks"),
 )
 _VERBS = frozenset({"list", "show", "create", "change", "delete"})
 
 
-@pytest.mark.one_database("sqlite")
-@pytest.mark.parametrize("kind", _KINDS)
-def test_a_kind_of_thing_has_the_commands_that_one_expects(kind: str) -> None:
-    group = gatebell.get_command(None, kind)  # type: ignore[arg-type]
-    missing = _VERBS - set(group.commands)  # type: ignore[union-attr]
-    assert missing == _WITHOUT.get(kind, frozenset())
+def test_a_kind_of_thing_has_the_commands_that_one_expects() -> None:
+    for kind in _KINDS:
+        group = gatebell.get_command(None, kind)  # type: ignore[arg-type]
+        missing = _VERBS - set(group.commands)  # type: ignore[union-attr]
+        assert missing == _WITHOUT.get(kind, frozenset()), kind
 
 
 def made(app: Flask) -> dict[str, Any]:

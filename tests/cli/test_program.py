@@ -4,8 +4,10 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from flask import Flask
 
@@ -56,30 +58,34 @@ def test_it_lists_our_commands_alone_and_says_its_version(app: Flask) -> None:
     assert said(app, "--version")[1].startswith("Gatebell 0.")
 
 
+def commands_of(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
+    """Return the words of each command below a group."""
+    for name in group.list_commands(None):  # type: ignore[arg-type]
+        yield (*names, name)
+        command = group.get_command(None, name)  # type: ignore[arg-type]
+        if isinstance(command, click.Group):
+            yield from commands_of(command, *names, name)
+
+
 def test_each_command_is_there_and_says_what_it_does(app: Flask) -> None:
-    for name in gatebell.list_commands(None):  # type: ignore[arg-type]
-        status, told, _ = said(app, name, "--help")
-        assert status == 0, name
-        assert "Usage: gatebell" in told, name
+    for words in commands_of(gatebell):
+        status, told, wrong = said(app, *words, "--help")
+        assert (status, wrong) == (0, ""), words
+        assert told.startswith(f"Usage: gatebell {' '.join(words)}"), words
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence", "help_of"),
-    [
+def test_wrong_arguments_are_one_json_object_too(app: Flask) -> None:
+    for arguments, sentence, help_of in (
         (("userz",), "No such command 'userz'. Did you mean 'users'?", "gatebell"),
         (("users", "create"), "Missing argument 'NAME'.", "gatebell users create"),
         (("tokens", "list", "alice", "--all"), "No such option '--all'.", "gatebell tokens list"),
         (("prune", "--output", "xml"), "'xml' is not one of", "gatebell prune"),
-    ],
-)
-def test_wrong_arguments_are_one_json_object_too(
-    app: Flask, arguments: tuple[str, ...], sentence: str, help_of: str
-) -> None:
-    status, out, told = said(app, *arguments)
-    assert (status, out) == (2, "")
-    refused = json.loads(told)
-    assert sentence in refused["error"]
-    assert refused["help"] == f"{help_of} --help"
+    ):
+        status, out, told = said(app, *arguments)
+        assert (status, out) == (2, "")
+        refused = json.loads(told)
+        assert sentence in refused["error"]
+        assert refused["help"] == f"{help_of} --help"
 
 
 def test_a_wrong_setting_is_told_in_the_same_way(live_sqlite: LiveGatebell) -> None:

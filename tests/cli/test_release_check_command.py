@@ -51,22 +51,18 @@ def test_status_0_if_nothing_breaks(gatebell: LiveGatebell, folder: Path) -> Non
     assert done.stderr == "1 file read: nothing breaks up to release 18.0.\n"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("src/logo.png",), ("src/users.py", "src/chart.yaml"), ("src/nothing.py",), ("-",)],
-)
-def test_status_2_for_what_cannot_be_read(
-    gatebell: LiveGatebell, folder: Path, arguments: tuple[str, ...]
+def test_status_2_for_what_cannot_be_read_and_for_wrong_arguments(
+    gatebell: LiveGatebell, folder: Path
 ) -> None:
-    named = [each if each == "-" else str(folder / each) for each in arguments]
-    done = gatebell.run_cli("releases", "check", *named, stdin=f"{_SECRET}\x00")
-    assert done.returncode == 2
-    assert _SECRET not in done.stderr + done.stdout
-
-
-@pytest.mark.parametrize("arguments", [(), ("-", "--release", "next"), ("-", "--format", "xml")])
-def test_status_2_for_wrong_arguments(gatebell: LiveGatebell, arguments: tuple[str, ...]) -> None:
-    assert gatebell.run_cli("releases", "check", *arguments).returncode == 2
+    chart = str(folder / "src" / "chart.yaml")
+    users = str(folder / "src" / "users.py")
+    for arguments in (
+        *((str(folder / "src" / "logo.png"),), (users, chart), (str(folder / "nothing.py"),)),
+        *(("-",), (), ("-", "--release", "next"), ("-", "--format", "xml")),
+    ):
+        done = gatebell.run_cli("releases", "check", *arguments, stdin=f"{_SECRET}\x00")
+        assert done.returncode == 2, arguments
+        assert _SECRET not in done.stderr + done.stdout
 
 
 def test_standard_input_is_recognized_by_its_content(gatebell: LiveGatebell) -> None:

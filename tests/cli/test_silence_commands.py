@@ -38,14 +38,8 @@ def test_a_silence_is_created_listed_and_expired(gatebell: LiveGatebell) -> None
     assert ended["state"] == "expired"
     assert gatebell.cli("silences", "list", path, "--state", "active")["silences"] == []
     assert "has ended" in error_of(gatebell, "silences", "expire", path, str(made["id"]))
-    for arguments, words in (
-        ((path, "--for", "2h", "--matcher", 'a="b'), "Character 3"),
-        ((path, "--for", "soon", "--matcher", "a=b"), "not a duration"),
-        ((path, "--for", "999w", "--matcher", "a=b"), "at most"),
-        ((path, "--for", "1h", "--matcher", "a=b", "--starts", "x"), "must be a time"),
-        (("no/where", "--for", "1h", "--matcher", "a=b"), "not found"),
-    ):
-        assert words in error_of(gatebell, "silences", "create", *arguments)
+    wrong = (path, "--for", "2h", "--matcher", 'a="b')
+    assert "Character 3" in error_of(gatebell, "silences", "create", *wrong)
 
 
 def test_a_window_is_created_listed_and_deleted(gatebell: LiveGatebell) -> None:

@@ -32,10 +32,6 @@ def test_a_webhook_is_managed_by_commands(gatebell: LiveGatebell) -> None:
     refused = gatebell.run_cli("webhooks", "pause", path, number)
     assert refused.returncode == 1
     assert "Webhook not found" in json.loads(refused.stderr)["error"]
-    gatebell.cli("projects", "archive", path)
-    archived = gatebell.run_cli("webhooks", "create", path, "--url", "https://a.example")
-    assert "is archived" in json.loads(archived.stderr)["error"]
-    gatebell.cli("projects", "unarchive", path)
     wrong = gatebell.run_cli(
         "webhooks", "create", path, "--url", "https://a.example", "--events", "x"
     )

@@ -5,7 +5,7 @@ import re
 import pytest
 import requests
 
-from tests.support.accounts.administration import at_work, fill_in, last_event, next_page, part_of
+from tests.support.accounts.administration import fill_in, last_event, next_page, part_of
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -34,7 +34,13 @@ def make_key(gatebell: LiveGatebell, handover: str) -> str:
 
 def test_a_new_key_is_published_before_it_signs(gatebell: LiveGatebell) -> None:
     before = published(gatebell)
+    for handover in ("", "whenever", None):
+        answer = fill_in(gatebell, PAGE, "handover", handover=handover)
+        assert answer.status_code == 422, handover
+    assert published(gatebell) == before
     page = make_key(gatebell, "after-notice")
+    assert "PRIVATE" not in page
+    assert '"d"' not in page
     after = published(gatebell)
     (new,) = set(after) - set(before)
     assert states(page)[new] == "Waits"
@@ -60,17 +66,3 @@ def test_after_a_leak_only_the_new_key_is_published(gatebell: LiveGatebell) -> N
     (only,) = published(gatebell)
     assert only not in before
     assert states(page) == {only: "Signs"}
-
-
-def test_an_unknown_handover_is_refused(gatebell: LiveGatebell) -> None:
-    before = published(gatebell)
-    for handover in ("", "whenever", None):
-        answer = fill_in(gatebell, PAGE, "handover", handover=handover)
-        assert answer.status_code == 422, handover
-    assert published(gatebell) == before
-
-
-def test_no_private_key_is_on_the_page(gatebell: LiveGatebell) -> None:
-    page = at_work(gatebell).get(gatebell.url + PAGE).text
-    assert "PRIVATE" not in page
-    assert '"d"' not in page

@@ -1,14 +1,13 @@
 """/admin/users: accounts found, made, locked, helped and promoted."""
 
 from dataclasses import replace
-from datetime import timedelta
 from html import unescape
 
 import pytest
 import requests
-from sqlalchemy import select, update
+from sqlalchemy import select
 
-from models import SignIn, User
+from models import User
 from tests.support.accounts.administration import (
     at_work,
     fill_in,
@@ -24,10 +23,8 @@ from tests.support.accounts.people import (
     Person,
     database_of,
     make_user,
-    now,
     open_browser,
     sign_in,
-    signed_in,
     unique,
 )
 from tests.support.accounts.personal_tokens import make_token
@@ -42,7 +39,7 @@ from tests.support.oauth.oauth_wire import (
     server_application,
 )
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
+from tests.support.wire.html_forms import form_with, forms_in, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -88,7 +85,7 @@ def may_sign_in(gatebell: LiveGatebell, person: Person) -> bool:
 
 
 @pytest.mark.both_databases
-def test_a_locked_user_is_signed_out_and_no_token_works(
+def test_a_locked_user_is_signed_out_and_no_token_works_until_unlocked(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -96,6 +93,7 @@ def test_a_locked_user_is_signed_out_and_no_token_works(
     client = server_application(gatebell)
     pair = pair_in(redeem(gatebell, client, landing(ask(browser, gatebell, client))["code"]))
     assert whoami(gatebell, token) == 200
+    code = landing(ask(browser, gatebell, client))["code"]
 
     lock(gatebell, charlie)
 
@@ -107,20 +105,11 @@ def test_a_locked_user_is_signed_out_and_no_token_works(
     assert refresh(gatebell, client, pair.refresh).json()["error"] == "invalid_grant"
     event = last_event(gatebell, charlie.username)
     assert (event.kind, event.actor_name) == ("user.locked", root(gatebell).username)
-
-
-def test_a_code_of_a_user_who_is_locked_meanwhile_is_worth_nothing(
-    gatebell: LiveGatebell, charlie: Person
-) -> None:
-    client = server_application(gatebell)
-    code = landing(ask(open_browser(gatebell, charlie), gatebell, client))["code"]
-    lock(gatebell, charlie)
+    # Nor is a code worth anything, or a question that was asked before.
     assert redeem(gatebell, client, code).json()["error"] == "invalid_grant"
+    answer = browser.get(authorization_url(gatebell, client), allow_redirects=False)
+    assert "/users/sign_in" in answer.headers["Location"]
 
-
-def test_an_unlocked_user_comes_in_again(gatebell: LiveGatebell, charlie: Person) -> None:
-    token = make_token(gatebell, charlie).clear
-    lock(gatebell, charlie)
     page = next_page(gatebell, do(gatebell, charlie, "unlock"))
     assert "is unlocked" in page
     assert may_sign_in(gatebell, charlie)
@@ -159,18 +148,8 @@ def test_a_new_user_gets_a_password_that_opens_the_account(gatebell: LiveGatebel
     assert asked.headers["Location"].endswith("/-/user_settings/security")
     event = last_event(gatebell, name)
     assert (event.kind, event.details["administrator"]) == ("user.created", False)
-
-
-def test_a_new_administrator_may_administer(gatebell: LiveGatebell) -> None:
-    name = unique("emil")
-    answer = fill_in(
-        gatebell,
-        "/admin/users/new",
-        "username",
-        username=name,
-        email=f"{name}@people.example",
-        is_admin="y",
-    )
+    values = {"username": unique("emil"), "email": f"emil.{name}@people.example", "is_admin": "y"}
+    answer = fill_in(gatebell, "/admin/users/new", "username", **values)
     assert "Administrator" in next_page(gatebell, answer)
 
 
@@ -218,6 +197,17 @@ def test_administration_is_given_and_taken(gatebell: LiveGatebell, charlie: Pers
     assert (event.kind, event.details["administrator"]) == ("user.changed", False)
 
 
+def test_a_reset_asks_what_becomes_of_the_tokens(gatebell: LiveGatebell, charlie: Person) -> None:
+    access, browser = give_access(gatebell, charlie), open_browser(gatebell, charlie)
+    path = account_page(gatebell, charlie)
+    assert "1 personal access token" in at_work(gatebell).get(gatebell.url + path).text
+    for answer in (None, "", "perhaps"):
+        refused = press(gatebell, path, "/reset_password", tokens=answer)
+        assert "Choose whether the personal access tokens" in next_page(gatebell, refused)
+    assert access.is_open(gatebell) == (True, True)
+    assert browser.get(f"{gatebell.url}/groups", allow_redirects=False).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("boxes", "left"),
     [
@@ -233,81 +223,6 @@ def test_a_reset_password_signs_applications_out_unless_told_not_to(
     page_path = account_page(gatebell, charlie)
     assert press(gatebell, page_path, "/reset_password", **boxes).status_code == 302
     assert access.is_open(gatebell) == left
-
-
-DANGEROUS = (
-    "lock",
-    "unlock",
-    "reset_password",
-    "remove_second_factors",
-    "make_administrator",
-    "unmake_administrator",
-)
-
-
-@pytest.fixture
-def boss(gatebell: LiveGatebell) -> Person:
-    """An administrator whose sign-ins may grow old."""
-    return make_user(gatebell, name="boss", admin=True)
-
-
-def let_age(gatebell: LiveGatebell, person: Person) -> None:
-    """Let all sign-ins of somebody be two days old."""
-    with database_of(gatebell) as session:
-        whose = select(User.id).where(User.username == person.username).scalar_subquery()
-        long_ago = now() - timedelta(days=2)
-        session.execute(update(SignIn).where(SignIn.user_id == whose).values(created_at=long_ago))
-
-
-def test_what_opens_or_closes_an_account_takes_a_fresh_sign_in(
-    gatebell: LiveGatebell, charlie: Person, boss: Person
-) -> None:
-    browser, page_path = open_browser(gatebell, boss), account_page(gatebell, charlie)
-
-    def led_to() -> dict[str, str]:
-        """Send everything, and return where each leads."""
-        token = form_to(browser.get(gatebell.url + page_path), "/lock").value("csrf_token")
-        told = {}
-        for action in DANGEROUS:
-            address = f"{gatebell.url}{page_path}/{action}"
-            answer = browser.post(address, data={"csrf_token": token}, allow_redirects=False)
-            assert answer.status_code == 302, action
-            told[action] = answer.headers["Location"]
-        return told
-
-    let_age(gatebell, boss)
-    again = led_to()
-    assert {where.partition("&")[0] for where in again.values()} == {"/users/sign_in?again=yes"}
-    assert may_sign_in(gatebell, charlie)  # nothing was done
-    page = browser.get(gatebell.url + again["lock"])
-    assert "Sign in again to confirm that it is you" in page.text
-    person = {"login": boss.username, "password": boss.password}
-    assert (
-        submit(browser, page, form_with(page, "login"), **person).headers["Location"] == page_path
-    )
-    assert led_to() == dict.fromkeys(DANGEROUS, page_path)
-
-
-def test_an_account_is_deleted_with_a_fresh_sign_in(
-    gatebell: LiveGatebell, charlie: Person, boss: Person
-) -> None:
-    browser, page_path = open_browser(gatebell, boss), account_page(gatebell, charlie)
-    page = browser.get(f"{gatebell.url}{page_path}/delete")
-    let_age(gatebell, boss)
-    form = form_with(page, "confirmation")
-    answer = submit(browser, page, form, confirmation=charlie.username)
-    assert answer.headers["Location"] == f"/users/sign_in?again=yes&next={page_path}"
-    assert may_sign_in(gatebell, charlie)
-
-
-def test_an_account_is_made_with_a_fresh_sign_in(gatebell: LiveGatebell, boss: Person) -> None:
-    browser = open_browser(gatebell, boss)
-    page = browser.get(f"{gatebell.url}/admin/users/new")
-    let_age(gatebell, boss)
-    name = unique("new")
-    values = {"username": name, "email": f"{name}@people.example"}
-    answer = submit(browser, page, form_with(page, "username"), **values)
-    assert answer.headers["Location"] == "/users/sign_in?again=yes&next=/admin/users/new"
 
 
 def test_nobody_does_it_to_themselves(gatebell: LiveGatebell) -> None:
@@ -350,25 +265,6 @@ def test_the_list_goes_on_and_back(gatebell: LiveGatebell) -> None:
     assert f">{people[0].username}<" in second.text
     newer = part_of(second.text, r'href="([^"]+)" rel="prev"')
     assert people[-1].username in browser.get(gatebell.url + newer).text
-
-
-def test_everybody_signed_in_sees_what_became_of_their_account(
-    gatebell: LiveGatebell, charlie: Person
-) -> None:
-    do(gatebell, charlie, "make_administrator")
-    page = signed_in(gatebell, charlie).get(f"{gatebell.url}/-/user_settings/activity")
-    assert "User changed" in page.text
-
-
-def test_a_locked_user_cannot_approve_what_was_asked_before(
-    gatebell: LiveGatebell, charlie: Person
-) -> None:
-    browser = open_browser(gatebell, charlie)
-    client = server_application(gatebell)
-    lock(gatebell, charlie)
-    address = authorization_url(gatebell, client)
-    answer = browser.get(address, allow_redirects=False)
-    assert "/users/sign_in" in answer.headers["Location"]
 
 
 @pytest.mark.both_databases

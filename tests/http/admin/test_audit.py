@@ -21,7 +21,7 @@ from tests.support.accounts.people import (
     signed_in,
     unique,
 )
-from tests.support.database.audit_log import API, PAGE, Write, event_about
+from tests.support.database.audit_log import PAGE, Write, event_about
 from tests.support.database.audit_log import get_events as get
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, forms_in, submit
@@ -61,19 +61,6 @@ def test_the_api_shows_an_event_as_its_clients_read_it(
 def forget_before_today(gatebell: LiveGatebell) -> None:
     with database_of(gatebell) as session:
         session.execute(delete(AuditEvent).where(AuditEvent.created_at < now() - timedelta(days=1)))
-
-
-@pytest.mark.spec("K1")
-def test_the_api_is_for_administrators_with_a_scope_for_reading(
-    gatebell: LiveGatebell, admin: Person
-) -> None:
-    for scopes in ("api", "read_api"):
-        assert get(gatebell, admin, scopes=scopes).status_code == 200
-    assert get(gatebell, admin, scopes="read_user").status_code == 403
-    for path in ("", "/1"):
-        assert get(gatebell, alice(gatebell), path).status_code == 403
-        answer = requests.get(f"{gatebell.url}{API}{path}", timeout=30)
-        assert answer.status_code == 401
 
 
 @pytest.mark.both_databases
@@ -119,15 +106,6 @@ def test_the_api_says_what_it_cannot_read(gatebell: LiveGatebell, admin: Person)
 def test_an_event_that_is_not_there_is_404(gatebell: LiveGatebell, admin: Person) -> None:
     for path in ("/0", "/999999999999", f"/{'9' * 40}", "/x"):
         assert get(gatebell, admin, path).status_code == 404, path
-
-
-@pytest.mark.spec("K1")
-def test_the_page_is_for_administrators_alone(gatebell: LiveGatebell, admin: Person) -> None:
-    address = gatebell.url + PAGE
-    assert signed_in(gatebell, admin).get(address).status_code == 200
-    assert signed_in(gatebell, alice(gatebell)).get(address).status_code == 404
-    stranger = gatebell.http().get(address, allow_redirects=False)
-    assert stranger.headers["Location"].startswith("/users/sign_in")
 
 
 @pytest.mark.both_databases

@@ -99,8 +99,6 @@ def test_what_is_found_is_exported_whole(
     assert len(everything.text.splitlines()) == 1 + 3 + 600
 
     for path in ("/export.csv", "/export.jsonl"):
-        assert get(gatebell, bob, path).status_code == 403
-        assert signed_in(gatebell, bob).get(gatebell.url + PAGE + path).status_code == 404
         assert get(gatebell, admin, path, ip_address="x").status_code == 400
         wrong = browser.get(gatebell.url + PAGE + path, params={"address": "x"})
         assert wrong.status_code == 400

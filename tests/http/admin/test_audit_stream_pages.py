@@ -105,20 +105,21 @@ def secret_on(page: requests.Response) -> str:
     return found[0]
 
 
-def test_a_failed_test_event_is_told_in_words(gatebell: LiveGatebell, admin: Person) -> None:
+def test_what_is_wrong_with_a_destination_is_told(gatebell: LiveGatebell, admin: Person) -> None:
     browser = signed_in(gatebell, admin)
     page = add(gatebell, browser, "http://10.1.2.3/")
     page = press(browser, page, "/test")
     assert "10.1.2.3, which is private" in page.text
     listed = browser.get(gatebell.url + PAGE).text
     assert "http://10.1.2.3/" in listed
+    answer = submit(browser, page, form_with(page, "url"), url="http://127.0.0.1:1/")
+    assert answer.status_code == 302
+    page = browser.get(page.url)
+    assert "<bdi>http://127.0.0.1:1/</bdi>" in page.text
+    assert submit(browser, page, form_with(page, "url"), url="x").status_code == 422
     press(browser, page, "/delete")
-
-
-def test_a_url_that_is_wrong_is_told_beside_the_field(
-    gatebell: LiveGatebell, admin: Person
-) -> None:
-    browser = signed_in(gatebell, admin)
+    for path in ("/0", "/99999999999999999999", "/x"):
+        assert browser.get(f"{gatebell.url}{PAGE}{path}").status_code == 404
     page = browser.get(f"{gatebell.url}{PAGE}/new")
     for url, words in (
         ("", "Enter the URL"),
@@ -128,23 +129,3 @@ def test_a_url_that_is_wrong_is_told_beside_the_field(
         answer = submit(browser, page, form_with(page, "url"), url=url)
         assert answer.status_code == 422
         assert words in answer.text
-
-
-def test_a_new_url_is_saved_or_refused(
-    gatebell: LiveGatebell, admin: Person, receiver: Receiver
-) -> None:
-    browser = signed_in(gatebell, admin)
-    page = add(gatebell, browser, "http://127.0.0.1:1/")
-    refused = submit(browser, page, form_with(page, "url"), url="x")
-    assert refused.status_code == 422
-    answer = submit(browser, page, form_with(page, "url"), url=receiver.url)
-    assert answer.status_code == 302
-    page = browser.get(page.url)
-    assert f"<bdi>{receiver.url}</bdi>" in page.text
-    press(browser, page, "/delete")
-
-
-def test_a_destination_that_is_not_there_is_404(gatebell: LiveGatebell, admin: Person) -> None:
-    browser = signed_in(gatebell, admin)
-    for path in ("/0", "/99999999999999999999", "/x"):
-        assert browser.get(f"{gatebell.url}{PAGE}{path}").status_code == 404

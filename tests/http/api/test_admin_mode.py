@@ -21,7 +21,6 @@ from tests.support.accounts.people import (
     now,
     open_browser,
     signed_in,
-    unique,
 )
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.resource_tokens import day, namespace_of, post, script_of
@@ -79,40 +78,17 @@ def approved(
     return landing(submit(browser, page, form, decision="authorize", **ticked))
 
 
+# What needs it: tests/http/api/test_permissions.py.
 def test_without_it_an_administrator_is_an_ordinary_user(gatebell: LiveGatebell) -> None:
     script, hidden = api_of(gatebell, root(gatebell), "api"), make_project(gatebell, bob(gatebell))
     number = id_of(gatebell, bob(gatebell))
-    for method, path, sent in (
-        ("GET", SETTINGS, {}),
-        ("PUT", SETTINGS, {"json": {"tier": "free"}}),
-        ("PUT", f"/users/{number}", {"json": {"admin": True}}),
-        ("POST", "/users", {"json": {"username": unique("new"), "admin": True}}),
-        ("POST", f"/users/{number}/block", {}),
-        ("DELETE", f"/users/{number}", {}),
-        ("POST", f"/users/{number}/personal_access_tokens", {"json": {"name": "x"}}),
-        ("GET", "/audit_events", {}),
-    ):
-        assert_needs_admin_mode(script.send(method, path, **sent))
+    assert_needs_admin_mode(script.send("PUT", f"/users/{number}", json={"admin": True}))
     assert script.send("GET", f"/projects/{hidden.replace('/', '%2F')}").status_code == 404
     assert "is_admin" not in script.send("GET", f"/users/{number}").json()
     # Who they are stays true.
     assert script.send("GET", "/user").json()["is_admin"] is True
     mine = {each["user_id"] for each in script.send("GET", "/personal_access_tokens").json()}
     assert mine == {id_of(gatebell, root(gatebell))}
-
-
-def test_with_it_they_administer(gatebell: LiveGatebell) -> None:
-    script, hidden = (
-        api_of(gatebell, root(gatebell), "api admin_mode"),
-        make_project(gatebell, bob(gatebell)),
-    )
-    assert script.send("GET", SETTINGS).status_code == 200
-    assert script.send("GET", f"/projects/{hidden.replace('/', '%2F')}").status_code == 200
-    # The scopes of what is read and changed count as well.
-    reading = api_of(gatebell, root(gatebell), "read_api admin_mode")
-    assert reading.send("GET", SETTINGS).status_code == 200
-    assert reading.send("PUT", SETTINGS, json={"tier": "free"}).status_code == 403
-    assert api_of(gatebell, root(gatebell), "admin_mode").send("GET", SETTINGS).status_code == 403
 
 
 def test_it_makes_nobody_an_administrator(gatebell: LiveGatebell) -> None:
@@ -277,37 +253,32 @@ def test_only_the_instance_has_applications_with_it(gatebell: LiveGatebell) -> N
     assert landing(answer)["error"] == "invalid_scope"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("POST", "/users", {"username": "x", "email": "x@people.example", "name": "x"}),
-        ("PUT", "/users/{id}", {"admin": True}),
-        (
-            "POST",
-            "/applications",
-            {"name": "x", "redirect_uri": "https://x.example/", "scopes": "api"},
-        ),
-        ("POST", "/applications/{application}/renew-secret", {}),
-        ("POST", "/audit_streams", {"url": "https://x.example/"}),
-    ],
+OUTLIVING: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("POST", "/users", {"username": "x", "email": "x@people.example", "name": "x"}),
+    ("PUT", "/users/{id}", {"admin": True}),
+    (
+        *("POST", "/applications"),
+        {"name": "x", "redirect_uri": "https://x.example/", "scopes": "api"},
+    ),
+    ("POST", "/applications/{application}/renew-secret", {}),
+    ("POST", "/audit_streams", {"url": "https://x.example/"}),
 )
-def test_an_application_makes_nothing_that_outlives_it(
-    gatebell: LiveGatebell, method: str, path: str, body: dict[str, Any]
-) -> None:
-    client = administered(gatebell)
+
+
+def test_an_application_makes_nothing_that_outlives_it(gatebell: LiveGatebell) -> None:
+    client, number = administered(gatebell), id_of(gatebell, alice(gatebell))
     code = approved(gatebell, client, root(gatebell), admin_mode="yes")["code"]
     token = pair_in(redeem(gatebell, client, code)).access
-    made = bearer(
-        gatebell,
-        token,
-        "POST",
-        f"/users/{id_of(gatebell, root(gatebell))}/personal_access_tokens",
-        json={"name": "made", "scopes": ["api", "admin_mode"], "expires_at": day(9)},
-    ).json()["token"]
-    number = id_of(gatebell, alice(gatebell))
-    address = path.format(id=number, application=client.id)
-    for each in (token, made):
-        refused = bearer(gatebell, each, method, address, json=body)
-        assert (refused.status_code, "An application cannot do this" in refused.text) == (403, True)
+    tokens = f"/users/{id_of(gatebell, root(gatebell))}/personal_access_tokens"
+    wanted = {"name": "made", "scopes": ["api", "admin_mode"], "expires_at": day(9)}
+    made = bearer(gatebell, token, "POST", tokens, json=wanted).json()["token"]
+    for method, path, body in OUTLIVING:
+        address = path.format(id=number, application=client.id)
+        for each in (token, made):
+            refused = bearer(gatebell, each, method, address, json=body)
+            assert (refused.status_code, "An application cannot do this" in refused.text) == (
+                403,
+                True,
+            ), path
     with database_of(gatebell) as session:
         assert session.get_one(User, number).is_admin is False

@@ -154,8 +154,6 @@ def test_a_note_that_is_none_says_why(gatebell: LiveGatebell) -> None:
     assert worker.post("/2/notes", body="x").status_code == 404
     forged = worker.send("GET", "/1/notes?cursor=1_1")
     assert forged.status_code == 400
-    small = script(gatebell, endpoint, scopes="read_alerts").post("/1/notes", body="x")
-    assert (small.status_code, small.json()["error"]) == (403, "insufficient_scope")
 
 
 @pytest.mark.both_databases
@@ -247,5 +245,3 @@ def test_a_change_of_several_that_cannot_be_meant_changes_nothing(gatebell: Live
         assert refused.status_code == 400, refused.text
         assert words in refused.json()["error"]
     assert statuses(gatebell, endpoint) == ["triggered"]
-    reporter = script(gatebell, endpoint, role=Role.REPORTER)
-    assert reporter.put("/status", status="resolved", iids=[1]).status_code == 403

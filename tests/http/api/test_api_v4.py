@@ -77,21 +77,20 @@ def test_a_token_in_two_places_is_an_invalid_request(gatebell: LiveGatebell) -> 
 
 @pytest.mark.spec("G1")
 @pytest.mark.rfc("rfc6750-3-a", "rfc6750-3-c", "rfc9728-5.1-a")
-@pytest.mark.parametrize(
-    "value",
-    ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer gba-unknown", "Bearer gbp-" + "x" * 50,
-     "Bearer \xe9", "Bearer a b", "Bearer " + "x" * 8_000],
-)  # fmt: skip
-def test_without_a_token_that_we_know_nothing_is_told(gatebell: LiveGatebell, value: str) -> None:
-    answer = ask(gatebell, Authorization=value)
-    assert answer.status_code == 401
-    assert answer.json() == {"message": "401 Unauthorized"}
+def test_without_a_token_that_we_know_nothing_is_told(gatebell: LiveGatebell) -> None:
     described = f"{gatebell.url}/.well-known/oauth-protected-resource/api/v4"
     challenge = f'Bearer realm="Gatebell", resource_metadata="{described}"'
-    assert answer.headers["WWW-Authenticate"].startswith(challenge)
-    # Who came without a token learns of no error (RFC 6750 section 3.1).
-    is_named = "error=" in answer.headers["WWW-Authenticate"]
-    assert is_named == (value.startswith("Bearer ") and value != "Bearer ")
+    for value in (
+        *("", "Bearer", "Bearer ", "Basic YTpi", "Bearer gba-unknown", "Bearer gbp-" + "x" * 50),
+        *("Bearer \xe9", "Bearer a b", "Bearer " + "x" * 8_000),
+    ):
+        answer = ask(gatebell, Authorization=value)
+        assert answer.status_code == 401, value
+        assert answer.json() == {"message": "401 Unauthorized"}
+        assert answer.headers["WWW-Authenticate"].startswith(challenge)
+        # Who came without a token learns of no error (RFC 6750 section 3.1).
+        is_named = "error=" in answer.headers["WWW-Authenticate"]
+        assert is_named == (value.startswith("Bearer ") and value != "Bearer ")
 
 
 @pytest.mark.rfc("rfc6750-2.3-b")
@@ -114,28 +113,19 @@ def test_a_token_without_the_scope_is_told_which_it_needs(gatebell: LiveGatebell
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G1")
-@pytest.mark.parametrize("state", ["locked", "blocked"])
 def test_the_token_of_somebody_who_may_not_sign_in_is_worth_nothing(
-    gatebell: LiveGatebell, state: str
+    gatebell: LiveGatebell,
 ) -> None:
     person = make_user(gatebell)
     token = token_of(gatebell, person)
-    assert ask(gatebell, PRIVATE_TOKEN=token).status_code == 200
-    set_state(gatebell, person, state)
-    assert ask(gatebell, PRIVATE_TOKEN=token).status_code == 401
+    for state, status in (("active", 200), ("locked", 401), ("blocked", 401)):
+        set_state(gatebell, person, state)
+        assert ask(gatebell, PRIVATE_TOKEN=token).status_code == status
 
 
 @pytest.mark.spec("M1")
-@pytest.mark.parametrize("path", ["version", "metadata"])
-def test_the_release_is_told_to_those_with_a_token(gatebell: LiveGatebell, path: str) -> None:
+def test_the_release_is_told_to_those_with_a_token(gatebell: LiveGatebell) -> None:
     token = token_of(gatebell, alice(gatebell))
-    assert ask(gatebell, path, PRIVATE_TOKEN=token).json()["version"] == "18.0.0"
-    assert ask(gatebell, path).status_code == 401
-
-
-@pytest.mark.spec("M1")
-@pytest.mark.parametrize("path", ["", "user/", "nothing/here", "user/1"])
-def test_what_does_not_exist_is_not_found_in_json(gatebell: LiveGatebell, path: str) -> None:
-    answer = ask(gatebell, path)
-    assert answer.status_code == 404
-    assert answer.json()["message"].startswith("404 Not Found")
+    for path in ("version", "metadata"):
+        assert ask(gatebell, path, PRIVATE_TOKEN=token).json()["version"] == "18.0.0"
+        assert ask(gatebell, path).status_code == 401

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 from urllib.parse import quote
 
@@ -21,25 +22,22 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("", "/", "/nothing", "/user/", "/users/x", "/projects/1/nothing"),
-        *("/acme/shop/alerts/notify.json", "/acme/-/alerts", "/personal_access_tokens/x"),
-    ],
+UNKNOWN = (
+    *("", "/", "/user/", "/users/x", "/projects/1/nothing"),
+    *("/acme/shop/alerts/notify.json", "/acme/-/alerts", "/personal_access_tokens/x"),
 )
-def test_an_unknown_address_is_not_found_whatever_the_method(
-    gatebell: LiveGatebell, path: str
-) -> None:
-    for method in METHODS:
+
+
+def test_an_unknown_address_is_not_found_whatever_the_method(gatebell: LiveGatebell) -> None:
+    asked = [*((method, "/nothing") for method in METHODS), *product(("GET", "POST"), UNKNOWN)]
+    for method, path in asked:
         answer = machine(gatebell).request(method, f"{gatebell.url}/api/v4{path}")
-        assert answer.status_code == 404, method
+        assert answer.status_code == 404, (method, path)
         assert answer.headers["Content-Type"] == "application/json"
         assert method == "HEAD" or answer.json() == {"message": "404 Not Found"}
 
 
-@pytest.mark.parametrize("word", ["members", "environments", "archive", "access_tokens"])
-def test_a_project_may_be_called_like_a_resource(gatebell: LiveGatebell, word: str) -> None:
+def test_a_project_may_be_called_like_a_resource(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     token = {"PRIVATE-TOKEN": make_token(gatebell, owner).clear}
     group = make_project(gatebell, owner).partition("/")[0]
@@ -49,13 +47,13 @@ def test_a_project_may_be_called_like_a_resource(gatebell: LiveGatebell, word: s
         return machine(gatebell).request(method, url, headers=token, **sent)
 
     number = send("GET", f"/groups/{group}").json()["id"]
-    body = {"path": word, "namespace_id": number}
-    made = send("POST", "/projects", json=body).json()
-    for slash in ("%2F", "%2f"):
-        assert send("GET", f"/projects/{group}{slash}{word}").json() == made
-        below = send("GET", f"/projects/{group}{slash}{word}/environments?per_page=1")
-        assert below.status_code == 200
-        assert f"/api/v4/projects/{group}%2F{word}/environments?" in below.headers["Link"]
+    for word in ("members", "environments", "archive", "access_tokens"):
+        made = send("POST", "/projects", json={"path": word, "namespace_id": number}).json()
+        for slash in ("%2F", "%2f"):
+            assert send("GET", f"/projects/{group}{slash}{word}").json() == made
+            below = send("GET", f"/projects/{group}{slash}{word}/environments?per_page=1")
+            assert below.status_code == 200
+            assert f"/api/v4/projects/{group}%2F{word}/environments?" in below.headers["Link"]
 
 
 def test_a_known_address_says_which_methods_it_has(gatebell: LiveGatebell) -> None:

@@ -47,42 +47,37 @@ def test_a_job_reports_until_it_has_ended(project: ApiCaller) -> None:
 
 
 @pytest.mark.spec("L3")
-@pytest.mark.parametrize("field", ["stage", "ref", "description", "target_url"])
-def test_texts_have_at_most_255_characters_from_16_0_on(project: ApiCaller, field: str) -> None:
-    text = "https://ci.example/".ljust(255, "x")
-    report = {"state": "running", "name": "build"}
-    project.done("POST", REPORT, json={**report, field: text}, status=201)
-    text += "x"
-    answer = project("POST", REPORT, json={**report, field: text})
-    assert answer.status_code == 400
-    (error,) = answer.json()["errors"]
-    assert error["field"] == field
-    assert "Send at most 255 characters." in error["message"]
-    earlier = project.done(
-        "POST",
-        REPORT,
-        json={**report, field: text},
-        headers={"Platform-Release": "15.11"},
-        status=201,
-    )
-    assert earlier[field] == text
+@pytest.mark.one_database("postgres")
+def test_texts_have_at_most_255_characters_from_16_0_on(project: ApiCaller) -> None:
+    text, report = "https://ci.example/".ljust(255, "x"), {"state": "running", "name": "build"}
+    before = {"Platform-Release": "15.11"}
+    for field in ("stage", "ref", "description", "target_url"):
+        project.done("POST", REPORT, json={**report, field: text}, status=201)
+        longer = {**report, field: f"{text}x"}
+        answer = project("POST", REPORT, json=longer)
+        assert answer.status_code == 400
+        (error,) = answer.json()["errors"]
+        assert error["field"] == field
+        assert "Send at most 255 characters." in error["message"]
+        earlier = project.done("POST", REPORT, json=longer, headers=before, status=201)
+        assert earlier[field] == f"{text}x"
+
+
+WRONG: tuple[tuple[dict[str, object], str], ...] = (
+    ({}, "state"),
+    ({"state": "done"}, "state"),
+    ({"state": "success", "target_url": "javascript:alert(1)"}, "target_url"),
+    ({"state": "success", "coverage": 101}, "coverage"),
+    ({"state": "success", "name": "x" * 256}, "name"),
+    ({"state": "success", "description": "a\x00b"}, "description"),
+)
 
 
 @pytest.mark.one_database("sqlite")
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "state"),
-        ({"state": "done"}, "state"),
-        ({"state": "success", "target_url": "javascript:alert(1)"}, "target_url"),
-        ({"state": "success", "coverage": 101}, "coverage"),
-        ({"state": "success", "name": "x" * 256}, "name"),
-        ({"state": "success", "description": "a\x00b"}, "description"),
-    ],
-)
-def test_what_is_wrong_is_named(project: ApiCaller, body: dict[str, object], field: str) -> None:
-    answer = project("POST", REPORT, json=body)
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, field)
+def test_what_is_wrong_is_named(project: ApiCaller) -> None:
+    for body, field in WRONG:
+        answer = project("POST", REPORT, json=body)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, field)
 
 
 @pytest.mark.one_database("sqlite")

@@ -8,7 +8,7 @@ import pytest
 from domain.access.roles import Role
 from tests.http.api.test_projects_api import made, new_group, script_of
 from tests.support.accounts.people import make_project, make_user, unique
-from tests.support.accounts.personal_tokens import Api, make_token
+from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
 from tests.support.accounts.team import give_role
 from tests.support.database.audit_log import events_with_subject
@@ -42,30 +42,27 @@ def test_a_group_and_one_below_are_made_read_and_changed(gatebell: LiveGatebell)
     assert kinds == ["group.changed", "group.created"]
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "field"),
-    [
-        ({}, 400, "path"),
-        ({"path": "a b"}, 400, "path"),
-        ({"path": "a/b"}, 400, "path"),
-        ({"path": "API"}, 400, "path"),
-        ({"path": "x", "parent_id": 2**62}, 404, None),
-        ({"path": "x", "parent_id": 0}, 400, "parent_id"),
-        ({"path": "TAKEN"}, 400, "path"),
-        ({"path": "x", "description": "x" * 2001}, 400, "description"),
-        ({"path": "x", "name": " \u200b" * 60}, 400, "name"),
-    ],
+NO_GROUPS: tuple[tuple[dict[str, Any], int, list[str]], ...] = (
+    ({}, 400, ["path"]),
+    ({"path": "a b"}, 400, ["path"]),
+    ({"path": "a/b"}, 400, ["path"]),
+    ({"path": "API"}, 400, ["path"]),
+    ({"path": "x", "parent_id": 2**62}, 404, []),
+    ({"path": "x", "parent_id": 0}, 400, ["parent_id"]),
+    ({"path": "TAKEN"}, 400, ["path"]),
+    ({"path": "x", "description": "x" * 2001}, 400, ["description"]),
+    ({"path": "x", "name": " \u200b" * 60}, 400, ["name"]),
 )
-def test_what_no_group_can_be_is_refused_with_the_field(
-    gatebell: LiveGatebell, body: dict[str, Any], status: int, field: str | None
-) -> None:
+
+
+def test_what_no_group_can_be_is_refused_with_the_field(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
-    if body.get("path") == "TAKEN":
-        body = {"path": new_group(script)["path"].upper()}
-    answer = script.send("POST", "/groups", json=body)
-    assert answer.status_code == status, answer.text
-    if field is not None:
-        assert [each["field"] for each in answer.json()["errors"]] == [field]
+    taken = new_group(script)["path"].upper()
+    for body, status, fields in NO_GROUPS:
+        given = {**body, "path": taken} if body.get("path") == "TAKEN" else body
+        answer = script.send("POST", "/groups", json=given)
+        assert answer.status_code == status, answer.text
+        assert [each["field"] for each in answer.json().get("errors", [])] == fields, body
 
 
 def test_groups_are_made_below_those_that_the_caller_maintains(gatebell: LiveGatebell) -> None:
@@ -76,8 +73,6 @@ def test_groups_are_made_below_those_that_the_caller_maintains(gatebell: LiveGat
         if role is not None:
             give_role(gatebell, group["full_path"], other, role)
         assert script.send("POST", "/groups", json=body).status_code == status
-    assert script.send("PUT", f"/groups/{group['id']}", json={"name": "x"}).status_code == 403
-    assert script.send("DELETE", f"/groups/{group['id']}").status_code == 403
 
 
 def test_a_bot_makes_groups_and_projects_only_in_its_own_group(gatebell: LiveGatebell) -> None:
@@ -126,11 +121,3 @@ def test_a_list_has_what_the_caller_sees_and_asks_for(gatebell: LiveGatebell) ->
     rest = script.send("GET", first.links["next"]["url"].partition("/api/v4")[2])
     assert [each["id"] for each in rest.json()] == [ids["grand"]]
     assert "next" not in rest.links
-
-
-def test_a_token_that_may_only_read_changes_nothing(gatebell: LiveGatebell) -> None:
-    owner = make_user(gatebell)
-    reader = Api(gatebell, make_token(gatebell, owner, scopes="read_api").clear)
-    for method, path in (("POST", "/groups"), ("POST", "/projects")):
-        answer = reader.send(method, path, json={"path": unique("x")})
-        assert answer.json()["error"] == "insufficient_scope"

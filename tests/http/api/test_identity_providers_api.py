@@ -8,7 +8,6 @@ import requests
 from tests.support.accounts.administration import root
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice, unique
-from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.openid_provider import FakeProvider, sign_in_through
 from tests.support.signing_in.provider_groups import new_group
@@ -16,21 +15,13 @@ from tests.support.signing_in.second_factors import assert_signed_in
 
 pytestmark = pytest.mark.one_database("postgres")
 
-ADDRESS = "/api/v4/admin/identity_providers"
-
 
 def call(
     gatebell: LiveGatebell, method: str, path: str = "", *, granted: str = "api", **body: Any
 ) -> requests.Response:
     """Call as the administrator."""
-    token = make_token(gatebell, root(gatebell), scopes=granted).clear
-    return requests.request(
-        method,
-        f"{gatebell.url}{ADDRESS}{path}",
-        headers={"PRIVATE-TOKEN": token},
-        json=body or None,
-        timeout=30,
-    )
+    script = api_caller(gatebell, root(gatebell), "/admin/identity_providers", scopes=granted)
+    return script(method, path, json=body or None)
 
 
 def create(gatebell: LiveGatebell, **changes: Any) -> requests.Response:
@@ -83,35 +74,35 @@ def test_a_preset_fills_what_is_left_out(gatebell: LiveGatebell) -> None:
     assert create(gatebell, preset="keycloak", issuer="").status_code == 400
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"slug": "Über"},
-        {"slug": ""},
-        {"slug": "a" * 64},
-        {"title": ""},
-        {"title": "a\nb"},
-        {"title": "x" * 101},
-        {"preset": "myspace"},
-        {"issuer": ""},
-        {"issuer": "login.example.com"},
-        {"issuer": "https://user:word@login.example.com"},
-        {"issuer": "https://login.example.com/\x00"},
-        {"client_id": ""},
-        {"client_secret": ""},
-        {"scopes": "email"},
-        {"groups_claim": "a\x00b"},
-        {"group_roles": ["x"]},
-        {"group_roles": ["a = b: c"]},
-        {"group_roles": [7]},
-        {"group_roles": ["a = b: Guest"] * 201},
-        {"email_domains": 7},
-        {"active": "perhaps"},
-    ],
+WRONG: tuple[dict[str, Any], ...] = (
+    {"slug": "Über"},
+    {"slug": ""},
+    {"slug": "a" * 64},
+    {"title": ""},
+    {"title": "a\nb"},
+    {"title": "x" * 101},
+    {"preset": "myspace"},
+    {"issuer": ""},
+    {"issuer": "login.example.com"},
+    {"issuer": "https://user:word@login.example.com"},
+    {"issuer": "https://login.example.com/\x00"},
+    {"client_id": ""},
+    {"client_secret": ""},
+    {"scopes": "email"},
+    {"groups_claim": "a\x00b"},
+    {"group_roles": ["x"]},
+    {"group_roles": ["a = b: c"]},
+    {"group_roles": [7]},
+    {"group_roles": ["a = b: Guest"] * 201},
+    {"email_domains": 7},
+    {"active": "perhaps"},
 )
-def test_what_makes_no_sense_is_refused(gatebell: LiveGatebell, changes: dict[str, Any]) -> None:
-    answer = create(gatebell, **changes)
-    assert answer.status_code in {400, 422}, answer.text
+
+
+def test_what_makes_no_sense_is_refused(gatebell: LiveGatebell) -> None:
+    for changes in WRONG:
+        answer = create(gatebell, **changes)
+        assert answer.status_code in {400, 422}, (changes, answer.text)
 
 
 def test_a_slug_is_taken_once(gatebell: LiveGatebell) -> None:
@@ -127,14 +118,6 @@ def test_a_provider_that_cannot_be_reached_is_a_result_and_no_error(
     assert answer.status_code == 200
     assert answer.json()["works"] is False
     assert "OUTGOING_PRIVATE_ADDRESSES" in answer.json()["problem"]
-
-
-def test_it_is_for_administrators(gatebell: LiveGatebell) -> None:
-    token = make_token(gatebell, alice(gatebell), scopes="api").clear
-    headers = {"PRIVATE-TOKEN": token}
-    answer = requests.get(gatebell.url + ADDRESS, headers=headers, timeout=30)
-    assert answer.status_code == 403
-    assert call(gatebell, "GET", granted="read_api").status_code == 403
 
 
 def test_commands_do_the_same(gatebell: LiveGatebell) -> None:

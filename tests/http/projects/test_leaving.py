@@ -22,8 +22,6 @@ from tests.support.database.audit_log import event_about
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 
-pytestmark = pytest.mark.both_databases
-
 
 def address_of(gatebell: LiveGatebell, path: str) -> str:
     """Return the URL of the members of a group or a project."""
@@ -80,23 +78,6 @@ def test_a_guest_sees_the_members_changes_nobody_and_leaves(
     event = event_about(gatebell, person, EventKind.MEMBER_REMOVED)
     assert (event.actor_name, event.subject) == (person.username, path)
     assert submit(browser, page, form).status_code == 404
-
-
-@pytest.mark.parametrize("kind", ["group", "project"])
-def test_a_guest_leaves_through_the_api_and_removes_nobody(
-    gatebell: LiveGatebell, kind: str
-) -> None:
-    project = make_project(gatebell, alice(gatebell))
-    path = project if kind == "project" else project.partition("/")[0]
-    person, _ = joined(gatebell, path, Role.GUEST)
-    other, _ = joined(gatebell, path, Role.GUEST)
-    script, members, own = numbers(gatebell, person, path)
-    refused = script.send("DELETE", f"{members}/{numbers(gatebell, other, path)[2]}")
-    assert refused.status_code == 403
-    assert "You need the Maintainer role" in refused.text
-    assert script.send("DELETE", f"{members}/{own}").status_code == 204
-    assert script.send("GET", members).status_code == 404
-    assert member_id(gatebell, path, other)
 
 
 def test_the_last_owner_stays_and_is_told_why_above_the_list(gatebell: LiveGatebell) -> None:

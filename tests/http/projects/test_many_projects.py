@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from domain.access.roles import Role
 from domain.projects.creation import create_project
 from models import Member, User
@@ -127,10 +125,8 @@ def test_members_are_shown_page_by_page_and_searched(gatebell: LiveGatebell) -> 
     assert f"{word}-19" in found
 
 
-@pytest.mark.parametrize("page", ["-1", "x", "9" * 7, "9" * 40])
-def test_a_page_that_does_not_exist_is_refused(gatebell: LiveGatebell, page: str) -> None:
+def test_a_page_that_does_not_exist_is_refused(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, alice(gatebell))
-    for path in ("/groups", "/groups?search=a"):
-        separator = "&" if "?" in path else "?"
-        answer = browser.get(f"{gatebell.url}{path}{separator}page={page}")
-        assert answer.status_code == 400, path
+    for page in ("-1", "x", "9" * 7, "9" * 40):
+        for path in ("/groups?", "/groups?search=a&"):
+            assert browser.get(f"{gatebell.url}{path}page={page}").status_code == 400, page

@@ -28,18 +28,6 @@ from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 pytestmark = pytest.mark.one_database("postgres")
 
 
-def test_a_group_keeps_its_last_owner(gatebell: LiveGatebell) -> None:
-    group = make_project(gatebell, alice(gatebell)).partition("/")[0]
-    owner = signed_in(gatebell, alice(gatebell))
-    address = f"{gatebell.url}/groups/{group}/-/members"
-    page = owner.get(address)
-    number = page.text.partition("/-/members/")[2].partition("/")[0]
-    answer = submit(owner, page, form_to(page, f"/{number}/remove"))
-    assert answer.status_code == 422
-    assert "needs an owner" in answer.text
-    assert owner.get(address).status_code == 200
-
-
 def test_maintainers_neither_make_nor_remove_owners(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     browser = browser_of(gatebell, group, Role.MAINTAINER)
@@ -79,15 +67,6 @@ def roles_in(gatebell: LiveGatebell, namespace: str) -> dict[str, Role]:
             today=now().date(),
         )
     return {member.username: member.role for member in members}
-
-
-def test_a_maintainer_of_a_project_changes_no_owner_of_it(gatebell: LiveGatebell) -> None:
-    project = make_project(gatebell, alice(gatebell))
-    owner = make_user(gatebell, name="owner")
-    give_role(gatebell, project, owner, Role.OWNER)
-    browser = browser_of(gatebell, project, Role.MAINTAINER)
-    page = browser.get(f"{gatebell.url}/{project}/-/settings/members")
-    assert_out_of_reach(gatebell, browser, page, project, owner)
 
 
 @pytest.mark.parametrize("namespace", ["group", "project"])

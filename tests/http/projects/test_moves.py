@@ -125,17 +125,12 @@ def test_a_renamed_group_keeps_what_is_below_it_until_its_owner_releases_the_pat
     made(thief.send("POST", "/groups", json={"path": old}))
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [("a b", 400), ("a/b", 400), ("x" * 101, 400), ("", 400), ("shop.git", 400), ("\x00", 400)],
-)
-def test_bad_paths_are_refused_and_nothing_moves(
-    gatebell: LiveGatebell, path: str, status: int
-) -> None:
+def test_bad_paths_are_refused_and_nothing_moves(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project, script = make_project(gatebell, owner), script_of(gatebell, owner)
-    answer = script.send("PUT", path_of(project), json={"path": path, "name": "changed"})
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (status, "path")
+    for path in ("a b", "a/b", "x" * 101, "", "shop.git", "\x00"):
+        answer = script.send("PUT", path_of(project), json={"path": path, "name": "changed"})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "path"), path
     assert made(script.send("GET", path_of(project)), 200)["name"] == "shop"
 
 

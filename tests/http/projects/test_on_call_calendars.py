@@ -19,8 +19,6 @@ from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 from tests.support.wire.html_forms import form_to, submit
 
-pytestmark = pytest.mark.both_databases
-
 ADDRESS = re.compile(r'<code id="calendar-address">([^<]+)</code>')
 
 

@@ -164,31 +164,6 @@ def test_what_makes_no_token_is_explained_and_makes_no_bot(
 
 
 @pytest.mark.spec("G4")
-@pytest.mark.parametrize("role", [None, Role.DEVELOPER, Role.MAINTAINER])
-def test_who_may_not_manage_the_tokens_gets_nowhere(
-    gatebell: LiveGatebell, alice: Person, role: Role | None
-) -> None:
-    path = make_project(gatebell, alice)
-    namespace = namespace_of(gatebell, "groups" if role is Role.MAINTAINER else "projects", path)
-    made = make_bot_token(script_of(gatebell, alice), namespace)
-    browser = browser_of(gatebell, namespace.path, role)
-    expected = 404 if role is None else 403
-
-    for address in (namespace.page, f"{namespace.page}/new"):
-        assert browser.get(gatebell.url + address).status_code == expected
-    page = browser.get(f"{gatebell.url}/-/user_settings/profile")
-    token = form_with(page, "csrf_token").value("csrf_token")
-    for action in ("new", f"{made.id}/rotate", f"{made.id}/revoke"):
-        answer = browser.post(
-            f"{gatebell.url}{namespace.page}/{action}", data={"csrf_token": token}
-        )
-        assert answer.status_code == expected
-    assert Api(gatebell, made.clear).send("GET", "/user").status_code == 200
-    stranger = gatebell.http().get(gatebell.url + namespace.page, allow_redirects=False)
-    assert stranger.headers["Location"].startswith("/users/sign_in?next=")
-
-
-@pytest.mark.spec("G4")
 def test_a_bot_does_not_count_as_an_owner_of_its_group(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person
 ) -> None:

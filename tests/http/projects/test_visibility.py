@@ -45,11 +45,10 @@ def test_a_maintainer_changes_no_visibility_through_the_api(gatebell: LiveGatebe
 
 
 @pytest.mark.parametrize("kind", ["projects", "groups"])
-@pytest.mark.parametrize("role", [Role.MAINTAINER, Role.OWNER])
-def test_no_bot_changes_a_visibility(gatebell: LiveGatebell, kind: str, role: Role) -> None:
+def test_no_bot_changes_a_visibility(gatebell: LiveGatebell, kind: str) -> None:
     project = make_project(gatebell, alice(gatebell))
     namespace = namespace_of(gatebell, kind, project)
-    made = make_bot_token(script_of(gatebell, alice(gatebell)), namespace, access_level=int(role))
+    made = make_bot_token(script_of(gatebell, alice(gatebell)), namespace, access_level=50)
     status, said = put(Api(gatebell, made.clear), project, visibility="public")
     assert status == 403, said
     assert seen(gatebell, project) == "private"
@@ -70,15 +69,8 @@ def test_the_page_offers_the_visibility_to_owners_alone(gatebell: LiveGatebell) 
     page = owner.get(url)
     assert submit(owner, page, form_with(page, SETTINGS), visibility="public").status_code == 302
     assert seen(gatebell, project) == "public"
-
-
-def test_an_owner_who_lost_the_role_meanwhile_changes_no_visibility(
-    gatebell: LiveGatebell,
-) -> None:
-    project = make_project(gatebell, alice(gatebell))
-    owner = browser_of(gatebell, project, Role.OWNER)
-    page = owner.get(f"{gatebell.url}/{project}/-/settings/general")
-    form = form_with(page, SETTINGS)
+    # Who lost the role meanwhile changes it no more.
+    page = owner.get(url)
     give_role(gatebell, project, person_for(gatebell, Role.OWNER), Role.MAINTAINER)
-    submit(owner, page, form, visibility="public")
-    assert seen(gatebell, project) == "private"
+    submit(owner, page, form_with(page, SETTINGS), visibility="private")
+    assert seen(gatebell, project) == "public"

@@ -245,18 +245,18 @@ def test_clients_that_post_a_form_get_the_same_token(gatebell: LiveGatebell) -> 
     assert "grant_type" in refresh.json()["errors"][0]["message"]
 
 
-@pytest.mark.parametrize(
-    "scope",
-    [
-        *("repository", "repository:", "repository:a", "repository::pull", ":a:pull"),
-        f"repository:{'a' * 2000}:pull",
-        " ".join(["repository:a/b:pull"] * 51),
-    ],
+NO_SCOPES = (
+    *("repository", "repository:", "repository:a", "repository::pull", ":a:pull"),
+    f"repository:{'a' * 2000}:pull",
+    " ".join(["repository:a/b:pull"] * 51),
 )
-def test_scopes_that_are_none_are_named(gatebell: LiveGatebell, scope: str) -> None:
-    answer = ask(gatebell, scope, token=token_of(gatebell, alice(gatebell), "api"))
-    assert answer.status_code == 400
-    assert "scope" in answer.json()["errors"][0]["message"]
+
+
+def test_scopes_that_are_none_are_named(gatebell: LiveGatebell) -> None:
+    for scope in NO_SCOPES:
+        answer = ask(gatebell, scope, token=token_of(gatebell, alice(gatebell), "api"))
+        assert answer.status_code == 400, scope
+        assert "scope" in answer.json()["errors"][0]["message"]
 
 
 def test_another_service_is_told_what_to_configure(gatebell: LiveGatebell) -> None:

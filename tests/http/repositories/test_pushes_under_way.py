@@ -121,32 +121,35 @@ def removed(push: Push) -> None:
     take_role(push.gatebell, push.project, push.sender)
 
 
-def state(name: str) -> Callable[[Push], None]:
-    return lambda push: set_state(push.gatebell, push.sender, name)
-
-
-PARTS = {"half of it": 0.5, "all but the last chunk": 1}
-#: What happens meanwhile.
-ENDS: dict[str, Callable[[Push], None]] = {
-    "the sender is blocked": state("blocked"),
-    "the sender is locked": state("locked"),
-    "the sender is removed": removed,
-    "the sender becomes a reporter": demoted,
-    "the token is revoked": revoked,
-    "the project is archived": lambda push: owner_sends(push, "POST", "/archive"),
+HALF, ALL_BUT_THE_LAST_CHUNK = 0.5, 1
+#: What happens meanwhile, when, and what the sender is told of it.
+ENDS: dict[str, tuple[Callable[[Push], None], float, str]] = {
+    "the sender is blocked": (
+        lambda push: set_state(push.gatebell, push.sender, "blocked"),
+        *(ALL_BUT_THE_LAST_CHUNK, ""),
+    ),
+    "the sender is removed": (removed, HALF, ""),
+    "the sender becomes a reporter": (
+        *(demoted, HALF, "You need the Developer role in {project} to push."),
+    ),
+    "the token is revoked": (revoked, ALL_BUT_THE_LAST_CHUNK, "The access token was revoked."),
+    "the project is archived": (
+        lambda push: owner_sends(push, "POST", "/archive"),
+        *(HALF, "{project} is archived: its repository is read-only."),
+    ),
 }
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("end", ENDS)
-def test_what_ended_meanwhile_keeps_a_push_from_moving_a_branch(
-    push: Push, end: str, part: str
-) -> None:
-    with push.begun(part=PARTS[part]) as begun:
-        ENDS[end](push)
+def test_what_ended_meanwhile_keeps_a_push_from_moving_a_branch(push: Push, end: str) -> None:
+    comes_to_pass, part, why = ENDS[end]
+    body = push.body(answer="report-status side-band-64k")
+    with push.begun(part=part, body=body) as begun:
+        comes_to_pass(push)
         report = begun.finish()
     assert "ng refs/heads/main pre-receive hook declined" in report
+    assert f"{why.format(project=push.project)} Nothing was changed." in report
     assert push.branches() == ""
 
 
@@ -179,17 +182,3 @@ def test_a_project_with_another_name_meanwhile_gets_its_push(push: Push) -> None
         assert "ok refs/heads/main" in begun.finish()
     push.project = push.project.replace("/shop", "/store")
     assert push.commit in push.branches()
-
-
-@pytest.mark.parametrize(
-    ("end", "why"),
-    [
-        ("the sender becomes a reporter", "You need the Developer role in {project} to push."),
-        ("the token is revoked", "The access token was revoked."),
-        ("the project is archived", "{project} is archived: its repository is read-only."),
-    ],
-)
-def test_the_sender_is_told_why(push: Push, end: str, why: str) -> None:
-    with push.begun(body=push.body(answer="report-status side-band-64k")) as begun:
-        ENDS[end](push)
-        assert f"{why.format(project=push.project)} Nothing was changed." in begun.finish()

@@ -34,6 +34,7 @@ def create(call: ApiCaller, **changes: Any) -> Any:
     return call.done("POST", "/maintenance_windows", json={**SUNDAYS, **changes}, status=201)
 
 
+@pytest.mark.one_database("postgres")
 def test_a_window_shows_its_next_occurrences_in_local_time(maintainer: ApiCaller) -> None:
     made = create(maintainer, severities=["high"], labels={"team": "db"})
     assert (made["rule"], made["duration"], made["is_active"]) == (SUNDAYS["rule"], "1h30m", False)
@@ -59,6 +60,7 @@ def test_a_window_of_now_mutes_the_alerts_that_it_is_about(
         maintainer, starts_at=begin, time_zone="UTC", rule="", duration="1h", services=["w*"]
     )
     assert made["is_active"] is True
+    assert made["created_by"] == person_for(project.gatebell, Role.MAINTAINER).username
     mute = maintainer.done("GET", f"/alerts/{web}/mute")
     assert (mute["kind"], mute["id"], mute["name"]) == ("maintenance", made["id"], "Sunday night")
     assert mute["until"] == made["occurrences"][0]["ends_at"]
@@ -85,6 +87,7 @@ def test_what_is_left_out_of_a_change_stays(maintainer: ApiCaller) -> None:
     assert [each["id"] for each in maintainer.done("GET", "/maintenance_windows")] == [made["id"]]
 
 
+@pytest.mark.one_database("postgres")
 def test_a_start_with_an_offset_is_converted_into_the_zone_of_the_window(
     maintainer: ApiCaller,
 ) -> None:
@@ -126,26 +129,13 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.one_database("postgres")
 def test_what_is_no_window_is_refused_with_the_reason(maintainer: ApiCaller) -> None:
     for changes, words in REFUSED:
         answer = maintainer("POST", "/maintenance_windows", json={**SUNDAYS, **changes})
         assert answer.status_code == 400, (changes, answer.text)
         assert words in answer.text
     assert maintainer.done("GET", "/maintenance_windows") == []
-
-
-def test_developers_see_windows_and_maintainers_plan_them(
-    project: Project, maintainer: ApiCaller
-) -> None:
-    made = create(maintainer)
-    developer = project.caller(Role.DEVELOPER)
-    at = f"/maintenance_windows/{made['id']}"
-    assert developer.done("GET", at)["created_by"] == (
-        person_for(project.gatebell, Role.MAINTAINER).username
-    )
-    for method, path in (("POST", "/maintenance_windows"), ("PUT", at), ("DELETE", at)):
-        assert developer(method, path, json=SUNDAYS).status_code == 403
-    assert project.caller(Role.REPORTER)("GET", at).status_code == 403
 
 
 def test_flap_settings_have_usual_values_and_change_one_by_one(
@@ -165,9 +155,6 @@ def test_flap_settings_have_usual_values_and_change_one_by_one(
     assert maintainer.done("PUT", "/flap_settings", json=sent) == changed
     changed["enabled"] = False
     assert maintainer.done("PUT", "/flap_settings", json={"enabled": False}) == changed
-    developer = project.caller(Role.DEVELOPER)
-    assert developer.done("GET", "/flap_settings") == changed
-    assert developer("PUT", "/flap_settings", json={}).status_code == 403
     for name in usual:
         for value in (-1, 10**6, "often", None):
             if name != "enabled" or value == "often":

@@ -117,12 +117,6 @@ def test_what_senders_wrote_is_only_text(project: Project, browser: requests.Ses
     assert "Silenced until" in text_of(browser.get(f"{project.url}/alerts/1"))
 
 
-def test_lower_roles_see_no_silences(project: Project) -> None:
-    reporter = browser_of(project.gatebell, project.path, Role.REPORTER)
-    for path in ("silences", "silences/new", "silences/flapping", "maintenance_windows"):
-        assert reporter.get(f"{project.url}/{path}").status_code == 403
-
-
 def test_an_alert_that_does_not_exist_cannot_be_silenced(
     project: Project, browser: requests.Session
 ) -> None:

@@ -91,6 +91,7 @@ def test_each_way_to_repeat_is_kept_in_the_form(
     follow(browser, submit(browser, edit, form))
 
 
+@pytest.mark.one_database("postgres")
 def test_mistakes_are_shown_beside_the_field(project: Project, browser: requests.Session) -> None:
     page = browser.get(f"{project.url}/maintenance_windows/new")
     form = form_with(page, "repeats")
@@ -115,6 +116,7 @@ def test_mistakes_are_shown_beside_the_field(project: Project, browser: requests
         assert words in text_of(answer), given
 
 
+@pytest.mark.one_database("postgres")
 def test_developers_see_windows_and_cannot_plan_them(
     project: Project, browser: requests.Session
 ) -> None:
