@@ -7,7 +7,6 @@ import requests
 from sqlalchemy import func, select
 
 from models import Application, Authorization, Consent
-from tests.races.test_devices import together
 from tests.races.test_redemptions import PARALLEL, ROUNDS
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -18,6 +17,7 @@ from tests.support.accounts.people import (
     open_browser,
 )
 from tests.support.oauth.oauth_wire import ask, decide, is_live, landing, redeem
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 

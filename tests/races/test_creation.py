@@ -6,9 +6,9 @@ from functools import partial
 
 import requests
 
-from tests.races.test_devices import together
 from tests.support.accounts.administration import at_work, id_of
 from tests.support.accounts.people import Person, alice, make_project, make_user, signed_in, unique
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
 

@@ -14,7 +14,6 @@ from sqlalchemy.orm import aliased
 from models import Alert, Group, Invitation, Member, Project
 from tests.http.api.test_projects_api import made, new_group, path_of, script_of
 from tests.http.api.test_taken_names import assert_taken
-from tests.races.test_devices import together
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -26,6 +25,7 @@ from tests.support.accounts.people import (
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
 from tests.support.alerts.senders import connect
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 
 PARALLEL = 6
@@ -141,7 +141,8 @@ def test_what_comes_while_a_group_is_deleted_is_done_before_or_refused(
             partial(Api(gatebell, bot.clear).send, "GET", url),
             partial(script.send, "DELETE", url),
         ]
-        deleted, *answers = together([partial(script.send, "DELETE", here), *others])
+        delete: Action = partial(script.send, "DELETE", here)
+        deleted, *answers = together([delete, *others])
         assert deleted.status_code == 202, deleted.text
         assert set(statuses(answers)) <= {200, 201, 202} | LATE
         assert script.send("GET", here).status_code == 404
@@ -169,7 +170,8 @@ def test_an_alert_that_comes_while_a_project_is_archived_is_stored_or_refused(
             partial(endpoint.post, json.dumps({"title": f"alert {number}"}).encode())
             for number in range(PARALLEL)
         ]
-        archived, *answers = together([partial(script.send, "POST", f"{url}/archive"), *alerts])
+        archive: Action = partial(script.send, "POST", f"{url}/archive")
+        archived, *answers = together([archive, *alerts])
         assert archived.status_code == 201
         found = statuses(answers)
         assert set(found) <= {200, 403}

@@ -2,9 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Barrier
 
 import pytest
 import requests
@@ -32,26 +30,18 @@ from tests.support.oauth.device_wire import (
     type_code,
 )
 from tests.support.oauth.oauth_wire import assert_refused, changed, is_live
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
+
+#: Tests of pages take it from here.
+__all__ = ["together"]
 
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
     """An application for devices of this test's own."""
     return make_application(gatebell, bob(gatebell), confidential=False)
-
-
-def together(actions: list[Callable[[], requests.Response]]) -> list[requests.Response]:
-    """Do all at the same moment."""
-    barrier = Barrier(len(actions))
-
-    def act(action: Callable[[], requests.Response]) -> requests.Response:
-        barrier.wait(timeout=60)
-        return action()
-
-    with ThreadPoolExecutor(len(actions)) as pool:
-        return list(pool.map(act, actions))
 
 
 @pytest.mark.spec("C8")

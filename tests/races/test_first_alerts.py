@@ -1,13 +1,13 @@
 """Many senders at the same moment: nothing is lost, nothing is double, nobody hears a 5xx."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 
 import pytest
 import requests
 
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
 from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 
 CROWD = 16
@@ -15,14 +15,7 @@ CROWD = 16
 
 def at_once(endpoint: Endpoint, bodies: list[bytes]) -> list[requests.Response]:
     """Send all bodies at the same moment, each from a sender of its own."""
-    start = Barrier(len(bodies))
-
-    def send(body: bytes) -> requests.Response:
-        start.wait(30)
-        return endpoint.post(body)
-
-    with ThreadPoolExecutor(len(bodies)) as senders:
-        return list(senders.map(send, bodies))
+    return together([partial(endpoint.post, body) for body in bodies])
 
 
 @pytest.mark.spec("I8", "I16")

@@ -1,10 +1,10 @@
 """Pings at the same moment: no 5xx, one open alert, and the last word is that of a success."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 
 from tests.support.alerts.heartbeats import Job, heartbeat
 from tests.support.database.stored import alerts_of
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 
 CROWD = 16
@@ -12,14 +12,8 @@ CROWD = 16
 
 def at_once(job: Job, signals: list[str]) -> set[int]:
     """Send all signals at the same moment and return the statuses."""
-    start = Barrier(len(signals))
-
-    def send(signal: str) -> int:
-        start.wait(30)
-        return job.ping(signal, method="POST", body=b"log").status_code
-
-    with ThreadPoolExecutor(len(signals)) as senders:
-        return set(senders.map(send, signals))
+    pings = [partial(job.ping, signal, method="POST", body=b"log") for signal in signals]
+    return {answer.status_code for answer in together(pings)}
 
 
 def test_failures_at_once_are_one_alert(gatebell: LiveGatebell) -> None:

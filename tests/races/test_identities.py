@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import select
 
 from models import Identity
-from tests.races.test_devices import together
 from tests.support.accounts.people import database_of
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.openid_provider import (
     add_provider,

@@ -1,8 +1,7 @@
 """Two workers and two people at the same moment: one incident, and one winner."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 
 import pytest
 from flask import Flask
@@ -10,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.following import Change, Follower, Turns, finish, take_changes
 from tests.support.alerts.incidents import AT, IncidentProject
+from tests.support.service.crowd import together
 from web.database.engine import open_engine
 from web.jobs.alert_changes import follow_for_incidents
 from web.settings.reader import Settings
@@ -37,19 +37,15 @@ def test_alerts_that_two_workers_have_taken_join_one_incident(project: IncidentP
             Follower.INCIDENTS, turns=Turns(), session=other, now=project.now, limit=9
         )
         assert [len(first), len(second)] == [1, 1]
-        start = Barrier(2)
 
-        def handle(work: tuple[Session, Sequence[Change]]) -> None:
-            theirs, changes = work
-            start.wait(30)
+        def handle(theirs: Session, changes: Sequence[Change]) -> None:
             follow_for_incidents(
                 changes, session=theirs, now=project.now, settings=project.settings
             )
             finish(changes, session=theirs)
             theirs.commit()
 
-        with ThreadPoolExecutor(2) as workers:
-            list(workers.map(handle, [(session, first), (other, second)]))
+        together([partial(handle, session, first), partial(handle, other, second)])
     engine.dispose()
     (incident,) = project.incidents()
     assert incident["alerts"] == [1, 2]
@@ -59,16 +55,12 @@ def test_alerts_that_two_workers_have_taken_join_one_incident(project: IncidentP
 
 def test_of_several_who_open_an_incident_from_one_alert_one_does(project: IncidentProject) -> None:
     project.fire("a")
-    start = Barrier(4)
 
-    def open_one(_number: int) -> int:
-        start.wait(30)
+    def open_one() -> int:
         answer = project.app.test_client().post(
             f"{AT}/incidents", headers={"PRIVATE-TOKEN": project.token}, json={"alerts": [1]}
         )
         return answer.status_code
 
-    with ThreadPoolExecutor(4) as people:
-        statuses = sorted(people.map(open_one, range(4)))
-    assert statuses == [201, 409, 409, 409]
+    assert sorted(together([open_one] * 4)) == [201, 409, 409, 409]
     assert len(project.incidents()) == 1

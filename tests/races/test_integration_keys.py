@@ -1,12 +1,8 @@
 """Keys, integrations and alerts changed at the same moment by several maintainers or scripts."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from threading import Barrier
-from typing import TypeVar
 
 import pytest
 
@@ -20,21 +16,10 @@ from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import connect
 from tests.support.database.stored import integrations_of
 from tests.support.database.work import project_in, work_in
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 
 CROWD = 8
-Returned = TypeVar("Returned")
-
-
-def at_once(works: Sequence[Callable[[], Returned]]) -> list[Returned]:
-    start = Barrier(len(works))
-
-    def run(work: Callable[[], Returned]) -> Returned:
-        start.wait(30)
-        return work()
-
-    with ThreadPoolExecutor(len(works)) as crowd:
-        return list(crowd.map(run, works))
 
 
 @pytest.mark.spec("H5")
@@ -57,7 +42,7 @@ def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: Liv
         except ConflictError:
             return ""
 
-    (winner,) = filter(None, at_once([reset] * CROWD))
+    (winner,) = filter(None, together([reset] * CROWD))
     (row,) = integrations_of(gatebell, endpoint.project)
     assert row.previous_key_expires_at is not None
     assert row.previous_key_expires_at > now() + timedelta(hours=23)
@@ -82,7 +67,7 @@ def test_a_link_and_an_endpoint_are_never_turned_on_together(gatebell: LiveGateb
     for _ in range(4):
         endpoint = connect(gatebell, active=False)
         link = connect(gatebell, endpoint.project, kind="external", name="Pager", active=False)
-        told = at_once([partial(turn_on, each.id) for each in (endpoint, link)])
+        told = together([partial(turn_on, each.id) for each in (endpoint, link)])
         assert sorted(told) == ["", "on"]
         active = [row.active for row in integrations_of(gatebell, endpoint.project)]
         assert sorted(active) == [False, True]
@@ -94,7 +79,7 @@ def test_of_many_scripts_that_create_the_first_integration_one_names_it(
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
     script = script_of(gatebell, project, "alert_management_integrations")
-    answers = at_once([partial(script.post, type="http")] * CROWD)
+    answers = together([partial(script.post, type="http")] * CROWD)
     assert sorted(each.status_code for each in answers) == [201, *[400] * (CROWD - 1)]
     assert len(integrations_of(gatebell, project)) == 1
 
@@ -105,7 +90,7 @@ def test_of_many_scripts_that_replace_one_key_one_gets_a_new_one(gatebell: LiveG
     at = f"alert_management_integrations/{endpoint.id}/keys"
     script = script_of(gatebell, endpoint.project, at)
     (key,) = script.get()
-    answers = at_once([partial(script.post, key_id=key["id"])] * CROWD)
+    answers = together([partial(script.post, key_id=key["id"])] * CROWD)
     assert sorted(each.status_code for each in answers) == [201, *[409] * (CROWD - 1)]
     (winner,) = (each.json() for each in answers if each.status_code == 201)
     assert [each["id"] for each in winner["keys"]] == [each["id"] for each in script.get()]
@@ -122,7 +107,7 @@ def test_of_many_scripts_that_change_one_alert_each_counts(gatebell: LiveGatebel
         partial(script.put, "/status", status="acknowledged", filter={}),
         partial(script.post, "/1/notes", body="a note"),
     ]
-    codes = {each.status_code for each in at_once(changes * (CROWD // len(changes)))}
+    codes = {each.status_code for each in together(changes * (CROWD // len(changes)))}
     assert codes == {200, 201}
     kinds = [each["kind"] for each in script.get("/1/activity", params={"per_page": 100})]
     assert kinds.count("status") == kinds.count("assignee") == 1

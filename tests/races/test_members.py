@@ -5,7 +5,6 @@ from functools import partial
 import requests
 
 from domain.access.roles import Role
-from tests.races.test_devices import together
 from tests.support.accounts.memberships import all_members
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
@@ -17,6 +16,7 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.accounts.team import give_role, member_id
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 

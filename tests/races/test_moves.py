@@ -7,10 +7,10 @@ import pytest
 
 from tests.http.api.test_projects_api import made, script_of
 from tests.races.test_deletion import statuses
-from tests.races.test_devices import together
 from tests.support.accounts.people import make_project, make_user
 from tests.support.accounts.resource_tokens import namespace_of
 from tests.support.alerts.senders import connect
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")

@@ -9,20 +9,19 @@ import requests
 from domain.randomness import random_password
 from tests.http.account.test_copied_cookies import COOKIE, SETTINGS
 from tests.http.account.test_sessions import with_cookie
-from tests.races.test_devices import together
 from tests.support.accounts.administration import at_work, id_of
 from tests.support.accounts.people import Person, make_user, open_browser
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import is_signed_in
 from tests.support.wire.html_forms import form_to, form_with, submit
 
+Action = Callable[[], requests.Response]
 PARALLEL = 5
 ROUNDS = 3
 
 
-def change(
-    gatebell: LiveGatebell, browser: requests.Session, person: Person, new: str
-) -> Callable[[], requests.Response]:
+def change(gatebell: LiveGatebell, browser: requests.Session, person: Person, new: str) -> Action:
     """Return what sends the form, whose page is open."""
     page = browser.get(f"{gatebell.url}{SETTINGS}/security")
     form = form_with(page, "new_password")
@@ -75,7 +74,7 @@ def test_an_administrators_reset_holds_against_a_change_at_the_same_time(
         person, new = make_user(gatebell), random_password()
         thief = open_browser(gatebell, person)
         page = root.get(f"{gatebell.url}/admin/users/{id_of(gatebell, person)}")
-        reset = partial(submit, root, page, form_to(page, "/reset_password"))
+        reset: Action = partial(submit, root, page, form_to(page, "/reset_password"))
         changed, done = together([change(gatebell, thief, person, new), reset])
         assert done.status_code == 302
         assert changed.status_code in {302, 409, 422}

@@ -1,13 +1,9 @@
 """Sixteen at once with one DPoP proof, or one pushed request: one gets through."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from urllib.parse import urljoin
 
 import pytest
-import requests
 
 from tests.support.accounts.people import alice, bob, make_application, open_browser, signed_in
 from tests.support.oauth.oauth_wire import (
@@ -21,27 +17,12 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.oauth.proofs import Prover, redeem_with_key
 from tests.support.oauth.pushes import pushed
+from tests.support.service.crowd import Send, sent_together
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
 
 PARALLEL = 16
 USER = "/api/v4/user"
-Send = Callable[[requests.Session], requests.Response]
-
-
-def all_at_once(gatebell: LiveGatebell, sends: Sequence[Send]) -> list[requests.Response]:
-    """Send each request on a connection of its own that is open already."""
-    barrier = Barrier(len(sends))
-
-    def send(one: Send) -> requests.Response:
-        with requests.Session() as session:
-            session.trust_env = False
-            session.get(f"{gatebell.url}/healthz")
-            barrier.wait(timeout=60)
-            return one(session)
-
-    with ThreadPoolExecutor(len(sends)) as pool:
-        return list(pool.map(send, sends))
 
 
 @pytest.mark.rfc("rfc9449-11.1-a", "rfc9449-11.1-b")
@@ -56,7 +37,7 @@ def test_one_proof_gets_one_of_sixteen_codes_redeemed(gatebell: LiveGatebell) ->
     def redeeming(form: dict[str, str]) -> Send:
         return lambda session: session.post(url, data=form, headers=headers)
 
-    answers = all_at_once(gatebell, [redeeming(form) for form in forms])
+    answers = sent_together(gatebell, [redeeming(form) for form in forms])
     statuses = Counter(answer.status_code for answer in answers)
     assert statuses == {200: 1, 400: PARALLEL - 1}, [answer.text for answer in answers]
     errors = {answer.json().get("error") for answer in answers}
@@ -70,7 +51,9 @@ def test_one_proof_opens_a_resource_once(gatebell: LiveGatebell) -> None:
     token = pair_in(redeem_with_key(gatebell, phone, code, key)).access
     url = gatebell.url + USER
     headers = key.showing(token, url)
-    answers = all_at_once(gatebell, [lambda session: session.get(url, headers=headers)] * PARALLEL)
+    answers = sent_together(
+        gatebell, [lambda session: session.get(url, headers=headers)] * PARALLEL
+    )
     statuses = Counter(answer.status_code for answer in answers)
     assert statuses == {200: 1, 401: PARALLEL - 1}, [answer.text for answer in answers]
 
@@ -83,7 +66,7 @@ def test_one_pushed_request_is_approved_once(gatebell: LiveGatebell) -> None:
     fields = form.filled(decision="authorize")
     url = f"{gatebell.url}/oauth/authorize/decision"
     cookies = browser.cookies.get_dict()
-    answers = all_at_once(
+    answers = sent_together(
         gatebell,
         [lambda session: session.post(url, data=fields, cookies=cookies, allow_redirects=False)]
         * PARALLEL,
@@ -103,7 +86,7 @@ def test_one_pushed_request_that_nobody_is_asked_about_gives_one_code(
 ) -> None:
     url = pushed(gatebell, server_application(gatebell))
     cookies = signed_in(gatebell, alice(gatebell)).cookies.get_dict()
-    answers = all_at_once(
+    answers = sent_together(
         gatebell,
         [lambda session: session.get(url, cookies=cookies, allow_redirects=False)] * PARALLEL,
     )

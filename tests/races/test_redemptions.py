@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import timedelta
-from threading import Barrier
 from time import sleep
 from typing import Any
 
@@ -31,6 +30,7 @@ from tests.support.oauth.oauth_wire import (
     refresh,
     server_application,
 )
+from tests.support.service.crowd import sent_together
 from tests.support.service.live import LiveGatebell
 from web.extensions import db
 from web.oauth.binding import oauth_context
@@ -43,17 +43,8 @@ ROUNDS = 2
 
 def all_at_once(gatebell: LiveGatebell, form: list[tuple[str, str]]) -> list[requests.Response]:
     """Send one token request from as many clients, each on a connection that is open already."""
-    barrier = Barrier(PARALLEL)
-
-    def send(_number: int) -> requests.Response:
-        with requests.Session() as session:
-            session.trust_env = False
-            session.get(f"{gatebell.url}/healthz")
-            barrier.wait(timeout=60)
-            return session.post(f"{gatebell.url}/oauth/token", data=form)
-
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        return list(pool.map(send, range(PARALLEL)))
+    url = f"{gatebell.url}/oauth/token"
+    return sent_together(gatebell, [lambda session: session.post(url, data=form)] * PARALLEL)
 
 
 def assert_one_winner(answers: list[requests.Response]) -> None:

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 
 from models import RecoveryCode
 from tests.http.account.test_sessions import COOKIE, with_cookie
-from tests.races.test_devices import together
 from tests.support.accounts.people import Person, database_of, make_user
 from tests.support.alerts.monitoring import wait_until
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import (
     SECURITY,

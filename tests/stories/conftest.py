@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gitlab
 import pytest
 
 from tests.stories.third_parties import KINDS, Addresses, ThirdParty
@@ -13,6 +14,7 @@ from tests.support.service.live import LiveGatebell
 
 Meet = Callable[..., ThirdParty]
 Notify = Callable[..., Alertmanager]
+OpenGitlab = Callable[..., gitlab.Gitlab]
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +44,21 @@ def meet() -> Iterator[Meet]:
 def third_party(request: pytest.FixtureRequest, gatebell: LiveGatebell, meet: Meet) -> ThirdParty:
     """Every kind of client in turn."""
     return meet(request.param, gatebell)
+
+
+@pytest.fixture
+def open_gitlab(gatebell: LiveGatebell) -> Iterator[OpenGitlab]:
+    """Opens python-gitlab with a token; its connections are closed in the end."""
+    opened: list[gitlab.Gitlab] = []
+
+    def connect(private_token: str | None = None, **others: Any) -> gitlab.Gitlab:
+        opened.append(gitlab.Gitlab(gatebell.url, private_token=private_token, **others))
+        opened[-1].session.trust_env = False  # no proxy between us
+        return opened[-1]
+
+    yield connect
+    for each in opened:
+        each.session.close()
 
 
 @pytest.fixture

@@ -134,16 +134,6 @@ def test_a_captured_recovery_resolves_what_was_open(
     assert [each["iid"] for each in again] == list(range(count + 1, 2 * count + 1))
 
 
-@pytest.mark.spec("I12")
-def test_a_webhook_without_any_title_is_refused_with_the_reason(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell, kind="prometheus")
-    answer = endpoint.post(captured("07_no_alertname_label_send_resolved_false.json"))
-    assert answer.status_code == 422
-    (error,) = answer.json()["errors"]
-    assert error["item"] == 0
-    assert error["reason"].startswith("it has no title")
-
-
 @pytest.mark.both_databases
 @pytest.mark.spec("I3", "J5")
 def test_what_monit_posts_through_curl_is_shown_whole(gatebell: LiveGatebell) -> None:

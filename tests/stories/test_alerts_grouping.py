@@ -41,15 +41,6 @@ def test_without_a_fingerprint_the_payload_identifies_the_alert(gatebell: LiveGa
     assert over["iid"] == 1
 
 
-@pytest.mark.spec("I7", "I8")
-def test_a_fingerprint_may_be_an_array_and_differs_from_its_text(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    assert endpoint.accepted(fingerprint=["a", "b"])["iid"] == 1
-    assert endpoint.accepted(fingerprint=["a", "b"], title="x")["iid"] == 1
-    assert endpoint.accepted(fingerprint=["b", "a"])["iid"] == 2
-    assert endpoint.accepted(fingerprint=12)["iid"] == 3
-
-
 @pytest.mark.spec("I17")
 def test_a_recovery_of_nothing_is_stored_so_that_nothing_is_lost(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -80,16 +71,6 @@ def test_integrations_of_a_project_share_numbers_and_fingerprints(gatebell: Live
     assert one.accepted(fingerprint="x")["iid"] == 1
     assert other.accepted(fingerprint="y")["iid"] == 2
     assert other.accepted(fingerprint="x")["iid"] == 1
-
-
-@pytest.mark.spec("I4")
-def test_an_empty_object_is_an_alert_that_began_now(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    before = datetime.now(UTC)
-    assert endpoint.accepted() == {"iid": 1, "title": "New: Alert"}
-    (alert,) = alerts_of(gatebell, endpoint.project)
-    assert before <= alert.started_at <= datetime.now(UTC)
-    assert alert.severity == 0
 
 
 @pytest.mark.spec("I1", "I11", "I15")
@@ -150,30 +131,6 @@ def test_a_webhook_without_a_good_item_is_refused_with_a_reason_for_each(
         {"item": 1, "reason": "it is not an object"},
     ]
     assert alerts_of(gatebell, endpoint.project) == []
-
-
-@pytest.mark.one_database("postgres")
-@pytest.mark.spec("I15")
-@pytest.mark.parametrize(
-    ("status", "ends_at", "becomes"),
-    [
-        ("firing", "0001-01-01T00:00:00Z", "triggered"),
-        ("firing", "2999-01-01T00:00:00Z", "triggered"),
-        ("firing", "", "triggered"),
-        ("firing", "2026-11-20T00:00:00Z", "resolved"),
-        ("resolved", "0001-01-01T00:00:00Z", "resolved"),
-        ("resolved", None, "resolved"),
-    ],
-)
-def test_an_item_is_over_by_its_status_or_its_end(
-    gatebell: LiveGatebell, status: str, ends_at: str | None, becomes: str
-) -> None:
-    endpoint = connect(gatebell, kind="prometheus")
-    # The group's own status says nothing about the item.
-    group = "firing" if becomes == "resolved" else "resolved"
-    endpoint.post(webhook(item("a", status=status, endsAt=ends_at), status=group))
-    (alert,) = alerts_of(gatebell, endpoint.project)
-    assert alert.status == becomes
 
 
 def summary(gatebell: LiveGatebell, project: str) -> list[tuple[str, str, int]]:

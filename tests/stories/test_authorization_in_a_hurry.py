@@ -38,7 +38,7 @@ from tests.support.wire.html_forms import form_with, submit
 def hasty(new_service: NewService) -> Iterator[LiveGatebell]:
     """A service of this file's own, so that its settings are nobody else's."""
     brief = {"AUTHORIZATION_CODE_LIFETIME_SECONDS": "60", "SESSION_LIFETIME_SECONDS": "600"}
-    with running(new_service(only="web", **brief)) as made:
+    with running(new_service(only="app", **brief)) as made:
         yield made
 
 

@@ -109,8 +109,8 @@ def check_later(service: LiveGatebell) -> None:
     check_in_an_hour(service)
 
 
-def test_what_is_installed_is_what_the_guide_installs(service: LiveGatebell) -> None:
-    guide = guide_for_project("bridges", service, "")
+def test_what_is_installed_is_what_the_guide_installs(new_service: NewService) -> None:
+    guide = guide_for_project("bridges", new_service(), "")
     (wanted,) = re.findall("^canaille.*", REQUIREMENTS.read_text(), re.MULTILINE)
     assert f"'{wanted}'" in guide.block("install.sh")
 

@@ -19,7 +19,6 @@ from tests.support.accounts.people import (
     make_project,
     make_user,
     now,
-    set_state,
     settings_of,
 )
 from tests.support.accounts.personal_tokens import Api, MadeToken, change, make_token
@@ -118,20 +117,13 @@ def revoke(team: Team) -> None:
     change(team.gatebell, team.token.id, revoked_at=now())
 
 
-def lock(team: Team) -> None:
-    set_state(team.gatebell, team.developer, "locked")
-
-
 Change = Callable[[Team], None]
 #: What changes, and the status of reading and of pushing from then on.
 CHANGES: dict[str, tuple[Change, int, int]] = {
     "the role is lowered": (lower_role, 403, 403),
-    "the role is taken away": (take_away_role, 404, 404),
     "the project is archived": (archive, 200, 403),
     "the project is deleted": (delete, 404, 404),
-    "the token expires": (let_expire, 401, 401),
     "the token is revoked": (revoke, 401, 401),
-    "the user is locked": (lock, 401, 401),
 }
 
 

@@ -165,10 +165,3 @@ def test_what_was_resolved_for_want_of_reports_and_fires_again_is_a_new_alert(
     resolve_for_silence(gatebell, endpoint.id, minutes=1)
     assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
     assert endpoint.accepted(fingerprint="x", start_time=NINE)["iid"] == 2
-
-
-def test_a_report_without_a_start_is_no_copy(gatebell: LiveGatebell) -> None:
-    endpoint = connect(gatebell)
-    endpoint.accepted(fingerprint="x")
-    endpoint.accepted(fingerprint="x", end_time="2999-01-01T00:00:00Z")
-    assert endpoint.accepted(fingerprint="x")["iid"] == 2

@@ -53,7 +53,7 @@ DAY = timedelta(days=1)
 
 @dataclass
 class Night:
-    """A web server whose mail the test sends, with a clock of its own for that."""
+    """A service whose mail the test sends, with a clock of its own for that."""
 
     service: LiveGatebell
     mailbox: Mailbox
@@ -109,7 +109,7 @@ class Night:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def night(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[Night]:
-    with running(new_service(request.param, only="web", **SETTINGS)) as service:
+    with running(new_service(request.param, only="app", **SETTINGS)) as service:
         yield Night(service, Mailbox())
 
 

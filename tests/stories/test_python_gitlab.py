@@ -1,34 +1,16 @@
 """python-gitlab, as its users have it, keeps personal access tokens in order."""
 
-from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
 
-import gitlab
 import pytest
 from gitlab.exceptions import GitlabAuthenticationError, GitlabGetError, GitlabUserApproveError
 
+from tests.stories.conftest import OpenGitlab
 from tests.support.accounts.people import Person, make_project, make_user, now, set_state
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
-Open = Callable[..., gitlab.Gitlab]
-
-
-@pytest.fixture
-def connect(gatebell: LiveGatebell) -> Iterator[Open]:
-    """Opens the library with a token; its connections are closed in the end."""
-    opened: list[gitlab.Gitlab] = []
-
-    def connect(**credentials: Any) -> gitlab.Gitlab:
-        opened.append(gitlab.Gitlab(gatebell.url, **credentials))
-        opened[-1].session.trust_env = False  # no proxy between us
-        return opened[-1]
-
-    yield connect
-    for each in opened:
-        each.session.close()
 
 
 @pytest.fixture
@@ -39,9 +21,9 @@ def alice(gatebell: LiveGatebell) -> Person:
 @pytest.mark.spec("G1", "G4")
 @pytest.mark.parametrize("credential", ["private_token", "oauth_token"])
 def test_it_signs_in_with_a_token(
-    gatebell: LiveGatebell, connect: Open, alice: Person, credential: str
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person, credential: str
 ) -> None:
-    library = connect(**{credential: make_token(gatebell, alice).clear})
+    library = open_gitlab(**{credential: make_token(gatebell, alice).clear})
 
     library.auth()
 
@@ -53,10 +35,10 @@ def test_it_signs_in_with_a_token(
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
 def test_it_walks_through_all_pages_of_a_list(
-    gatebell: LiveGatebell, connect: Open, alice: Person
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person
 ) -> None:
     made = [make_token(gatebell, alice).id for _ in range(5)]
-    library = connect(private_token=make_token(gatebell, alice, scopes="read_api").clear)
+    library = open_gitlab(private_token=make_token(gatebell, alice, scopes="read_api").clear)
 
     pages = library.personal_access_tokens.list(iterator=True, per_page=2)
 
@@ -69,9 +51,9 @@ def test_it_walks_through_all_pages_of_a_list(
 
 @pytest.mark.spec("G4")
 def test_it_rotates_its_own_token_and_goes_on_with_the_new_one(
-    gatebell: LiveGatebell, connect: Open, alice: Person
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person
 ) -> None:
-    library = connect(private_token=make_token(gatebell, alice, name="nightly").clear)
+    library = open_gitlab(private_token=make_token(gatebell, alice, name="nightly").clear)
     own = library.personal_access_tokens.get("self")
     until = (now() + timedelta(days=60)).date().isoformat()
 
@@ -79,21 +61,21 @@ def test_it_rotates_its_own_token_and_goes_on_with_the_new_one(
 
     with pytest.raises(GitlabAuthenticationError):
         library.auth()
-    renewed = connect(private_token=new["token"])
+    renewed = open_gitlab(private_token=new["token"])
     seen = renewed.personal_access_tokens.get("self")
     assert (seen.name, seen.expires_at, seen.revoked) == ("nightly", until, False)
 
 
 @pytest.mark.spec("G4")
 def test_it_rotates_and_revokes_other_tokens(
-    gatebell: LiveGatebell, connect: Open, alice: Person
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person
 ) -> None:
-    library = connect(private_token=make_token(gatebell, alice).clear)
+    library = open_gitlab(private_token=make_token(gatebell, alice).clear)
     other = make_token(gatebell, alice, name="other")
 
     token = library.personal_access_tokens.get(other.id)
     token.rotate()
-    assert connect(private_token=token.token).personal_access_tokens.get("self").id == token.id
+    assert open_gitlab(private_token=token.token).personal_access_tokens.get("self").id == token.id
     token.delete()
 
     revoked = library.personal_access_tokens.list(get_all=True, revoked=True)
@@ -105,15 +87,15 @@ def test_it_rotates_and_revokes_other_tokens(
 
 @pytest.mark.spec("G4")
 def test_an_administrators_script_makes_tokens_for_users(
-    gatebell: LiveGatebell, connect: Open, alice: Person
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person
 ) -> None:
     root = make_token(gatebell, make_user(gatebell, name="root", admin=True))
     user_id = make_token(gatebell, alice).user_id
 
-    user = connect(private_token=root.clear).users.get(user_id, lazy=True)
+    user = open_gitlab(private_token=root.clear).users.get(user_id, lazy=True)
     made = user.personal_access_tokens.create({"name": "ci", "scopes": ["read_user"]})
 
-    library = connect(private_token=made.token)
+    library = open_gitlab(private_token=made.token)
     library.auth()
     assert library.user is not None
     assert library.user.username == alice.username
@@ -121,10 +103,10 @@ def test_an_administrators_script_makes_tokens_for_users(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("L3", "M4")
-def test_external_ci_reports_with_it(gatebell: LiveGatebell, connect: Open) -> None:
+def test_external_ci_reports_with_it(gatebell: LiveGatebell, open_gitlab: OpenGitlab) -> None:
     owner = make_user(gatebell)
     path = make_project(gatebell, owner)
-    library = connect(private_token=make_token(gatebell, owner).clear)
+    library = open_gitlab(private_token=make_token(gatebell, owner).clear)
     project = library.projects.get(path, lazy=True)
     sha = "0123456789abcdef0123456789abcdef01234567"
 
@@ -162,9 +144,11 @@ def test_external_ci_reports_with_it(gatebell: LiveGatebell, connect: Open) -> N
 
 
 @pytest.mark.spec("G4")
-def test_an_administrator_deactivates_and_approves(gatebell: LiveGatebell, connect: Open) -> None:
+def test_an_administrator_deactivates_and_approves(
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab
+) -> None:
     token = make_token(gatebell, make_user(gatebell, admin=True)).clear
-    library = connect(private_token=token)
+    library = open_gitlab(private_token=token)
     person, waiting = make_user(gatebell), make_user(gatebell)
     set_state(gatebell, waiting, "pending")
     user, new = (library.users.list(username=each.username)[0] for each in (person, waiting))
@@ -185,10 +169,10 @@ def test_an_administrator_deactivates_and_approves(gatebell: LiveGatebell, conne
 
 @pytest.mark.spec("G4")
 def test_an_owner_requires_a_second_factor(
-    gatebell: LiveGatebell, connect: Open, alice: Person
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person
 ) -> None:
     path = make_project(gatebell, alice).partition("/")[0]
-    library = connect(private_token=make_token(gatebell, alice).clear)
+    library = open_gitlab(private_token=make_token(gatebell, alice).clear)
     group = library.groups.get(path)
     assert not group.require_two_factor_authentication
     group.require_two_factor_authentication = True

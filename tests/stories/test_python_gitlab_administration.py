@@ -1,6 +1,6 @@
 """python-gitlab, as administrators have it, keeps accounts, applications and settings in order."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import gitlab
 import pytest
@@ -12,6 +12,7 @@ from gitlab.exceptions import (
     GitlabUpdateError,
 )
 
+from tests.stories.conftest import OpenGitlab
 from tests.support.accounts.administration import forget_settings
 from tests.support.accounts.people import CALLBACK, Person, alice, make_user, unique
 from tests.support.accounts.personal_tokens import make_token
@@ -22,19 +23,9 @@ Open = Callable[[Person], gitlab.Gitlab]
 
 
 @pytest.fixture
-def connect(gatebell: LiveGatebell) -> Iterator[Open]:
-    """Opens the library with a token of somebody; its connections are closed in the end."""
-    opened: list[gitlab.Gitlab] = []
-
-    def connect(person: Person) -> gitlab.Gitlab:
-        token = make_token(gatebell, person).clear
-        opened.append(gitlab.Gitlab(gatebell.url, private_token=token))
-        opened[-1].session.trust_env = False  # no proxy between us
-        return opened[-1]
-
-    yield connect
-    for each in opened:
-        each.session.close()
+def connect(gatebell: LiveGatebell, open_gitlab: OpenGitlab) -> Open:
+    """Opens the library with a token of somebody."""
+    return lambda person: open_gitlab(make_token(gatebell, person).clear)
 
 
 @pytest.fixture

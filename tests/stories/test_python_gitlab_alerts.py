@@ -4,7 +4,7 @@ The library has groups, projects and members; what GitLab has no REST interface 
 its `http_…` methods, which read pages and errors in the same way.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import gitlab
@@ -13,6 +13,7 @@ import requests
 from gitlab.exceptions import GitlabHttpError
 
 from domain.access.roles import Role
+from tests.stories.conftest import OpenGitlab
 from tests.support.accounts.people import Person, make_project, make_user, unique
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role, take_role
@@ -24,19 +25,9 @@ Open = Callable[[Person], gitlab.Gitlab]
 
 
 @pytest.fixture
-def connect(gatebell: LiveGatebell) -> Iterator[Open]:
-    """Opens the library for somebody; its connections are closed in the end."""
-    opened: list[gitlab.Gitlab] = []
-
-    def connect(person: Person) -> gitlab.Gitlab:
-        token = make_token(gatebell, person, scopes="api").clear
-        opened.append(gitlab.Gitlab(gatebell.url, private_token=token))
-        opened[-1].session.trust_env = False  # no proxy between us
-        return opened[-1]
-
-    yield connect
-    for each in opened:
-        each.session.close()
+def connect(gatebell: LiveGatebell, open_gitlab: OpenGitlab) -> Open:
+    """Opens the library for somebody."""
+    return lambda person: open_gitlab(make_token(gatebell, person, scopes="api").clear)
 
 
 def post_alert(integration: dict[str, Any], body: bytes) -> list[dict[str, Any]]:

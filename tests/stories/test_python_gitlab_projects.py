@@ -1,6 +1,5 @@
 """python-gitlab sets up a group with a project and its members, archives it, and deletes all."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import gitlab
@@ -8,6 +7,7 @@ import pytest
 from gitlab.exceptions import GitlabGetError, GitlabUpdateError
 
 from domain.accounts.users import get_user
+from tests.stories.conftest import OpenGitlab
 from tests.support.accounts.people import database_of, make_user, unique
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
@@ -16,12 +16,9 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.fixture
-def library(gatebell: LiveGatebell) -> Iterator[gitlab.Gitlab]:
+def library(gatebell: LiveGatebell, open_gitlab: OpenGitlab) -> gitlab.Gitlab:
     """The library with the token of somebody new."""
-    token = make_token(gatebell, make_user(gatebell)).clear
-    with gitlab.Gitlab(gatebell.url, private_token=token) as opened:
-        opened.session.trust_env = False  # no proxy between us
-        yield opened
+    return open_gitlab(make_token(gatebell, make_user(gatebell)).clear)
 
 
 @pytest.mark.both_databases

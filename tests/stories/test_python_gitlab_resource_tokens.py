@@ -1,6 +1,5 @@
 """python-gitlab, as its users have it, keeps access tokens of projects and groups in order."""
 
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -8,28 +7,13 @@ import gitlab
 import pytest
 from gitlab.exceptions import GitlabAuthenticationError, GitlabCreateError, GitlabGetError
 
+from tests.stories.conftest import OpenGitlab
 from tests.support.accounts.people import Person, make_project, make_user, now
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.resource_tokens import Namespace, namespace_of
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
-Open = Callable[..., gitlab.Gitlab]
-
-
-@pytest.fixture
-def connect(gatebell: LiveGatebell) -> Iterator[Open]:
-    """Opens the library with a token; its connections are closed in the end."""
-    opened: list[gitlab.Gitlab] = []
-
-    def connect(token: str) -> gitlab.Gitlab:
-        opened.append(gitlab.Gitlab(gatebell.url, private_token=token))
-        opened[-1].session.trust_env = False  # no proxy between us
-        return opened[-1]
-
-    yield connect
-    for each in opened:
-        each.session.close()
 
 
 @pytest.fixture
@@ -53,9 +37,9 @@ def seen(library: gitlab.Gitlab, namespace: Namespace, reference: Any) -> Any:
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("by", ["number", "path"])
 def test_it_makes_lists_rotates_and_revokes_tokens_of_a_namespace(
-    gatebell: LiveGatebell, connect: Open, alice: Person, namespace: Namespace, by: str
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person, namespace: Namespace, by: str
 ) -> None:
-    library = connect(make_token(gatebell, alice).clear)
+    library = open_gitlab(make_token(gatebell, alice).clear)
     tokens = seen(
         library, namespace, namespace.id if by == "number" else namespace.path
     ).access_tokens
@@ -66,7 +50,7 @@ def test_it_makes_lists_rotates_and_revokes_tokens_of_a_namespace(
     )
 
     assert (made.access_level, made.active, made.expires_at) == (30, True, until)
-    bot = connect(made.token)
+    bot = open_gitlab(made.token)
     bot.auth()
     assert bot.user is not None
     assert bot.user.id == made.user_id
@@ -77,12 +61,12 @@ def test_it_makes_lists_rotates_and_revokes_tokens_of_a_namespace(
     token.rotate(expires_at=until)
     with pytest.raises(GitlabAuthenticationError):
         bot.auth()
-    connect(token.token).auth()
+    open_gitlab(token.token).auth()
     assert [each.id for each in tokens.list(get_all=True, state="active")] == [token.id]
 
     token.delete()
     with pytest.raises(GitlabAuthenticationError):
-        connect(token.token).auth()
+        open_gitlab(token.token).auth()
     assert tokens.get(token.id).revoked
     with pytest.raises(GitlabGetError) as refused:
         tokens.get(999_999_999)
@@ -91,13 +75,13 @@ def test_it_makes_lists_rotates_and_revokes_tokens_of_a_namespace(
 
 @pytest.mark.spec("G4")
 def test_a_token_of_a_namespace_rotates_itself_and_goes_on(
-    gatebell: LiveGatebell, connect: Open, alice: Person, namespace: Namespace
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person, namespace: Namespace
 ) -> None:
-    library = connect(make_token(gatebell, alice).clear)
+    library = open_gitlab(make_token(gatebell, alice).clear)
     made = seen(library, namespace, namespace.id).access_tokens.create(
         {"name": "nightly", "scopes": ["api"], "access_level": 40}
     )
-    own = seen(connect(made.token), namespace, namespace.path).access_tokens
+    own = seen(open_gitlab(made.token), namespace, namespace.path).access_tokens
 
     new = own.rotate("self")
 
@@ -105,20 +89,20 @@ def test_a_token_of_a_namespace_rotates_itself_and_goes_on(
     with pytest.raises(GitlabAuthenticationError):
         own.rotate("self")  # … which also ends the new one: somebody has the old value
     with pytest.raises(GitlabAuthenticationError):
-        connect(new["token"]).auth()
+        open_gitlab(new["token"]).auth()
 
 
 @pytest.mark.spec("G4")
 def test_it_is_told_what_it_may_not(
-    gatebell: LiveGatebell, connect: Open, alice: Person, namespace: Namespace
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person, namespace: Namespace
 ) -> None:
-    library = connect(make_token(gatebell, alice).clear)
+    library = open_gitlab(make_token(gatebell, alice).clear)
     tokens = seen(library, namespace, namespace.id).access_tokens
 
     with pytest.raises(GitlabCreateError) as refused:
         tokens.create({"name": "x", "scopes": ["root"]})
     assert refused.value.response_code == 400
-    stranger = connect(make_token(gatebell, make_user(gatebell, name="bob")).clear)
+    stranger = open_gitlab(make_token(gatebell, make_user(gatebell, name="bob")).clear)
     with pytest.raises(GitlabCreateError) as hidden:
         seen(stranger, namespace, namespace.id).access_tokens.create(
             {"name": "x", "scopes": ["api"]}

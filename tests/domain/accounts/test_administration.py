@@ -1,6 +1,5 @@
 """What administrators may do to accounts, and that one of them always remains."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -35,8 +34,6 @@ from domain.users.actions import change_user, create_user
 from models import Passkey, User
 from tests.support.database.work import work_in
 from tests.support.signing_in.password_rules import QUICK, RULES
-from web.database.engine import open_engine
-from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -49,19 +46,6 @@ LETTERHEAD = Letterhead(
     has_mail_server=False,
 )
 A_PAGE = Slice(size=50)
-
-
-@pytest.fixture
-def engine(settings: Settings) -> Iterator[Engine]:
-    opened = open_engine(settings)
-    yield opened
-    opened.dispose()
-
-
-@pytest.fixture
-def session(engine: Engine) -> Iterator[Session]:
-    with Session(engine) as opened:
-        yield opened
 
 
 BASE = "https://gate.example"

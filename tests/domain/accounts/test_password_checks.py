@@ -1,13 +1,12 @@
 """A password is known on every keyboard, and looking at one takes as long whoever it is of."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from unicodedata import normalize
 
 import argon2
 import pytest
 from argon2 import PasswordHasher
-from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
@@ -17,7 +16,7 @@ from domain.accounts.users import NewUser, SignInAttempt, authenticate, create_u
 from domain.keyring import Keyring
 from domain.projects.bots import make_bot
 from domain.projects.creation import create_group
-from models import Base, User
+from models import User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.signing_in.password_rules import QUICK, RULES
 
@@ -28,13 +27,8 @@ PHRASE = "Mäuse mögen Käse ½"
 
 
 @pytest.fixture
-def session() -> Iterator[Session]:
-    """An empty database in memory."""
-    engine = create_engine("sqlite://")
-    Base.metadata.create_all(engine)
-    with Session(engine) as opened:
-        yield opened
-    engine.dispose()
+def session(in_memory: Session) -> Session:
+    return in_memory
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_a_phrase_is_fine(password: str) -> None:
 
 
 def test_a_generated_password_is_fine() -> None:
-    for _ in range(50):
+    for _ in range(10):
         check(random_password())
 
 
@@ -61,9 +61,9 @@ def test_whose_words_count_does_not_depend_on_who_else_asks_just_now() -> None:
             return True
         return False
 
-    emails = ["a.liddell@wonder.example", "nobody@nowhere.example"] * 40
+    emails = ["a.liddell@wonder.example", "nobody@nowhere.example"] * 15
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(is_refused, emails)) == [True, False] * 40
+        assert list(pool.map(is_refused, emails)) == [True, False] * 15
 
 
 def test_the_judgement_takes_no_time_whatever_is_typed() -> None:

@@ -28,7 +28,7 @@ def of_payload(payload: Mapping[str, Any]) -> bytes:
 
 
 @pytest.mark.spec("I9")
-@bounded(30)
+@bounded(15)
 @given(objects)
 def test_the_order_of_names_does_not_matter(payload: dict[str, Any]) -> None:
     first = read_object(posted(payload), nesting_limit=100)
@@ -38,7 +38,7 @@ def test_the_order_of_names_does_not_matter(payload: dict[str, Any]) -> None:
 
 
 @pytest.mark.spec("I9")
-@bounded(30)
+@bounded(15)
 @given(objects, objects)
 def test_two_payloads_share_a_fingerprint_only_if_they_are_alike(
     one: dict[str, Any], other: dict[str, Any]
@@ -52,7 +52,7 @@ def test_two_payloads_share_a_fingerprint_only_if_they_are_alike(
 
 
 @pytest.mark.spec("I9")
-@bounded(30)
+@bounded(15)
 @given(objects, st.sampled_from(["start_time", "end_time", "hosts"]), json_values)
 def test_times_and_hosts_are_no_part_of_a_payload_fingerprint(
     payload: dict[str, Any], name: str, value: Any

@@ -1,6 +1,5 @@
 """Alerts that are kept no longer, and those that no report repeats."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -8,35 +7,16 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.retention import remove_resolved, resolve_silent
-from models import Alert, AlertCounter, AlertNote, Group, Integration, Project
+from models import Alert, AlertNote, Integration, Project
 from tests.support.accounts.people import now
-from web.database.engine import open_engine
-from web.settings.reader import Settings
+from tests.support.database.projects import store_project
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
 
 @pytest.fixture
-def session(settings: Settings) -> Iterator[Session]:
-    engine = open_engine(settings)
-    with Session(engine) as opened:
-        yield opened
-    engine.dispose()
-
-
-@pytest.fixture
 def project(session: Session) -> Project:
-    group = Group(name="acme", path="acme", created_at=now())
-    session.add(group)
-    session.flush()
-    made = Project(
-        group_id=group.id, name="shop", path="acme/shop", visibility="private", created_at=now()
-    )
-    session.add(made)
-    session.flush()
-    session.add(AlertCounter(project_id=made.id))
-    session.commit()
-    return made
+    return store_project(session)
 
 
 def alert(project: Project, iid: int, status: str, ago: timedelta, **changes: object) -> Alert:

@@ -112,7 +112,7 @@ def _end(unreachable: Unreachable) -> datetime:
     return unreachable.ended_at
 
 
-@bounded(200)
+@bounded(60)
 @given(st.integers(1, 120), st.integers(0, 60), GAPS, st.integers(0, 900))
 def test_nobody_is_down_before_pings_could_arrive_for_an_interval_and_everybody_is_in_the_end(
     every: int, grace: int, unreachable: list[Unreachable], minutes: int
@@ -153,7 +153,7 @@ def test_a_restart_is_a_time_without_a_receiver_however_short() -> None:
     assert ended_by(Marks(own=last, others=[last], began_at=began), NOON) is None
 
 
-@bounded(200)
+@bounded(60)
 @given(
     st.none() | st.integers(-200, 200),
     st.lists(st.integers(-200, 200), max_size=3),

@@ -1,7 +1,7 @@
 """Signing keys: one signs, the old ones stay published for as long as somebody needs them."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -25,8 +25,6 @@ from domain.oauth.openid.keys import (
 )
 from domain.upkeep.pruning import Retention, prune
 from models import SigningKey
-from web.database.engine import open_engine
-from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -38,14 +36,6 @@ MOMENT = timedelta(seconds=1)
 
 Rotate = Callable[..., str]
 Signer = Callable[..., str]
-
-
-@pytest.fixture
-def session(settings: Settings) -> Iterator[Session]:
-    engine = open_engine(settings)
-    with Session(engine) as opened:
-        yield opened
-    engine.dispose()
 
 
 @pytest.fixture

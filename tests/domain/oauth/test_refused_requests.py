@@ -1,6 +1,5 @@
 """Refused requests of applications: few are kept, and not for long."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import cast
@@ -15,8 +14,6 @@ from domain.oauth.reasons import SCOPE
 from domain.oauth.setting_up.refusals import KEPT, KEPT_FOR, list_refusals, store_refusal
 from domain.upkeep.pruning import Retention, prune
 from models import Application, User
-from web.database.engine import open_engine
-from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -32,29 +29,14 @@ WRONG_SCOPE = RefusedRequest(
 )
 
 
-@pytest.fixture
-def session(settings: Settings) -> Iterator[Session]:
-    engine = open_engine(settings)
-    with Session(engine) as opened:
-        opened.add(
-            User(
-                id=1,
-                username="bob",
-                email="bob@example.org",
-                name="Bob",
-                password_hash="",
-                created_at=NOON,
-            )
-        )
-        opened.flush()
-        opened.add(
-            Application(
-                id=1, uid="a", owner_id=1, name="App", redirect_uris=[], scopes="", created_at=NOON
-            )
-        )
-        opened.flush()
-        yield opened
-    engine.dispose()
+@pytest.fixture(autouse=True)
+def application(session: Session) -> None:
+    bob = {"username": "bob", "email": "bob@example.org", "name": "Bob", "password_hash": ""}
+    session.add(User(id=1, created_at=NOON, **bob))
+    session.flush()
+    app = {"uid": "a", "name": "App", "redirect_uris": [], "scopes": ""}
+    session.add(Application(id=1, owner_id=1, created_at=NOON, **app))
+    session.flush()
 
 
 def refuse(session: Session, *, now: datetime = NOON, **source: str) -> None:

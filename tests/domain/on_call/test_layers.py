@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.on_call.final_schedule import Source, spans
@@ -23,6 +23,7 @@ from tests.domain.on_call.plans import (
     swap,
     told_between,
 )
+from tests.support.wire.garbage import bounded
 
 NIGHTS = (Restriction(start=at(22), end=at(6)),)
 WEEKEND = (Restriction(start=at(0), end=at(0), weekdays=(5, 6)),)
@@ -190,7 +191,7 @@ plans = st.builds(
 )
 
 
-@settings(deadline=None)
+@bounded(40)
 @given(asked=plans, start=moments, length=st.integers(1, 14 * 24), cut=st.integers(0, 100))
 def test_parts_of_a_time_say_what_the_whole_says(
     asked: Plan, start: datetime, length: int, cut: int

@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo
 
 from dateutil.rrule import DAILY, HOURLY, WEEKLY, rrule
 from dateutil.tz import gettz, resolve_imaginary
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from domain.on_call.final_schedule import spans
 from domain.on_call.plans import EVERY_DAY, Cadence, Plan, Restriction, RotationPlan, Unit
+from tests.support.wire.garbage import bounded
 
 #: Halves of hours, changes in the south, at midnight, by half an hour, of a whole day, and none.
 ZONES = (
@@ -75,7 +76,7 @@ def expected_user(
     users=st.integers(2, 5),
     hours=st.integers(0, 400 * 24),
 )
-@settings(deadline=None)
+@bounded(40)
 # A day that does not exist, hours that occur twice and not at all, of one hour and of a half.
 @example(Cadence(unit=Unit.DAYS, at=time(9)), date(2011, 12, 20), "Pacific/Apia", 3, 0)
 @example(Cadence(unit=Unit.HOURS, every=1, at=time(0)), date(2011, 12, 20), "Pacific/Apia", 5, 0)
@@ -120,7 +121,7 @@ def test_turns_are_those_of_the_recurrence_rule(
 RESOLUTION = timedelta(microseconds=1)
 
 
-@settings(deadline=None)
+@bounded(40)
 @given(
     restrictions=st.lists(
         st.builds(

@@ -1,11 +1,10 @@
 """Who sees which project and group, and with what role."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from sqlalchemy import create_engine, delete, update
+from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
@@ -28,7 +27,6 @@ from domain.projects.paths import ancestors, parent
 from domain.projects.people import get_person
 from domain.projects.views import GroupView, Viewer
 from models import Alert, Group, Member
-from models.base import Base
 from tests.support.accounts.memberships import all_members
 from tests.support.accounts.namespaces import find_member, get_namespace
 from tests.support.signing_in.password_rules import RULES
@@ -40,13 +38,8 @@ NO_WORDS: frozenset[str] = frozenset()
 
 
 @pytest.fixture
-def session() -> Iterator[Session]:
-    """An empty database in memory."""
-    engine = create_engine("sqlite://")
-    Base.metadata.create_all(engine)
-    with Session(engine) as opened:
-        yield opened
-    engine.dispose()
+def session(in_memory: Session) -> Session:
+    return in_memory
 
 
 def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]:

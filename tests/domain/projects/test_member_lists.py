@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, event
+from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability, Role
@@ -19,7 +19,6 @@ from domain.projects.member_lists import (
 )
 from domain.projects.views import MemberView, Namespace
 from models import Group, Member, Project, User
-from models.base import Base
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 TODAY = NOW.date()
@@ -27,30 +26,25 @@ MANY = 120
 
 
 @pytest.fixture
-def session() -> Iterator[Session]:
-    """A group with many members, and a project in it with one more, in memory."""
-    engine = create_engine("sqlite://")
-    Base.metadata.create_all(engine)
-    with Session(engine) as opened:
-        opened.add_all(
-            [
-                Group(id=1, name="acme", path="acme", created_at=NOW),
-                Project(id=1, group_id=1, name="shop", path="acme/shop", created_at=NOW),
-                *(user(number) for number in range(1, MANY + 2)),
-            ]
-        )
-        opened.flush()
-        for number in range(1, MANY + 1):
-            role = Role.OWNER if number == MANY else Role.REPORTER
-            opened.add(Member(user_id=number, group_id=1, role=int(role), created_at=NOW))
-        for number in (7, MANY + 1):
-            opened.add(
-                Member(user_id=number, project_id=1, role=int(Role.DEVELOPER), created_at=NOW)
-            )
-        opened.commit()
-        opened.expunge_all()
-        yield opened
-    engine.dispose()
+def session(in_memory: Session) -> Session:
+    """A group with many members, and a project in it with one more."""
+    opened = in_memory
+    opened.add_all(
+        [
+            Group(id=1, name="acme", path="acme", created_at=NOW),
+            Project(id=1, group_id=1, name="shop", path="acme/shop", created_at=NOW),
+            *(user(number) for number in range(1, MANY + 2)),
+        ]
+    )
+    opened.flush()
+    for number in range(1, MANY + 1):
+        role = Role.OWNER if number == MANY else Role.REPORTER
+        opened.add(Member(user_id=number, group_id=1, role=int(role), created_at=NOW))
+    for number in (7, MANY + 1):
+        opened.add(Member(user_id=number, project_id=1, role=int(Role.DEVELOPER), created_at=NOW))
+    opened.commit()
+    opened.expunge_all()
+    return opened
 
 
 def user(number: int) -> User:

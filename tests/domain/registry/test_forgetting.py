@@ -1,6 +1,5 @@
 """What pruning removes of the registry, and what it must keep."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
@@ -12,30 +11,17 @@ from domain.registry.notifications import Change, RegistryEvent, record_events
 from domain.registry.repositories import all_tags, list_repositories
 from domain.registry.signing_keys import get_signer, list_keys, rotate
 from domain.upkeep.pruning import Retention, prune
-from models import Group, Project, RegistryManifest, RegistryRepository, RegistryTag
+from models import Project, RegistryManifest, RegistryRepository, RegistryTag
 from tests.support.accounts.people import now
-from web.database.engine import open_engine
-from web.settings.reader import Settings
+from tests.support.database.projects import store_project
 
 KEYRING = Keyring("a key of these tests")
 NAME = "acme/shop"
 
 
-@pytest.fixture
-def session(settings: Settings) -> Iterator[Session]:
-    engine = open_engine(settings)
-    with Session(engine) as opened:
-        group = Group(name="acme", path="acme", created_at=now())
-        opened.add(group)
-        opened.flush()
-        opened.add(
-            Project(
-                group_id=group.id, name="shop", path=NAME, visibility="private", created_at=now()
-            )
-        )
-        opened.commit()
-        yield opened
-    engine.dispose()
+@pytest.fixture(autouse=True)
+def project(session: Session) -> None:
+    store_project(session)
 
 
 def event(change: Change, days_ago: float, digest: str = "", tag: str = "") -> RegistryEvent:

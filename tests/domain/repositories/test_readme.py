@@ -94,13 +94,8 @@ PARTS = (
         "\x00",
         "é",
     ),
-    *(
-        "<noscript>",
-        "<template>",
-        "<base href=//x>",
-        "<meta http-equiv=refresh>",
-        "&#106;avascript:",
-    ),
+    *("<noscript>", "<template>", "<base href=//x>", "<meta http-equiv=refresh>"),
+    *("&#106;avascript:", "é"),
 )
 
 

@@ -1,27 +1,16 @@
 """Silences and windows that ended long ago are removed."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
-import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.upkeep.pruning import Retention, prune
-from models import Group, MaintenanceWindow, Project, Silence
+from models import MaintenanceWindow, Silence
 from tests.support.accounts.people import now
-from web.database.engine import open_engine
-from web.settings.reader import Settings
+from tests.support.database.projects import store_project
 
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def session(settings: Settings) -> Iterator[Session]:
-    engine = open_engine(settings)
-    with Session(engine) as opened:
-        yield opened
-    engine.dispose()
 
 
 def silence(project_id: int, name: str, days_ago: int) -> Silence:
@@ -50,14 +39,7 @@ def window(project_id: int, name: str, days_ago: int | None) -> MaintenanceWindo
 
 
 def test_those_that_ended_more_than_a_year_ago_are_removed(session: Session) -> None:
-    group = Group(name="acme", path="acme", created_at=now())
-    session.add(group)
-    session.flush()
-    project = Project(
-        group_id=group.id, name="shop", path="acme/shop", visibility="private", created_at=now()
-    )
-    session.add(project)
-    session.flush()
+    project = store_project(session)
     for days_ago in (366, 364, 0):
         session.add(silence(project.id, str(days_ago), days_ago))
         session.add(window(project.id, str(days_ago), days_ago))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from domain.errors import InvalidError
 from domain.maintenance_windows.recurrence import Frequency, Recurrence, in_words, parse_rule
+from tests.support.wire.garbage import bounded
 
 DAY = timedelta(days=1)
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -98,6 +99,7 @@ FIRSTS = st.datetimes(datetime(2026, 1, 1), datetime(2026, 12, 31)).map(  # noqa
 )
 
 
+@bounded(40)
 @given(rule=RULES, first=FIRSTS, later=st.integers(0, 900))
 def test_a_rule_has_the_days_that_the_calendar_has(
     rule: Recurrence, first: datetime, later: int

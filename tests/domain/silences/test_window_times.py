@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from domain.errors import InvalidError
 from domain.maintenance_windows.recurrence import parse_rule
 from domain.maintenance_windows.windows import WindowTimes
+from tests.support.wire.garbage import bounded
 
 HOUR = timedelta(hours=1)
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
@@ -103,6 +104,7 @@ def test_a_window_that_never_takes_place_is_refused() -> None:
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 
 
+@bounded(40)
 @given(
     zone=st.sampled_from(ZONES),
     rule=st.sampled_from(["FREQ=DAILY", "FREQ=WEEKLY;BYDAY=SA,SU", "FREQ=MONTHLY;BYDAY=-1SU"]),

@@ -1,18 +1,16 @@
 """SQLite looks words up first, however many alerts there are that nobody has counted."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, list_alerts
 from domain.alerts.listing.search import MOST_NAMED
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
+from tests.support.database.sql_statements import plans
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -30,21 +28,6 @@ FROM numbers
 )
 
 
-@contextmanager
-def plans() -> Iterator[list[str]]:
-    """Collect how SQLite answers each question."""
-    found: list[str] = []
-
-    def note(_connection: Any, cursor: Any, statement: str, values: Any, *_rest: Any) -> None:
-        if "MATCH" in statement or "alerts.id IN" in statement:
-            steps = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
-            found.append("\n".join(step[3] for step in steps))
-
-    event.listen(db.engine, "before_cursor_execute", note)
-    yield found
-    event.remove(db.engine, "before_cursor_execute", note)
-
-
 @pytest.mark.parametrize("order", ["started", "severity", "events"])
 def test_few_alerts_are_found_by_their_words_and_then_by_their_ids(app: Flask, order: str) -> None:
     operate(app, "groups", "create", "acme")
@@ -52,7 +35,7 @@ def test_few_alerts_are_found_by_their_words_and_then_by_their_ids(app: Flask, o
     with app.app_context():
         db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED})
         wanted = AlertFilter(project_id=project_id, search="again")
-        with plans() as found:
+        with plans("MATCH", "alerts.id IN") as found:
             part = AlertSlice(size=20, order=SORT_ORDERS[order])
             page = list_alerts(wanted, part, session=db.session())
             counts = count_by_status(wanted, session=db.session())
@@ -72,7 +55,7 @@ def test_many_alerts_are_walked_in_the_order_of_the_list(app: Flask, order: str)
     with app.app_context():
         db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED + 1})
         wanted = AlertFilter(project_id=project_id, search="disk", statuses=("triggered",))
-        with plans() as found:
+        with plans("MATCH", "alerts.id IN") as found:
             part = AlertSlice(size=20, order=SORT_ORDERS[order])
             page = list_alerts(wanted, part, session=db.session())
     assert len(page.items) == 20

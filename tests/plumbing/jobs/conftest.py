@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from flask import Flask
 
+from tests.support.database.audit_streams import Streams
 from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox
 from tests.support.mail.mail_server import Mailbox, running_mail_server
@@ -25,6 +26,14 @@ def outbox(settings: Settings) -> Iterator[Outbox]:
 @pytest.fixture
 def webhooks(app: Flask, settings: Settings) -> Iterator[Webhooks]:
     made = Webhooks(app, settings)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def streams(settings: Settings) -> Iterator[Streams]:
+    """Audit streams, their log, and a clock that the test moves."""
+    made = Streams(settings)
     yield made
     made.close()
 

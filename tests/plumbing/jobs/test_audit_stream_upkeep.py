@@ -17,7 +17,7 @@ from domain.upkeep.rekeying import reencrypt
 from models import AuditStream, AuditStreamEntry, Mail
 from tests.support.database.audit_streams import Streams
 from tests.support.database.work import work_in
-from tests.support.service.receiver import Receiver, running_receiver
+from tests.support.service.receiver import Receiver
 from tests.support.signing_in.password_rules import RULES
 from web.jobs.mail import queue_administrators_mail
 from web.jobs.retention import prune_database
@@ -32,12 +32,6 @@ def streams(settings: Settings) -> Iterator[Streams]:
     made = Streams(replace(settings, secret_key=OLD_KEY))
     yield made
     made.close()
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with running_receiver() as running:
-        yield running
 
 
 def person(streams: Streams, username: str, *, admin: bool = False) -> UserView:
@@ -106,7 +100,7 @@ def test_an_event_that_was_pruned_before_it_was_sent_is_counted(
         session.execute(update(AuditStreamEntry).values(event_id=999_999))
     kept = streams.write()
     streams.deliver()
-    assert [each.subject for each in receiver.received] == kept
+    assert receiver.subjects == kept
     assert streams.state(stream).dropped == 1
 
 

@@ -1,6 +1,5 @@
 """Audit events reach every destination, each once and in order, whatever happens in between."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 from itertools import pairwise
@@ -23,20 +22,8 @@ from domain.outgoing.claims import Attempt
 from domain.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver, running_receiver
-from web.settings.reader import Settings
 
 DOWN = "http://127.0.0.1:1/"
-
-
-@pytest.fixture
-def streams(settings: Settings) -> Iterator[Streams]:
-    made = Streams(settings)
-    yield made
-    made.close()
-
-
-def subjects(receiver: Receiver) -> list[str]:
-    return [each.subject for each in receiver.received]
 
 
 def test_events_arrive_in_order_signed_and_as_the_api_shows_them(
@@ -46,7 +33,7 @@ def test_events_arrive_in_order_signed_and_as_the_api_shows_them(
     written = streams.write(3)
     assert streams.deliver() == 1
 
-    assert subjects(receiver) == written
+    assert receiver.subjects == written
     assert len({each.message_id for each in receiver.received}) == 3
     first = receiver.received[0]
     body = first.verified_by(created.secret)
@@ -69,7 +56,7 @@ def test_an_event_that_is_rolled_back_is_never_sent(streams: Streams, receiver: 
             savepoint.rollback()
         kept = streams.write_in(session)
     streams.deliver()
-    assert subjects(receiver) == [kept]
+    assert receiver.subjects == [kept]
 
 
 def test_without_a_destination_nothing_is_queued(streams: Streams) -> None:
@@ -84,7 +71,7 @@ def test_a_streamed_event_is_sent_and_never_stored(streams: Streams, receiver: R
     stored = streams.write()
     streamed = streams.write(kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED)
     streams.deliver()
-    assert subjects(receiver) == stored + streamed
+    assert receiver.subjects == stored + streamed
     last = receiver.received[-1]
     assert last.type == "public_repository_download_operation"
     assert last.message_id == f"evt_{last.event['data']['id']}"
@@ -118,7 +105,7 @@ def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_orde
 
     is_down = False
     streams.deliver()
-    assert subjects(receiver) == written
+    assert receiver.subjects == written
     state = streams.state(stream)
     assert (state.state, state.failures, state.backlog) == (DestinationState.ACTIVE, 0, 0)
 
@@ -160,7 +147,7 @@ def test_one_that_is_silent_holds_up_no_other(streams: Streams, receiver: Receiv
             assert silent.received == []
             over.set()
             working.join()
-    assert subjects(receiver) == subjects(silent) == written
+    assert receiver.subjects == silent.subjects == written
 
 
 def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver) -> None:
@@ -172,7 +159,7 @@ def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver
             each.start()
         for each in workers:
             each.join()
-    assert subjects(receiver) == written
+    assert receiver.subjects == written
 
 
 @pytest.mark.one_database("postgres")  # SQLite has one writer at a time
@@ -203,9 +190,9 @@ def test_an_event_that_is_committed_late_is_not_skipped(
         late = streams.write_in(slow)
         early = streams.write(2)
         streams.deliver()
-        assert subjects(receiver) == early
+        assert receiver.subjects == early
     streams.deliver()
-    assert subjects(receiver) == [*early, late]
+    assert receiver.subjects == [*early, late]
 
 
 def test_a_crash_before_the_note_sends_the_event_once_more_with_its_id(
@@ -309,7 +296,7 @@ def test_a_paused_destination_gets_what_waits_when_it_is_resumed(
     with streams.session() as session:
         AUDIT_STREAMS.resume(stream.id, session=session)
     streams.deliver()
-    assert subjects(receiver) == written
+    assert receiver.subjects == written
 
 
 def test_a_new_url_gets_what_waits(streams: Streams, receiver: Receiver) -> None:
@@ -320,7 +307,7 @@ def test_a_new_url_gets_what_waits(streams: Streams, receiver: Receiver) -> None
     with streams.session() as session:
         AUDIT_STREAMS.change(stream.id, DestinationDetails(url=receiver.url), session=session)
     streams.deliver()
-    assert subjects(receiver) == written
+    assert receiver.subjects == written
 
 
 def test_a_removed_destination_takes_its_backlog_with_it(
@@ -336,7 +323,7 @@ def test_a_removed_destination_takes_its_backlog_with_it(
     # Its number is not used again: it gets no events of the removed one.
     assert newer.id > removed.id
     assert streams.deliver() == 0
-    assert subjects(receiver) == written
+    assert receiver.subjects == written
     with streams.session() as session:
         assert remove_orphans(session=session, between=session.flush) == 3
         assert remove_orphans(session=session, between=session.flush) == 0

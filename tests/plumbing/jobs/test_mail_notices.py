@@ -1,8 +1,5 @@
 """Messages about tokens that end: who gets them, and that each is written once."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
 import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -16,6 +13,7 @@ from domain.upkeep.pruning import Retention, prune
 from models import PersonalAccessToken
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write
+from tests.support.service.crowd import together
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -150,15 +148,12 @@ def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind:
 def test_of_many_workers_at_once_each_message_is_written_and_sent_by_one(outbox: Outbox) -> None:
     for number in range(12):
         outbox.token(outbox.person(f"user{number}"), days=5)
-    barrier = Barrier(4)
 
-    def work(_number: int) -> None:
-        barrier.wait(timeout=60)
+    def work() -> None:
         outbox.write()
         outbox.send()
 
-    with ThreadPoolExecutor(4) as workers:
-        list(workers.map(work, range(4)))
+    together([work] * 4)
     outbox.send()
 
     told = sorted(address for each in outbox.mailbox.recipients for address in each)

@@ -22,27 +22,6 @@ def states(webhooks: Webhooks, endpoint: Webhook) -> list[DeliveryState]:
     return [each.state for each in webhooks.log(endpoint)]
 
 
-def test_a_crash_before_the_note_sends_the_message_once_more_with_its_id(
-    webhooks: Webhooks, receiver: Receiver
-) -> None:
-    webhooks.add(receiver.url)
-    webhooks.send("Disk full")
-    webhooks.queue()
-    # What a worker leaves behind that is killed between the answer and its note.
-    with webhooks.session() as session:
-        (claim,) = WEBHOOKS.claim_due(most=64, session=session, now=webhooks.now)
-    with webhooks.session() as session:
-        delivery = WEBHOOKS.next_delivery(
-            claim, session=session, keyring=webhooks.keyring, now=webhooks.now
-        )
-    assert delivery is not None
-    assert webhooks.deliver() == 0
-    webhooks.wait(seconds=30)
-    assert webhooks.deliver() == 1
-    (received,) = receiver.received
-    assert received.message_id == delivery.message.id
-
-
 def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> None:
     endpoint = webhooks.add(DOWN).destination
     webhooks.send("Old")
@@ -98,13 +77,6 @@ def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
             now=webhooks.now,
         )
     assert secrets == [made.secret]
-
-
-def test_a_secret_that_no_key_opens_fails_in_words(webhooks: Webhooks) -> None:
-    endpoint = webhooks.add(DOWN).destination
-    webhooks.send("Disk full")
-    webhooks.deliver(secret_key=NEW_KEY)
-    assert "rotate it" in (webhooks.state(endpoint).last_error or "")
 
 
 def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from threading import Event as Signal
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -22,7 +20,7 @@ from domain.webhooks.types import DeliveryState
 from models import Alert
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate
-from tests.support.service.receiver import Received, Receiver, running_receiver
+from tests.support.service.receiver import Received, Receiver
 from web.api.schemas.webhook_messages import AlertMessage, MessageAlert
 from web.jobs.mail import queue_administrators_mail
 from web.jobs.retention import prune_database
@@ -193,42 +191,6 @@ def test_a_message_that_is_never_taken_holds_up_its_own_alert_only(
     assert held.tries > 0
 
 
-def test_one_that_is_silent_holds_up_no_other(webhooks: Webhooks, receiver: Receiver) -> None:
-    over = Signal()
-
-    def stall(_request: Received) -> tuple[int, Mapping[str, str]]:
-        over.wait(60)
-        return 204, {}
-
-    with running_receiver(Receiver(answer=stall)) as silent:
-        webhooks.add(silent.url)
-        webhooks.add(receiver.url)
-        webhooks.send("Disk full")
-        webhooks.queue()
-        with webhooks.worker() as worker:
-            working = Thread(target=worker.run_due)
-            working.start()
-            receiver.wait_for(1, "alert.opened")
-            assert silent.received == []
-            over.set()
-            working.join()
-    assert len(silent.received) == 1
-
-
-def test_several_workers_send_nothing_twice(webhooks: Webhooks, receiver: Receiver) -> None:
-    webhooks.add(receiver.url)
-    for number in range(10):
-        webhooks.send(f"Alert {number}")
-    webhooks.queue()
-    with webhooks.worker() as one, webhooks.worker() as other:
-        workers = [Thread(target=each.run_due) for each in (one, other)]
-        for each in workers:
-            each.start()
-        for each in workers:
-            each.join()
-    assert sorted(told(receiver)) == [("alert.opened", f"Alert {n}") for n in range(10)]
-
-
 def test_one_that_takes_nothing_for_days_is_paused_and_maintainers_are_told(
     webhooks: Webhooks,
 ) -> None:
@@ -298,28 +260,6 @@ def test_the_log_shows_what_was_sent_and_answered_and_no_signature(
     assert '"title":"Disk full"' in shown.body
     assert shown.duration is not None
     assert "hidden" not in (shown.error or "") + shown.body
-
-
-def test_two_secrets_sign_until_the_old_one_ends(webhooks: Webhooks, receiver: Receiver) -> None:
-    old = webhooks.add(receiver.url)
-    with webhooks.session() as session:
-        new = WEBHOOKS.rotate_secret(
-            old.destination.id,
-            owner=webhooks.project_id,
-            previous_until=webhooks.now + timedelta(hours=1),
-            session=session,
-            keyring=webhooks.keyring,
-            now=webhooks.now,
-        ).secret
-    webhooks.send("One")
-    webhooks.deliver()
-    for secret in (old.secret, new):
-        assert receiver.received[-1].verified_by(secret)
-    webhooks.wait(hours=2)
-    webhooks.send("Two")
-    webhooks.deliver()
-    # The library refuses what was signed so long ahead: one signature is left.
-    assert " " not in receiver.received[-1].headers["webhook-signature"]
 
 
 def test_a_removed_webhook_takes_its_backlog_with_it(

@@ -68,8 +68,8 @@ def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_o
     with pages.worker() as worker:
         for _ in range(12):
             pages.page([pages.alert()], alice, bob)
-            for _ in range(30):
-                pages.wait(seconds=10)
+            for _ in range(10):
+                pages.wait(seconds=30)
                 worker.run_due()
         assert pages.contact_state(down).state == "failing"
         tries = pages.contact_state(down).tries

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from models import InstanceSetting
 from tests.support.releases.recorded_calls import RecordedService
 
 pytestmark = [pytest.mark.spec("M2"), pytest.mark.one_database("sqlite")]
@@ -18,13 +17,6 @@ def recorded(service: RecordedService) -> list[tuple[str, str, bool]]:
         (f"{shape.method} {shape.route}", shape.changes, count.user_id is not None)
         for shape, count in service.rows()
     ]
-
-
-def run_release(service: RecordedService, release: str) -> None:
-    with service.session() as session:
-        session.add(InstanceSetting(name="release", value=release, updated_at=service.now))
-    # Quicker than to wait a second until it is read.
-    service.app.extensions["gatebell"].live_settings._read_at = float("-inf")  # noqa: SLF001
 
 
 class Step(NamedTuple):
@@ -71,7 +63,7 @@ def test_a_call_is_noted_before_its_release_and_counted_when_it_is_refused(
     assert recorded(service) == [expected]
 
     service.wait(days=1)
-    run_release(service, step.release)
+    service.change_release(step.release)
     refused = nightly(step.method, step.path, **step.sent)
     assert refused.status_code == HTTPStatus.BAD_REQUEST
     assert set(recorded(service)) == {expected}

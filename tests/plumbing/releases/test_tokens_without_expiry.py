@@ -18,7 +18,7 @@ from domain.oauth.personal_tokens.lifetimes import TokenLifetimes, end_endless_t
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.personal_data.export import export_person
 from domain.upkeep.pruning import Retention, prune
-from models import AuditEvent, InstanceSetting, PersonalAccessToken
+from models import AuditEvent, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, Caller, RecordedService
 from tests.support.wire.html_forms import forms_in
 from web.jobs.retention import prune_database
@@ -44,13 +44,6 @@ def end_of(caller: Caller) -> str | None:
     assert answer.status_code == 200, answer.text
     found: str | None = answer.get_json()["expires_at"]
     return found
-
-
-def change_release(service: RecordedService, release: str) -> None:
-    """Change the release as another host does."""
-    with service.session() as session:
-        session.merge(InstanceSetting(name="release", value=release, updated_at=service.now))
-    service.app.extensions["gatebell"].live_settings._read_at = float("-inf")  # noqa: SLF001 - quicker than a second
 
 
 def words(answer: TestResponse) -> str:
@@ -90,7 +83,7 @@ def test_the_page_says_that_a_token_never_expires_and_rotates_it_as_such(
     assert end_of(rotated) is None
     assert token("GET", "/user").status_code == 401
 
-    change_release(service, "16.0")
+    service.change_release("16.0")
     a_year_on = (service.now + A_YEAR).date().isoformat()
     assert f"If empty: {a_year_on}, the latest possible." in words(browser.get(f"{PAGE}/new"))
     # Not found yet by the worker: still without an end, and rotated into one with an end.

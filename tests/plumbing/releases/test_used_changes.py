@@ -188,20 +188,13 @@ def test_after_a_release_only_calls_that_still_feel_it_are_told(service: Recorde
     service.project_of(alice)
     nightly = service.token_of(alice)
     use_level(service, nightly)
-    with service.session() as session:
-        session.add(InstanceSetting(name="release", value="16.0", updated_at=service.now))
-    forget_settings(service)
+    service.change_release("16.0")
 
     told = {(each["change"], each["certainty"]) for each in used(nightly)}
     assert ("operations-access-level", "sure") in told
     assert ("operations-access-level", "possible") not in told
     assert ("ci-job-token-scope-enabled", "possible") in told
     assert "In force since 16.0" in page_of(service.browser_of(alice), MINE)
-
-
-def forget_settings(service: RecordedService) -> None:
-    """Let the app read its settings again at once."""
-    service.app.extensions["gatebell"].live_settings._read_at = float("-inf")  # noqa: SLF001 - quicker than a second
 
 
 @pytest.mark.both_databases

@@ -57,6 +57,57 @@ def postgres_statements() -> Iterator[list[SentStatement]]:
 
 
 @contextmanager
+def plans(*words: str) -> Iterator[list[str]]:
+    """Collect how the database of the app answers each question that has one of the words."""
+    found: list[str] = []
+    explain = {"postgresql": "EXPLAIN", "sqlite": "EXPLAIN QUERY PLAN"}[db.engine.dialect.name]
+
+    def is_asked(statement: str) -> bool:
+        has_word = any(word in statement for word in words)
+        return has_word and statement.lstrip().startswith(("SELECT", "WITH"))
+
+    if explain == "EXPLAIN":
+        with postgres_statements() as asked:
+            yield found
+        connection: Any = db.session.connection().connection.driver_connection
+        for query, values in asked:
+            if is_asked(query):
+                found.append(str(connection.execute(f"{explain} {query}", values).fetchall()))
+        return
+
+    def note(_connection: Any, cursor: Any, statement: str, values: Any, *_rest: Any) -> None:
+        if is_asked(statement):
+            steps = cursor.connection.execute(f"{explain} {statement}", values)
+            found.append("\n".join(step[3] for step in steps))
+
+    event.listen(db.engine, "before_cursor_execute", note)
+    yield found
+    event.remove(db.engine, "before_cursor_execute", note)
+
+
+def assert_nothing_is_read_whole(found: list[str], table: str, *about: object) -> None:
+    """Assert that there are plans, and that none of them reads a whole table."""
+    assert found, about
+    for plan in found:
+        assert f"Seq Scan on {table}" not in plan, (about, plan)
+        scans = [step for step in plan.split("\n") if step.startswith(f"SCAN {table}")]
+        assert all("USING" in step for step in scans), (about, plan)
+
+
+#: Numbers n from 1 on, for statements that fill tables.
+_NUMBERS = {
+    "postgresql": "generate_series(1, {0}) AS n",
+    "sqlite": "(WITH RECURSIVE numbers (n) AS "
+    "(SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {0}) SELECT n FROM numbers)",
+}
+
+
+def numbers(count: int) -> str:
+    """Return what a statement for the database of the app can select the numbers n from."""
+    return _NUMBERS[db.engine.dialect.name].format(count)
+
+
+@contextmanager
 def round_trips() -> Iterator[list[None]]:
     """Collect one entry for each time that this process waits for Postgres."""
     found: list[None] = []

@@ -24,7 +24,7 @@ from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_re
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
 from domain.projects import creation
 from domain.projects.members import OPERATOR
-from models import AccessToken, CallCount, CallShape
+from models import AccessToken, CallCount, CallShape, InstanceSetting
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.signing_in.password_rules import RULES
 from web.database.engine import open_engine
@@ -71,6 +71,12 @@ class RecordedService:
     def wait(self, **time: float) -> None:
         """Let time pass."""
         self.now += timedelta(**time)
+
+    def change_release(self, release: str) -> None:
+        """Change the release as another host does, and let the app read it at once."""
+        with self.session() as session:
+            session.merge(InstanceSetting(name="release", value=release, updated_at=self.now))
+        self.app.extensions["gatebell"].live_settings._read_at = float("-inf")  # noqa: SLF001 - quicker than a second
 
     def person(self, username: str, *, admin: bool = False) -> UserView:
         """Give somebody an account."""

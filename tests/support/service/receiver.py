@@ -71,6 +71,11 @@ class Receiver:
         """The URL of a contact that is read here; title and message are JSON."""
         return f"ntfy://127.0.0.1:{self.port}/alerts"
 
+    @property
+    def subjects(self) -> list[str]:
+        """What the received events are about."""
+        return [each.subject for each in self.received]
+
     def note(self, request: Received) -> tuple[int, Mapping[str, str]]:
         """Decide on the answer, and keep what is answered by a success."""
         with self._lock:

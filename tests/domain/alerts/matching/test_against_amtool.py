@@ -5,13 +5,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.alerts.matching.matchers import matches
 from domain.alerts.matching.parser import parse_matchers
 from domain.errors import InvalidError
 from tests.support.alerts.monitoring import PROGRAMS, is_installed
+from tests.support.wire.garbage import bounded
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="scripts/ensure-monitoring could not fetch it"
@@ -54,11 +55,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("amtool")
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@bounded(30)
 @given(text=TEXTS | st.builds("{},{}".format, TEXTS, TEXTS))
 def test_what_amtool_takes_matches_the_same_alerts(directory: Path, text: str) -> None:
     expected = judged(text, directory)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from domain.alerts.matching.matchers import Matcher, Operator, as_text, matches
 from domain.alerts.matching.parser import LONGEST_TEXT, parse_matchers
 from domain.errors import InvalidError
+from tests.support.wire.garbage import bounded
 
 WATCHDOG = (
     Matcher("alertname", Operator.EQUAL, "Watchdog"),
@@ -136,6 +137,7 @@ MATCHERS = st.builds(
 )
 
 
+@bounded(40)
 @given(st.lists(MATCHERS, max_size=5))
 def test_the_canonical_form_reads_as_the_same_matchers(matchers: list[Matcher]) -> None:
     assert parse_matchers(as_text(matchers)) == tuple(matchers)
