@@ -35,7 +35,6 @@ from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
 #: Tests of pages take it from here.
-__all__ = ["together"]
 
 
 @pytest.fixture

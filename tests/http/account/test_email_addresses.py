@@ -15,7 +15,6 @@ from models import EmailConfirmation, Mail, User
 from tests.http.account.test_account import change_profile
 from tests.http.account.test_copied_cookies import change_password
 from tests.http.api.test_projects_api import script_of
-from tests.races.test_devices import together
 from tests.support.accounts.administration import at_work, id_of, press, root
 from tests.support.accounts.people import (
     Person,
@@ -37,6 +36,7 @@ from tests.support.mail.email_links import (
     stored,
     wish,
 )
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 

@@ -17,7 +17,6 @@ from domain.projects.member_types import INVITATION_LIFETIME
 from models import AttemptCount, Invitation, Project, User
 from tests.http.api.test_invitations_api import invite
 from tests.http.api.test_projects_api import path_of, script_of
-from tests.races.test_devices import together
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.people import (
     Person,
@@ -41,6 +40,7 @@ from tests.support.accounts.sign_ups import (
 from tests.support.accounts.team import give_role
 from tests.support.database.audit_log import events_about, events_with_subject
 from tests.support.mail.email_links import stored
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit

@@ -12,7 +12,6 @@ from domain.randomness import random_password
 from domain.users.forgotten_passwords import LINK_LIFETIME, SEALED_FOR
 from models import User
 from tests.http.account.test_copied_cookies import change_password
-from tests.races.test_devices import together
 from tests.support.accounts.administration import id_of, press
 from tests.support.accounts.people import (
     Person,
@@ -29,6 +28,7 @@ from tests.support.accounts.resource_tokens import script_of
 from tests.support.accounts.sign_ups import opened, sealed
 from tests.support.database.audit_log import event_about, events_about
 from tests.support.mail.email_links import messages_to, new_address, stored, wish
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.signing_in.openid_provider import FakeProvider, add_provider, sign_in_through
 from tests.support.signing_in.second_factors import assert_signed_in, give_app

@@ -21,7 +21,6 @@ from models import (
 )
 from tests.conftest import KINDS
 from tests.http.signing_in.test_forgotten_password import choose, links_to
-from tests.races.test_devices import together
 from tests.support.accounts.administration import at_work, id_of, press, root
 from tests.support.accounts.people import (
     Person,
@@ -40,6 +39,7 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.database.audit_log import event_about, events_about
 from tests.support.mail.email_links import messages_to
 from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem, refresh
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
 from tests.support.signing_in.second_factors import code_of, give_app, give_code, give_password

@@ -16,7 +16,6 @@ from domain.randomness import random_password
 from domain.users.sign_up import SEALED_FOR
 from models import AuditEvent, Mail, User
 from tests.conftest import KINDS
-from tests.races.test_devices import together
 from tests.support.accounts.administration import at_work, id_of, last_event, press, root
 from tests.support.accounts.people import (
     Person,
@@ -45,6 +44,7 @@ from tests.support.accounts.sign_ups import (
 from tests.support.database.audit_log import event_about
 from tests.support.mail.email_links import messages_to, stored
 from tests.support.oauth.oauth_wire import ask, ask_at, decide, landing
+from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_with, submit
