@@ -23,7 +23,7 @@ from domain.oauth.presented_tokens.bearer import (
     record_use,
 )
 from domain.oauth.protocol import ProtocolError
-from domain.projects.access import get_group, get_project, get_project_for
+from domain.projects.access import get_group, get_project
 from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.bearer_token import (
     API_LOCATIONS,
@@ -227,9 +227,8 @@ def project_member(
         def guarded(*, project_path: str, **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
                 return to_sign_in()
-            project = get_project_for(
-                project_path, viewer(), at_least=at_least, ability=ability, session=db.session()
-            )
+            project = get_project(project_path, viewer(), session=db.session())
+            check_role(project, at_least, ability)
             feature = feature_of(request.blueprint or "")
             if feature is not None:
                 check_feature(project, feature)

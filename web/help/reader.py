@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 
 from flask import url_for
 
-from domain.access.roles import Ability, Role
 from domain.alerts.integrations.integrations import get_receiver
 from domain.database.paging import row_id
 from domain.errors import ForbiddenError, NotFoundError
 from domain.oauth.clients.applications import get_any, get_own, newest_own
 from domain.oauth.clients.types import ApplicationView
-from domain.projects.access import get_project, get_project_for
+from domain.projects.access import get_project
 from web.access.marks import viewer
 from web.extensions import db
 from web.help.documents import CLIENT_ID, Document, Values
@@ -103,13 +102,9 @@ def _application(application_id: int) -> ApplicationView:
 
 def _of_integration(project_path: str, integration_id: int, values: Values) -> Reader:
     """Return a reader who may see the integration's credentials."""
-    project = get_project_for(
-        project_path,
-        viewer(),
-        at_least=Role.MAINTAINER,
-        ability=Ability.ADMIN_INTEGRATIONS,
-        session=db.session(),
-    )
+    project = get_project(project_path, viewer(), session=db.session())
+    if not project.can_integrate:
+        raise ForbiddenError
     integration = get_receiver(work(), project, integration_id)
     return Reader(
         values=replace(values, integration_url=integration.url, project_path=project.path),

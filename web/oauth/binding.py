@@ -13,12 +13,13 @@ from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.utils import redirect
 
 from domain.accounts.signing_in.sessions import RequestSource
+from domain.audit.events import EventSource
 from domain.oauth.context import OAuthContext, RefusedRequest
 from domain.oauth.json_bodies import parameters_in
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.setting_up.refusals import flush, store_refusal
 from web.extensions import db
-from web.http.audit_events import record_event
+from web.http.audit_events import event_source
 from web.http.error_formats import explained
 from web.http.json_responses import json_response
 from web.services import services
@@ -51,9 +52,13 @@ def oauth_context() -> OAuthContext:
         now=own.clock(),
         policy=own.live_settings.derived(policies.oauth_policy),
         source=source,
-        record_event=record_event,
+        event_source=_event_source,
         record_refusal=_record_refusal,
     )
+
+
+def _event_source() -> EventSource:
+    return event_source() if has_request_context() else EventSource()
 
 
 def _has_begun() -> bool:

@@ -6,10 +6,11 @@ from authlib.oauth2.rfc6749 import OAuth2Error
 from authlib.oauth2.rfc7009 import RevocationEndpoint as AuthlibRevocationEndpoint
 from sqlalchemy import or_, select
 
-from domain.audit.events import Event, EventKind
+from domain.audit.events import EventKind
 from domain.keyring import CredentialType
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import names_no_client
+from domain.oauth.context import Named
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.tokens.issuing import revoke_family, revoke_pair
 from models import AccessToken
@@ -53,8 +54,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
     ) -> Mapping[str, object]:
         """Revoke the pair of the token."""
         if checked is not None:
-            holder = asked.client.application.name if asked.client else "password grant"
-            self._revoke_pair(checked, holder)
+            self._revoke_pair(checked, asked.client.application if asked.client else None)
         return {}
 
     def _find(self, text: str) -> AccessToken | None:
@@ -73,17 +73,13 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
             )
         )
 
-    def _revoke_pair(self, token: AccessToken, holder: str) -> None:
+    def _revoke_pair(self, token: AccessToken, holder: Named | None) -> None:
         if token.revoked_at is None and self._end(token):
-            context = self.server.context
-            details = {"by": "application", "scopes": token.scopes}
-            context.record_event(
-                Event(
-                    kind=EventKind.TOKEN_REVOKED,
-                    user_id=token.user_id,
-                    subject=holder,
-                    details=details,
-                )
+            self.server.context.record_event(
+                EventKind.TOKEN_REVOKED,
+                holder,
+                user_id=token.user_id,
+                details={"by": "application", "scopes": token.scopes},
             )
 
     def _end(self, token: AccessToken) -> bool:
