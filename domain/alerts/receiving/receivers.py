@@ -20,7 +20,7 @@ from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS, FORMATS_BY_NAME, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
-from domain.database.statements import KeptConnection, Row
+from domain.database.statements import KeptConnection, Row, columns_for
 from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.keyring import CredentialType, Keyring
 from models import FormerPath, Integration, Project
@@ -84,7 +84,7 @@ class Receiver:
 
 
 class FoundIntegration(NamedTuple):
-    """The columns of `INTEGRATION` in their order; a test compares the names."""
+    """An integration and its project, as `INTEGRATION` finds them."""
 
     id: int
     project_id: int
@@ -116,19 +116,14 @@ def is_taken_over(project_id: InstrumentedAttribute[int]) -> Exists:
 
 
 INTEGRATION = select(
-    Integration.id,
-    Integration.project_id,
-    Integration.type,
-    Integration.active,
-    Integration.key_digest,
-    Integration.previous_key_digest,
-    Integration.previous_key_expires_at,
-    Integration.previous_key_last_used_at,
-    Integration.key_last_used_at,
-    cast(Integration.mapping, Text).label("mapping"),
-    is_taken_over(Integration.project_id).label("external_is_active"),
-    Project.archived_at.is_not(None).label("is_archived"),
-    Project.monitor_access_level,
+    *columns_for(
+        FoundIntegration._fields,
+        {"": Integration},
+        mapping=cast(Integration.mapping, Text),
+        external_is_active=is_taken_over(Integration.project_id),
+        is_archived=Project.archived_at.is_not(None),
+        monitor_access_level=Project.monitor_access_level,
+    )
 ).join(Project, Project.id == Integration.project_id)
 
 

@@ -16,7 +16,7 @@ from domain.alerts.storing import postgres_batch, sqlite_batch
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake_result import IntakeItem, IntakeResult, result_of
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED, Action, Plan, plan
-from domain.database.statements import KeptConnection
+from domain.database.statements import KeptConnection, columns_for
 from models import Alert, AlertNote
 
 NOTHING_OPEN = "No open alert has this dedup_key: nothing was changed."
@@ -25,7 +25,7 @@ _ACKNOWLEDGED = "acknowledged"
 
 
 class OpenAlert(NamedTuple):
-    """The columns of `OPEN` in their order; a test compares the names."""
+    """An alert, as `OPEN` finds it."""
 
     id: int
     iid: int
@@ -34,7 +34,7 @@ class OpenAlert(NamedTuple):
 
 
 #: `+ 0` leaves the planner only the indexes that begin with the fingerprint (migration 0051).
-OPEN = select(Alert.id, Alert.iid, Alert.title, Alert.status).where(
+OPEN = select(*columns_for(OpenAlert._fields, {"": Alert})).where(
     Alert.project_id + 0 == bindparam("project_id"),
     Alert.fingerprint == bindparam("fingerprint"),
     Alert.status != RESOLVED,
