@@ -31,6 +31,7 @@ from domain.alerts import following
 from domain.clock import CLOCK_TOLERANCE, date_and_time
 from domain.database.rows import update_rows
 from domain.due import NOW, Moment, in_milliseconds, later, moments
+from domain.heartbeats.pings import WAIT_MS
 from domain.heartbeats.states import milliseconds
 from domain.mail import outbox as mail
 from domain.notifications.outbox import CLAIM_LIFETIME as CONTACT_CLAIM
@@ -107,11 +108,10 @@ def _gate(
 def _heartbeat_is_wrong(now: Moment) -> ColumnElement[bool]:
     latest = later(now, CLOCK_TOLERANCE)
     latest_ms = in_milliseconds(now, CLOCK_TOLERANCE)
-    wait_ms = (Heartbeat.every_seconds + Heartbeat.grace_seconds) * literal(1_000, BigInteger())
     # One that is down is looked at again after a minute at least.
     is_too_far = and_(
-        Heartbeat.every_seconds.is_not(None),
-        Heartbeat.due_ms > latest_ms + wait_ms,
+        Heartbeat.every.is_not(None),
+        Heartbeat.due_ms > latest_ms + WAIT_MS,
         Heartbeat.due_ms > in_milliseconds(now, CLOCK_TOLERANCE + _MINUTE),
     )
     is_of_wrong_clock = or_(Heartbeat.counted_from > latest, Heartbeat.started_ms > latest_ms)
