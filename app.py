@@ -20,7 +20,7 @@ from web.pages.templating import give_pages_their_context
 from web.server.request_body import discard_unread_bodies
 from web.settings.reader import Settings, settings_from_environment
 from web.setup import check_requests, configure, start_extensions
-from web.signing_in.completion import lead_to_setup
+from web.signing_in import lead_to_setup
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:

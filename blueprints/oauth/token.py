@@ -6,7 +6,7 @@ from flask import request
 from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
-from domain.oauth.endpoints.introspection import token_info
+from domain.oauth.endpoints import token_info
 from domain.oauth.presented_tokens.bearer import (
     BearerRefusedError,
     Refusal,
@@ -33,7 +33,7 @@ from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.metrics import count_token
-from web.oauth.binding import oauth_context, request_in_form, send
+from web.oauth import oauth_context, request_in_form, send
 from web.services import services, settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)

@@ -38,7 +38,7 @@ from domain.heartbeats.states import (
     milliseconds,
     moment_of,
 )
-from domain.programs.reachability import Unreachable, times_unreachable
+from domain.programs import Unreachable, times_unreachable
 from domain.types.base import columns_of
 from models import Alert, Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime

@@ -11,7 +11,7 @@ from cronsim import CronSim, CronSimError
 
 from domain.durations import duration_text
 from domain.errors import InvalidError
-from domain.programs.reachability import Unreachable
+from domain.programs import Unreachable
 
 SHORTEST_EVERY = timedelta(seconds=1)
 #: Of an interval and of a grace time.

@@ -20,8 +20,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from domain.access.roles import LEAST_ROLES, Ability, Role
-from domain.database.latest import latest
 from domain.database.paging import Listed, ListPart, fetch_part
+from domain.database.rows import latest
 from domain.errors import DomainError, NotFoundError
 from domain.projects.access import (
     INTERNAL,

@@ -19,8 +19,7 @@ from domain.database.paging import Page, Slice, fetch_page, fetch_part
 from domain.durations import duration_text
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
-from domain.silences.flapping import get_settings, store_settings
-from domain.silences.muting import muted_alert
+from domain.silences.muting import get_settings, muted_alert, store_settings
 from domain.silences.types import (
     AlertMute,
     FlapSettings,

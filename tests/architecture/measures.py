@@ -30,11 +30,11 @@ HOT_PATHS = (
     "domain/oauth/authorization.py",
     "domain/oauth/clients/credential_lookup.py",
     "domain/oauth/devices.py",
-    "domain/oauth/endpoints/",
+    "domain/oauth/endpoints.py",
     "domain/oauth/grants/",
     "domain/oauth/presented_tokens/",
     "domain/oauth/registration.py",
-    "domain/oauth/tokens/",
+    "domain/oauth/tokens.py",
 )
 #: Where actions and the marks of views ask for permission and state.
 MARKS = ("domain/access/checks.py", "web/access/", "web/api/operations.py")

@@ -20,7 +20,7 @@ from time import sleep
 
 from gunicorn.systemd import sd_notify
 
-from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT
+from domain.programs import PRUNE, WORKER_HEARTBEAT
 from web.audit_log_lines import log_audit_events
 from web.database.engine import sharing_engine
 from web.database.sqlite import start_wal_truncation

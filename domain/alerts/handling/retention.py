@@ -11,7 +11,7 @@ from domain.alerts.handling.activity import BY_ITSELF, NoteKind, add_entry
 from domain.alerts.handling.status import lock_alerts_of
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED
 from domain.database.rows import delete_rows, update_rows
-from domain.programs.reachability import reachable_since
+from domain.programs import reachable_since
 from models import Alert, Integration, Project
 
 _SLICE = 500

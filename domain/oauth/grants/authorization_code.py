@@ -44,8 +44,7 @@ from domain.oauth.reasons import (
     RefusedGrantError,
 )
 from domain.oauth.requested_scopes import allowed_scopes
-from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token_response
-from domain.oauth.tokens.redemption import FOR_CODE, redeem
+from domain.oauth.tokens import FOR_CODE, grant_in, new_pair, redeem, revoke_family, token_response
 from models import Application, Authorization
 
 _ONCE = "Redeem each code once, right after the browser brings it back."

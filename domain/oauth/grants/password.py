@@ -23,7 +23,7 @@ from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import NOT_IN_GROUPS, Reason, Refusal, RefusedGrantError
 from domain.oauth.requested_scopes import allowed_scopes, known_scopes
-from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_refresh
+from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh
 
 #: One sentence for a wrong name, a wrong password, a locked account and one with a second factor:
 #: the response must not reveal which of them it is.

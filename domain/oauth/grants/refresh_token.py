@@ -28,9 +28,16 @@ from domain.oauth.reasons import (
     RefusedGrantError,
 )
 from domain.oauth.requested_scopes import known_scopes, refuse_others
-from domain.oauth.tokens.issuing import Grant, revoke_family, token_response
-from domain.oauth.tokens.redemption import FOR_REFRESH_TOKEN, redeem
-from domain.oauth.tokens.refresh_replay import find_replay, replayable_pair, replayed_response
+from domain.oauth.tokens import (
+    FOR_REFRESH_TOKEN,
+    Grant,
+    find_replay,
+    redeem,
+    replayable_pair,
+    replayed_response,
+    revoke_family,
+    token_response,
+)
 from models import AccessToken
 
 _REUSED = Reason(

@@ -30,8 +30,7 @@ from domain.oauth.reasons import (
     RefusedParameterError,
 )
 from domain.oauth.requested_scopes import allowed_scopes, refuse_others
-from domain.oauth.tokens.issuing import Grant, issue_pair
-from domain.oauth.tokens.redemption import use_subject_token
+from domain.oauth.tokens import Grant, issue_pair, use_subject_token
 
 #: Section 3.
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name

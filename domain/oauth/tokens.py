@@ -1,9 +1,14 @@
-"""Issues and revokes pairs of access and refresh tokens."""
+"""Issues pairs of access and refresh tokens, redeems credentials for them, and revokes them.
 
-from dataclasses import dataclass, field
+Refresh replay: a used refresh token returns the same pair again for a short time. Nothing but
+hashes is kept, so the pair cannot be looked up. It is derived instead, from the instance's key and
+the refresh token that the client presents: again, if it presents it again.
+"""
+
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import insert, select
+from sqlalchemy import Update, bindparam, exists, insert, select, update
 from sqlalchemy.orm import Session
 
 from domain.database.rows import update_rows
@@ -15,7 +20,7 @@ from domain.oauth.openid.id_tokens import Audience, Authentication, make_id_toke
 from domain.oauth.openid.userinfo import claims_of
 from domain.oauth.personal_tokens.made_by_applications import end_made_tokens
 from domain.randomness import random_credential
-from models import AccessToken, Application, Authorization
+from models import AccessToken, Application, Authorization, DeviceAuthorization
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,3 +213,202 @@ def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> 
     ended = select(Authorization.id).where(Authorization.id == authorization_id)
     end_made_tokens(ended, session=session, now=now)
     return bool(revoked)
+
+
+_PAIRS = AccessToken.__table__.c
+_COLUMNS = (
+    "authorization_id",
+    "application_id",
+    "user_id",
+    "digest",
+    "refresh_digest",
+    "scopes",
+    "created_at",
+    "expires_at",
+    "address",
+    "user_agent",
+    "key_thumbprint",
+    "keeps_admin_mode",
+    "is_exchanged",
+)
+_NOW = bindparam("spent_at", type_=AccessToken.created_at.type)
+_STORE = insert(AccessToken)
+
+#: A revocation of the family at the same time goes first, or waits and finds the new pair.
+_FAMILY = (
+    select(Authorization.id)
+    .where(
+        Authorization.id == bindparam("spent_grant"),
+        Authorization.revoked_at.is_(None),
+    )
+    .with_for_update(key_share=True)
+    .cte("family")
+)
+_CONSUME_PAIR = (
+    update(AccessToken)
+    .where(
+        AccessToken.id == bindparam("spent_token"),
+        AccessToken.revoked_at.is_(None),
+        exists(select(_FAMILY.c.id)),
+    )
+    .values(revoked_at=_NOW, refreshed_at=_NOW)
+    .returning(AccessToken.id)
+)
+_USE_SUBJECT = (
+    update_rows(AccessToken)
+    .where(
+        AccessToken.id == bindparam("spent_token"),
+        AccessToken.revoked_at.is_(None),
+        exists(select(_FAMILY.c.id)),
+    )
+    .values(last_used_at=_NOW)
+    .returning(AccessToken.id)
+)
+_CONSUME_CODE = (
+    update(Authorization)
+    .where(
+        Authorization.id == bindparam("spent_grant"),
+        Authorization.code_used_at.is_(None),
+        Authorization.revoked_at.is_(None),
+    )
+    .values(code_used_at=_NOW)
+    .returning(Authorization.id)
+)
+_END_DEVICE = (
+    update(DeviceAuthorization)
+    .where(DeviceAuthorization.id == bindparam("spent_device"))
+    .values(redeemed_at=_NOW)
+)
+
+
+class Redemption:
+    """The statements that redeem a type of credential; the first returns a row if it was valid."""
+
+    def __init__(self, *statements: Update) -> None:
+        #: Each with the names of its values.
+        self.statements = [
+            (statement, tuple(statement.compile().bind_names.values())) for statement in statements
+        ]
+        spent = statements[0].cte("spent")
+        row = select(*(bindparam(name, type_=_PAIRS[name].type) for name in _COLUMNS))
+        store = insert(AccessToken).from_select(_COLUMNS, row.select_from(spent))
+        for number, statement in enumerate(statements[1:]):
+            if_spent = statement.where(exists(select(spent.c.id)))
+            store = store.add_cte(if_spent.cte(f"statement_{number}"))
+        #: All of them, and the new pair.
+        self.at_once = store.returning(AccessToken.id)
+
+
+FOR_REFRESH_TOKEN = Redemption(_CONSUME_PAIR)
+FOR_CODE = Redemption(_CONSUME_CODE)
+FOR_DEVICE_CODE = Redemption(_CONSUME_CODE, _END_DEVICE)
+
+
+def use_subject_token(token_id: int, authorization_id: int, context: OAuthContext) -> bool:
+    """Lock a token for its exchange, in the transaction of the session; return whether it is live.
+
+    An exchange does not consume it, but counts as its use.
+    """
+    values = {"spent_token": token_id, "spent_grant": authorization_id, "spent_at": context.now}
+    return context.session.execute(_USE_SUBJECT, values).first() is not None
+
+
+def end_device(device_id: int, context: OAuthContext) -> None:
+    """Mark a device request as finished without issuing tokens."""
+    context.connection.all(_END_DEVICE, {"spent_device": device_id, "spent_at": context.now})
+
+
+def redeem(
+    redemption: Redemption, pair: TokenPair, grant: Grant, context: OAuthContext, **spent: int
+) -> bool:
+    """Store the pair of a grant for what is spent; return whether that was still valid.
+
+    `spent_token` is the id of a refresh token's row, `spent_device` that of a device's.
+    """
+    connection, values = context.connection, pair_values(pair, grant, context)
+    spending = {**spent, "spent_grant": grant.authorization_id, "spent_at": context.now}
+
+    def one_by_one() -> bool:
+        (spend, names), *more = redemption.statements
+        if not connection.all(spend, {name: spending[name] for name in names}):
+            return False
+        for statement, names in more:
+            connection.all(statement, {name: spending[name] for name in names})
+        connection.all(_STORE, values)
+        return True
+
+    if connection.dialect_name == "postgresql":
+        return bool(connection.all(redemption.at_once, {**values, **spending}))
+    return connection.transact(one_by_one)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefreshReplay:
+    """The pair that a refresh token was redeemed for, and its row."""
+
+    pair: TokenPair
+    token: AccessToken
+
+
+def replayable_pair(refresh_token: str, context: OAuthContext) -> TokenPair:
+    """Return the new pair for a refresh token: derived from it if responses may be replayed.
+
+    Without a replay window the pair is random.
+    """
+    if not context.policy.refresh_replay:
+        return new_pair()
+    return _pairs_after(refresh_token, context)[0]
+
+
+def find_replay(
+    refresh_token: str, refreshed_at: datetime | None, context: OAuthContext
+) -> RefreshReplay | None:
+    """Return the pair that this token was redeemed for, if the response may be sent again.
+
+    That is within the replay window, and while the new pair is neither refreshed nor revoked: a
+    client that presents the new token has received it, so the old one now comes from a thief.
+    """
+    window = context.policy.refresh_replay
+    if not window or refreshed_at is None or context.now - refreshed_at > window:
+        return None
+    for pair in _pairs_after(refresh_token, context):
+        digests = context.keyring.credential_digests(pair.access, CredentialType.ACCESS_TOKEN)
+        found = context.session.scalar(
+            select(AccessToken).where(
+                AccessToken.digest.in_(digests), AccessToken.revoked_at.is_(None)
+            )
+        )
+        if found is not None:
+            return RefreshReplay(pair=pair, token=found)
+    return None
+
+
+def replayed_response(
+    replay: RefreshReplay, grant: Grant, context: OAuthContext
+) -> dict[str, object]:
+    """Return the token response again; `expires_in` is the remaining lifetime in seconds.
+
+    `scope` is that of the pair, which may be less than this request would have got.
+    """
+    token, pair = replay.token, replay.pair
+    left = (token.expires_at - context.now).total_seconds() if token.expires_at else 0
+    return {
+        "access_token": pair.access,
+        "token_type": token_type_of(token.key_thumbprint),
+        "expires_in": max(0, int(left)),
+        "refresh_token": pair.refresh,
+        "scope": token.scopes,
+        "created_at": int(token.created_at.timestamp()),
+        **id_token_of(replace(grant, scopes=token.scopes), pair.access, context),
+    }
+
+
+def _pairs_after(refresh_token: str, context: OAuthContext) -> tuple[TokenPair, ...]:
+    """Return the pair under each key, the newest first."""
+    derived = context.keyring.derived_credentials
+    accesses = derived(refresh_token, CredentialType.ACCESS_TOKEN)
+    refreshes = derived(refresh_token, CredentialType.REFRESH_TOKEN)
+    return tuple(
+        TokenPair(access=access, refresh=refresh)
+        for access, refresh in zip(accesses, refreshes, strict=True)
+    )

@@ -1,17 +1,26 @@
-"""/<project>/-/heartbeats: the heartbeats of a project."""
+"""/<project>/-/heartbeats: the heartbeats of a project. /-/ping/…: the URLs that jobs request.
 
-from flask import flash, redirect, render_template, url_for
+The latter take the signals of Healthchecks' pinging API. GET, HEAD and POST mean the same; a POST
+may carry a log.
+"""
+
+from flask import Response, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.heartbeats import actions
 from domain.heartbeats.snippets import ping_snippets
+from domain.heartbeats.states import PingKind
+from domain.heartbeats.types import PingQuery
 from domain.projects.views import ProjectView
 from forms.heartbeats import HeartbeatForm, ResetUrlForm
-from web.access.marks import get_current_user, permitted
-from web.http.endpoints import PageBlueprint
+from web.access.marks import checks_its_url, get_current_user, permitted
+from web.api.description.described import HEARTBEATS, TEXT, Caller, Description
+from web.heartbeats import receive_ping
+from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.work import work
 from web.pages.links import page_links
 from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.services import settings
 
 heartbeats = PageBlueprint("heartbeats", __name__, url_prefix="/<names:project_path>/-/heartbeats")
 _ONE = "/<int:heartbeat_id>"
@@ -124,3 +133,73 @@ def delete(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 def _back_to(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     path = project.path
     return redirect(url_for("heartbeats.show", project_path=path, heartbeat_id=heartbeat_id))
+
+
+pings = MachineBlueprint(
+    "heartbeat_pings", __name__, errors=ErrorFormat.TEXT, url_prefix="/-/ping/<key>"
+)
+_METHODS = ("GET", "POST")
+_ERRORS = (400, 404, 408, 429)
+
+
+def _description(name: str) -> Description:
+    return Description(
+        name=f"pings.{name}",
+        tag=HEARTBEATS,
+        caller=Caller.ANYONE,
+        query=PingQuery,
+        content_type=TEXT,
+        errors=_ERRORS,
+    )
+
+
+@pings.route("", methods=_METHODS)
+@_description("success")
+@checks_its_url.but(writes=False)
+def success(key: str) -> Response:
+    """Report that the job has run."""
+    return _answer(key, PingKind.SUCCESS)
+
+
+@pings.route("/start", methods=_METHODS)
+@_description("start")
+@checks_its_url.but(writes=False)
+def start(key: str) -> Response:
+    """Report that the job has started: its duration is measured, and it has to finish in time."""
+    return _answer(key, PingKind.START)
+
+
+@pings.route("/fail", methods=_METHODS)
+@_description("fail")
+@checks_its_url.but(writes=False)
+def fail(key: str) -> Response:
+    """Report that the job has failed, which opens an alert immediately."""
+    return _answer(key, PingKind.FAIL)
+
+
+@pings.route("/log", methods=_METHODS)
+@_description("log")
+@checks_its_url.but(writes=False)
+def log(key: str) -> Response:
+    """Add an entry to the log, without a report about the job."""
+    return _answer(key, PingKind.LOG)
+
+
+@pings.route("/<int:exit_status>", methods=_METHODS)
+@_description("exit_status")
+@checks_its_url.but(writes=False)
+def exit_status(key: str, exit_status: int) -> Response:
+    """Report the exit status of the job: 0 is a success, all others are failures."""
+    kind = PingKind.FAIL if exit_status else PingKind.SUCCESS
+    return _answer(key, kind, exit_status)
+
+
+def _answer(key: str, kind: PingKind, status: int | None = None) -> Response:
+    body = receive_ping(key, kind, status)
+    response = Response("OK", mimetype="text/plain")
+    response.headers["Ping-Body-Limit"] = str(settings().heartbeat_body_limit_bytes)
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    response.headers["Cache-Control"] = "no-store"
+    if body.has_more:
+        response.headers["Connection"] = "close"
+    return response

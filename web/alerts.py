@@ -1,4 +1,7 @@
-"""Receives alerts: the steps that their receivers share."""
+"""The steps that receivers of alerts share, and responses that are files.
+
+Lists of alerts are streamed in constant memory, beside bodies of senders.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,10 +11,13 @@ from http import HTTPStatus
 from time import perf_counter_ns
 from typing import Protocol
 
-from flask import g, request
+from flask import Response, g, request, stream_with_context
 from werkzeug.exceptions import TooManyRequests
 
 from domain import threads
+from domain.alerts.listing import queries
+from domain.alerts.listing.filters import AlertFilter
+from domain.alerts.listing.sort_orders import SortOrder
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.reading.pagerduty import without_routing_key
@@ -25,13 +31,42 @@ from domain.errors import DomainError
 from domain.outgoing.errors import OutgoingError
 from domain.outgoing_urls import OutgoingUrl
 from web.access.rate_limits import by_integration
+from web.extensions import db
 from web.http.errors import status_of
 from web.http.request_bodies import check_declared_length, check_media_type, read_bounded
 from web.metrics import count_alerts
 from web.outgoing.client import OutgoingClient
-from web.services import Services, reading, services, settings
+from web.services import Services, now, reading, services, settings
 from web.settings import policies
 from web.settings.reader import Settings
+
+_KINDS = {
+    "json": (queries.as_json, "application/json"),
+    "csv": (queries.as_csv, "text/csv; charset=utf-8; header=present"),
+}
+
+
+def alert_file(wanted: AlertFilter, order: SortOrder, *, path: str, kind: str) -> Response:
+    """Return the alerts as a download; `kind` is json or csv.
+
+    The file is named after the last part of `path`.
+    """
+    write, media_type = _KINDS[kind]
+    rows = write(wanted, order, session=db.session())
+    file_name = f"alerts-{path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
+    response = Response(stream_with_context(rows), content_type=media_type)
+    response.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'
+    response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
+def payload_file(body: bytes) -> Response:
+    """Return the body of a delivery, byte for byte as it was received."""
+    # Not as JSON: a body that was refused can be anything.
+    response = Response(body, content_type="application/octet-stream")
+    response.headers["Content-Disposition"] = "attachment"
+    return response
+
 
 _OVER_LIMIT = {
     HTTPStatus.TOO_MANY_REQUESTS: OverLimitError,

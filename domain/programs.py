@@ -1,4 +1,7 @@
-"""When requests could arrive: the marks of the web servers, and the times without any.
+"""The programs of the service: its hosts, turns of periodic jobs, and when requests could arrive.
+
+Each host reports once a minute. The reports let commands check what all hosts have in common, such
+as their secret keys.
 
 Each web server marks every few seconds that it receives requests and reaches the database. A time
 without any mark is one in which neither pings nor reports could arrive, so nobody may be blamed
@@ -11,13 +14,127 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from sqlalchemy import Executable, bindparam, func, insert, select
+from sqlalchemy import Executable, bindparam, delete, func, insert, or_, select
 from sqlalchemy.orm import Session
 
-from domain.database.rows import insert_for
+from domain.database.rows import insert_for, insert_into
 from domain.database.statements import KeptConnection
-from models import UnreachableTime, WebServer
+from domain.types.base import columns_of
+from models import Host, JobTurn, UnreachableTime, WebServer
 from models.base import UTCDateTime
+
+#: The interval of reports.
+REPORT_INTERVAL = timedelta(minutes=1)
+#: A host without a report for longer counts as gone.
+LONGEST_SILENCE = timedelta(minutes=3)
+#: How long the report of a gone host is kept.
+_REMEMBERED = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostReport:
+    """The report of a host about itself."""
+
+    name: str
+    #: Fingerprints of its secret keys; the first is of the key that it writes with.
+    key_fingerprints: tuple[str, ...]
+    #: The newest migration that its code knows.
+    revision: str
+    #: Milliseconds that its clock is ahead of the database's.
+    clock_lead_ms: int | None
+    seen_at: datetime
+
+    @property
+    def place(self) -> str:
+        """Machine and port."""
+        return self.name.rpartition(" ")[0]
+
+    @property
+    def program(self) -> str:
+        """What runs there: `web` or `worker`."""
+        return self.name.rpartition(" ")[2]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the report as commands print it."""
+        return {
+            "name": self.name,
+            "writes_with": self.key_fingerprints[0],
+            "knows": list(self.key_fingerprints),
+            "revision": self.revision,
+            "clock_lead_ms": self.clock_lead_ms,
+            "seen_at": self.seen_at.isoformat(),
+        }
+
+
+def record_host_report(report: HostReport, *, session: Session) -> None:
+    """Store the report of a host, and delete those of hosts that are long gone."""
+    values = {
+        "key_fingerprints": " ".join(report.key_fingerprints),
+        "revision": report.revision,
+        "clock_lead_ms": report.clock_lead_ms,
+        "seen_at": report.seen_at,
+    }
+    session.execute(
+        insert_into(Host, session=session)
+        .values(name=report.name, **values)
+        .on_conflict_do_update(index_elements=[Host.name], set_=values)
+    )
+    session.execute(delete(Host).where(Host.seen_at < report.seen_at - _REMEMBERED))
+
+
+def list_present(*, session: Session, now: datetime) -> Sequence[HostReport]:
+    """Return the reports of the hosts that are present, by name."""
+    rows = session.scalars(
+        select(Host).where(Host.seen_at > now - LONGEST_SILENCE).order_by(Host.name)
+    )
+    return [
+        HostReport(
+            **columns_of(row, HostReport)
+            | {"key_fingerprints": tuple(row.key_fingerprints.split())}
+        )
+        for row in rows
+    ]
+
+
+#: The job that shows every minute that a background worker is running.
+WORKER_HEARTBEAT = "pulse"
+#: The job that removes what has expired.
+PRUNE = "prune"
+#: Not a job, but when it was last noticed that a clock had been ahead.
+CLOCK_CORRECTION = "clock correction"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def last_turn(name: str, *, session: Session) -> datetime | None:
+    """Return the start of the period of the last turn; None if there was none."""
+    return session.scalar(select(JobTurn.taken_at).where(JobTurn.name == name))
+
+
+def record_turn(name: str, *, session: Session, now: datetime) -> None:
+    """Record that something happens now, whoever else does it."""
+    statement = insert_into(JobTurn, session=session).values(name=name, taken_at=now)
+    session.execute(
+        statement.on_conflict_do_update(index_elements=[JobTurn.name], set_={"taken_at": now})
+    )
+
+
+def claim_turn(name: str, *, period: timedelta, session: Session, now: datetime) -> bool:
+    """Claim the turn of the current period; return whether it was free."""
+    begins_at = now - (now - _EPOCH) % period
+    statement = insert_into(JobTurn, session=session).values(name=name, taken_at=begins_at)
+    taken = session.scalar(
+        statement.on_conflict_do_update(
+            index_elements=[JobTurn.name],
+            set_={"taken_at": begins_at},
+            where=or_(
+                JobTurn.taken_at < begins_at,
+                # A turn far in the future was taken by a host with a wrong clock; it is ignored.
+                JobTurn.taken_at > begins_at + period,
+            ),
+        ).returning(JobTurn.name)
+    )
+    return taken is not None
+
 
 MARK_INTERVAL = timedelta(seconds=10)
 #: Without a mark for longer, no web server receives.

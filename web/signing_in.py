@@ -1,27 +1,108 @@
-"""Completes a sign-in or a change of second factors, and leads to a due change of password."""
+"""Signing in: attempts, their completion, and the way to identity providers and back.
+
+Attempts are limited by account and by address, or by a device cookie. With the cookie, guesses from
+elsewhere do not lock out browsers that have signed in before. The scheme is OWASP's "Slow Down
+Online Guessing Attacks with Device Cookies". The signed cookie holds a random id for each account
+that has signed in. It grants no access and outlives the sign-in. Attempts from such a browser are
+counted by that id, all others together.
+
+Of a way to an identity provider, the session keeps what was asked for, for one response and ten
+minutes.
+"""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import unquote
 
-from flask import Flask, flash, redirect, request, session, url_for
+from flask import (
+    Flask,
+    Response,
+    after_this_request,
+    current_app,
+    flash,
+    g,
+    redirect,
+    request,
+    session,
+    url_for,
+)
 from flask.typing import ResponseReturnValue
 from flask_login import current_user, login_user
 
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import Authentication, renew_sign_in
-from domain.accounts.users import find_user_to_sign_in
+from domain.accounts.users import SignInAttempt, find_user_to_sign_in
+from domain.identity_providers.signing_in import Asked, begin
+from domain.randomness import random_hex
 from web.access.marks import get_current_user, load_current_user
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.extensions import db
+from web.http.cookies import cookie_name
 from web.http.endpoints import find_endpoint, page_blueprints
 from web.http.public_urls import current_path
 from web.http.work import work
+from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.sealing.session_secrets import keep_secret, take_secret
 from web.sealing.sign_ins import begin_pending_sign_in
-from web.services import services, settings
-from web.signing_in.attempts import remember_browser
+from web.services import now, services, settings, sign_in_limits
+
+_NAME = "gatebell_browser"
+_PURPOSE = "known browser"
+_LIFETIME = timedelta(days=366)
+#: The most accounts in a cookie; the ones that signed in last are kept.
+_MOST_ACCOUNTS = 8
+
+
+def known_accounts() -> dict[int, str]:
+    """Return the device ids of this browser, by account id."""
+    if "known_accounts" not in g:
+        g.known_accounts = _read(request.cookies.get(_cookie_name(), ""))
+    found: dict[int, str] = g.known_accounts
+    return found
+
+
+def remember_browser(user_id: int) -> None:
+    """Set the cookie with a device id for an account that has just signed in."""
+    device_ids = known_accounts()
+    # Ordered by the latest sign-in; the oldest is dropped.
+    device_ids[user_id] = device_ids.pop(user_id, "") or random_hex(16)
+    latest = dict(list(device_ids.items())[-_MOST_ACCOUNTS:])
+    sealed = seal(list(latest.items()), purpose=_PURPOSE)
+
+    def put(response: Response) -> Response:
+        response.set_cookie(
+            _cookie_name(),
+            sealed,
+            max_age=_LIFETIME,
+            path=current_app.session_interface.get_cookie_path(current_app),
+            secure=current_app.config["SESSION_COOKIE_SECURE"],
+            httponly=True,
+            samesite="Lax",
+        )
+        return response
+
+    after_this_request(put)
+
+
+def _cookie_name() -> str:
+    return cookie_name(_NAME, settings().base_url)
+
+
+def _read(sealed: str) -> dict[int, str]:
+    """Return the content of the cookie; an invalid one is empty."""
+    try:
+        return dict(unseal(sealed, purpose=_PURPOSE, lifetime=_LIFETIME))
+    except BrokenSealError:
+        return {}
+
+
+def sign_in_attempt(login: str, password: str) -> SignInAttempt:
+    """Return a sign-in attempt with the limits for this request's address and browser."""
+    return sign_in_limits().attempt(
+        login, password, address=request.remote_addr, device_ids=known_accounts()
+    )
+
 
 _SESSION_KEY = "recovery_codes"
 _KEPT_PAGE = "kept_page"
@@ -146,3 +227,52 @@ def lead_to_security() -> ResponseReturnValue:
     if request.method == "GET":
         keep_page(current_path())
     return redirect(url_for("account.security"))
+
+
+_KEY = "asked_provider"
+#: With more, the cookie of the session would be too large for browsers.
+_LONGEST_PAGE = 2_000
+
+
+def send_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
+    """Redirect to a provider, to come back to a page; raise ProviderError.
+
+    Who is signed in already is asked to sign in there once more.
+    """
+    mine = get_current_user().sign_in_id if current_user.is_authenticated else None
+    asked = Asked(
+        number=random_hex(32),
+        slug=slug,
+        asked_at=now(),
+        is_again=mine is not None and not connects,
+        sign_in_id=mine if connects else None,
+    )
+    url = begin(work(), asked)
+    session[_KEY] = {
+        "number": asked.number,
+        "slug": slug,
+        "asked_at": asked.asked_at.isoformat(),
+        "is_again": asked.is_again,
+        "sign_in_id": asked.sign_in_id,
+        "next": next_page if len(next_page) <= _LONGEST_PAGE else "",
+    }
+    return redirect(url)
+
+
+def take_asked(slug: str) -> tuple[Asked, str]:
+    """Return what this browser asked a provider for, once, and the page to go to afterwards.
+
+    Without that, it is what no response fits.
+    """
+    kept = session.pop(_KEY, {})
+    mine = get_current_user().sign_in_id if current_user.is_authenticated else None
+    connects_for = kept.get("sign_in_id")
+    is_ours = kept.get("slug") == slug and connects_for in (None, mine)
+    asked = Asked(
+        number=kept["number"] if is_ours else random_hex(32),
+        slug=slug,
+        asked_at=datetime.fromisoformat(kept["asked_at"]) if is_ours else now(),
+        is_again=bool(kept.get("is_again")),
+        sign_in_id=connects_for if is_ours else None,
+    )
+    return asked, kept.get("next", "") if is_ours else ""
