@@ -18,8 +18,7 @@ from web.api.description.described import HEARTBEATS, TEXT, Caller, Description
 from web.heartbeats import receive_ping
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.work import work
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.services import settings
 
 heartbeats = PageBlueprint("heartbeats", __name__, url_prefix="/<names:project_path>/-/heartbeats")

@@ -21,7 +21,7 @@ from domain.alerts.listing.sort_orders import SortOrder
 from domain.alerts.reading.body import read_object
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.reading.pagerduty import without_routing_key
-from domain.alerts.receiving import receivers, refusals, sns
+from domain.alerts.receiving import receivers, sns
 from domain.alerts.receiving.receivers import BusyError, LiveKey, OverLimitError, Receiver
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive
@@ -181,7 +181,7 @@ def store(
     for action in set(actions):
         count_alerts(action.value, actions.count(action))
     if due := own.refusals.due(now=moment):
-        refusals.flush(due, connection=own.connections)
+        receivers.flush_refusals(due, connection=own.connections)
     return parsed, result
 
 
@@ -192,9 +192,9 @@ def log_refusal(delivery: InboundDelivery, error: DomainError) -> None:
     kind = (delivery.integration_id, status)
     per_minute = settings().refused_delivery_samples_per_minute
     if sampler.gets_row(kind, now=delivery.received_at, per_minute=per_minute):
-        row = refusals.store_refusal(delivery, status, error, connection=connection)
-        refusals.flush(sampler.use_row(kind, row), connection=connection)
-    refusals.flush(sampler.due(now=delivery.received_at), connection=connection)
+        row = receivers.store_refusal(delivery, status, error, connection=connection)
+        receivers.flush_refusals(sampler.use_row(kind, row), connection=connection)
+    receivers.flush_refusals(sampler.due(now=delivery.received_at), connection=connection)
 
 
 def _asks_no_alert(kind: str | None) -> bool:

@@ -42,8 +42,7 @@ from web.http.cookies import cookie_name
 from web.http.endpoints import find_endpoint, page_blueprints
 from web.http.public_urls import current_path
 from web.http.work import work
-from web.sealing.sealer import BrokenSealError, seal, unseal
-from web.sealing.session_secrets import keep_secret, take_secret
+from web.sealing.sealer import BrokenSealError, keep_secret, seal, take_secret, unseal
 from web.sealing.sign_ins import begin_pending_sign_in
 from web.services import now, services, settings, sign_in_limits
 

@@ -13,8 +13,7 @@ from domain.oauth.presented_tokens.bearer import (
     get_access_token_bearer,
 )
 from domain.oauth.server import AuthorizationServer
-from web.access.bearer_token import OAUTH_LOCATIONS, presented_token
-from web.access.key_proofs import check_key
+from web.access.bearer_token import OAUTH_LOCATIONS, check_key, presented_token
 from web.access.marks import checks_its_client, open_to_anyone
 from web.access.rate_limits import by_address
 from web.api.description.described import OAUTH, Caller, Description

@@ -12,7 +12,7 @@ BREAKS = read_breaks()
 ROOMS = (
     *("blueprints", "forms", "models", "static", "templates"),
     *("domain/access", "domain/accounts", "domain/api_usage", "domain/audit"),
-    *("domain/audit_streams", "domain/ci_cd", "domain/contacts", "domain/encryption"),
+    *("domain/audit_streams", "domain/ci_cd", "domain/contacts", "domain/encryption.py"),
     *(
         "domain/escalations",
         "domain/heartbeats",

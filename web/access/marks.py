@@ -28,9 +28,9 @@ from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.bearer_token import (
     API_LOCATIONS,
     USERINFO_LOCATIONS,
+    check_key,
     presented_token,
 )
-from web.access.key_proofs import check_key
 from web.access.rate_limits import by_api_user
 from web.extensions import db, login_manager
 from web.http.endpoints import Guard, Mark

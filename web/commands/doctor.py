@@ -21,7 +21,7 @@ from urllib3.exceptions import HTTPError
 
 from domain.accounts.passwords import FIRST_USERNAME, has_first_password
 from domain.clock import date_and_time
-from domain.encryption.outgoing import outgoing_tls_context
+from domain.encryption import outgoing_tls_context
 from domain.mail.outbox import queue_state
 from domain.mail.smtp import Mailer, MailError
 from domain.notifications.queue_state import count_overdue, states_by_type

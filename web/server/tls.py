@@ -22,8 +22,7 @@ from cryptography.x509 import (
 )
 
 from domain.clock import system_clock
-from domain.encryption.key_strength import RefusedKeyError, check_key, load_private_key
-from domain.encryption.outgoing import SECURITY_LEVEL
+from domain.encryption import SECURITY_LEVEL, RefusedKeyError, check_key, load_private_key
 from domain.errors import InvalidError
 from web.settings.reader import Settings
 
