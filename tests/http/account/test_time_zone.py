@@ -5,7 +5,7 @@ from sqlalchemy import select
 
 from domain.access.roles import Role
 from models import Silence, User
-from tests.http.api.test_projects_api import script_of
+from tests.http.api.projects.test_projects_api import script_of
 from tests.support.accounts.people import alice, database_of, make_user, now, signed_in
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import connect

@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from tests.http.api.test_projects_api import script_of
+from tests.http.api.projects.test_projects_api import script_of
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import CALLBACK, ClientCredentials, alice, open_browser
 from tests.support.oauth.oauth_wire import ask, decide, landing, machine

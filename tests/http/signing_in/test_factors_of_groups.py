@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from models import Group, Member
-from tests.http.api.test_projects_api import path_of, script_of
+from tests.http.api.projects.test_projects_api import path_of, script_of
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.people import (
     CALLBACK,

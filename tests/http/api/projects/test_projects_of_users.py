@@ -3,7 +3,7 @@
 import pytest
 
 from domain.access.roles import Role
-from tests.http.api.test_projects_api import made, new_group
+from tests.http.api.projects.test_projects_api import made, new_group
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import Person, make_user
 from tests.support.accounts.personal_tokens import Api, make_token

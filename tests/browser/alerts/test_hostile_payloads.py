@@ -5,8 +5,8 @@ import json
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.alerts.test_alert_list import HOSTILE, check_harmless
 from tests.browser.doors import have_signed_in
-from tests.browser.test_alert_list import HOSTILE, check_harmless
 from tests.support.accounts.people import alice
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
 from tests.support.database.stored import deliveries_of

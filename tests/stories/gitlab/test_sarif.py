@@ -15,7 +15,7 @@ from tests.domain.releases.checker.examples import BREAKS
 from tests.stories.javascript import install
 from tests.support.service.live import LiveGatebell
 
-FOLDER = Path(__file__).parent / "sarif"
+FOLDER = Path(__file__).parents[1] / "sarif"
 SCHEMA = FOLDER / "node_modules/@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json"
 
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("M2")]

@@ -10,7 +10,7 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from models import Project
-from tests.http.api.test_projects_api import made, new_group, path_of
+from tests.http.api.projects.test_projects_api import made, new_group, path_of
 from tests.support.accounts.people import alice, database_of, make_user, now
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.team import give_role

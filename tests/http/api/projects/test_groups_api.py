@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from domain.access.roles import Role
-from tests.http.api.test_projects_api import made, new_group, script_of
+from tests.http.api.projects.test_projects_api import made, new_group, script_of
 from tests.support.accounts.people import make_project, make_user, unique
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.resource_tokens import make_bot_token, namespace_of

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from models import Member
-from tests.http.api.test_projects_api import made, new_group, path_of, script_of
+from tests.http.api.projects.test_projects_api import made, new_group, path_of, script_of
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import (
     Person,

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from models import Mail
-from tests.stories.test_on_call import mails
+from tests.stories.alerts.test_on_call import mails
 from tests.support.on_call.nights import PROJECT, Nights, berlin
 from tests.support.service.commands import operate
 from web.settings.reader import Settings

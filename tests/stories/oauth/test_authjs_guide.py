@@ -21,7 +21,7 @@ from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
-FOLDER = Path(__file__).parent / "authjs"
+FOLDER = Path(__file__).parents[1] / "authjs"
 ORIGIN = "https://app.example"
 CALLBACK = f"{ORIGIN}/auth/callback/gitlab"
 

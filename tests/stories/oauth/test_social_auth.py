@@ -30,7 +30,7 @@ from tests.support.accounts.people import (
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.both_databases
-FOLDER = Path(__file__).parent / "social_auth"
+FOLDER = Path(__file__).parents[1] / "social_auth"
 PACKAGES = FOLDER / "packages"
 
 

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from tests.http.api.test_projects_api import made, new_group, path_of, script_of
+from tests.http.api.projects.test_projects_api import made, new_group, path_of, script_of
 from tests.support.accounts.administration import id_of, root
 from tests.support.accounts.people import make_user, signed_in, unique
 from tests.support.accounts.personal_tokens import Api

@@ -12,7 +12,7 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.both_databases
 
-FOLDER = Path(__file__).parent / "gitbeaker"
+FOLDER = Path(__file__).parents[1] / "gitbeaker"
 
 
 @pytest.mark.spec("G1", "M1", "L3")

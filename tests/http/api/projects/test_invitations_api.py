@@ -11,8 +11,8 @@ from sqlalchemy import select, update
 from domain.access.roles import Role
 from domain.projects.member_types import INVITATION_LIFETIME
 from models import Invitation, Mail
-from tests.http.api.test_members_api import in_days, user_id
-from tests.http.api.test_projects_api import made, path_of, script_of
+from tests.http.api.projects.test_members_api import in_days, user_id
+from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import (
     Person,

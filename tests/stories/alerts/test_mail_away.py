@@ -14,7 +14,7 @@ from domain.upkeep.pruning import Retention, prune
 from domain.users.forgotten_passwords import SEALED_FOR as PASSWORD
 from domain.users.sign_up import SEALED_FOR as SIGN_UP
 from models import Mail, User
-from tests.http.api.test_invitations_api import invite
+from tests.http.api.projects.test_invitations_api import invite
 from tests.http.signing_in.test_forgotten_password import ask_for
 from tests.support.accounts.administration import at_work, id_of, press, root
 from tests.support.accounts.people import (

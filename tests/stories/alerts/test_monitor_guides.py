@@ -24,7 +24,7 @@ from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
-GUIDES = Path(__file__).parent / "guides"
+GUIDES = Path(__file__).parents[1] / "guides"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from models import Alert, Delivery, Environment, Group, Integration, Member, Project
-from tests.http.api.test_projects_api import made, new_group, path_of, script_of
+from tests.http.api.projects.test_projects_api import made, new_group, path_of, script_of
 from tests.support.accounts.people import alice, database_of, make_project, make_user, signed_in
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import make_bot_token, namespace_of

@@ -19,7 +19,7 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("M2", "M5")]
 
-FOLDER = Path(__file__).parent / "gitbeaker"
+FOLDER = Path(__file__).parents[1] / "gitbeaker"
 SHA = "0123456789abcdef0123456789abcdef01234567"
 RELEASES = ("15.11", "16.0", "17.0", "18.0")
 WORKS = "works"

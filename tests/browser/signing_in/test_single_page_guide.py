@@ -17,7 +17,7 @@ from tests.support.documents.guides import guide_for_application
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
-GUIDES = Path(__file__).parents[1] / "stories" / "guides"
+GUIDES = Path(__file__).parents[2] / "stories" / "guides"
 MODULES = {
     "oidc-client-ts.js": "oidc-client-ts/dist/esm/oidc-client-ts.js",
     "jwt-decode.js": "jwt-decode/build/esm/index.js",

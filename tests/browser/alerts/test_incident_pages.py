@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.alerts.test_alert_list import HOSTILE, check_harmless
 from tests.browser.doors import have_signed_in, sign_in
-from tests.browser.test_alert_list import HOSTILE, check_harmless
 from tests.support.accounts.people import alice, make_project, make_user
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.service.live import LiveGatebell

@@ -37,7 +37,7 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 WEB = "https://app.example/callback"
-GUIDES = Path(__file__).parent / "guides"
+GUIDES = Path(__file__).parents[1] / "guides"
 MOBILE = "com.example.notes:/callback"
 
 

@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from tests.http.api.test_projects_api import made, new_group
+from tests.http.api.projects.test_projects_api import made, new_group
 from tests.stories.debian_clients import run_go, run_ruby
 from tests.stories.javascript import install, run_script
 from tests.support.accounts.administration import root
@@ -26,8 +26,8 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = [pytest.mark.spec("M1")]
 
-FOLDER = Path(__file__).parent / "gitlab_mcp"
-FOLDER_OF_CLIENTS = Path(__file__).parent / "gitlab_clients"
+FOLDER = Path(__file__).parents[1] / "gitlab_mcp"
+FOLDER_OF_CLIENTS = Path(__file__).parents[1] / "gitlab_clients"
 
 
 @pytest.fixture
