@@ -3,8 +3,8 @@
 It starts a Postgres of its own, and prints tables that are also written to bench/results/. Sizes
 and connections are exact whatever else the machine does, times of a processor nearly so. Parts:
 
-    python -m bench.cost --only requests --requests 200
-    python -m bench.cost --only storage --things 100000
+    python -m bench.costs.cost --only requests --requests 200
+    python -m bench.costs.cost --only storage --things 100000
 """
 
 import json
@@ -16,16 +16,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.alert_lists import say
-from bench.connection_counts import ConnectionCount, connection_counts
+from bench.costs.connection_counts import ConnectionCount, connection_counts
+from bench.costs.request_costs import ProcessSizes, RequestCost, request_costs
+from bench.costs.storage_costs import StorageCost, body_size, storage_costs
 from bench.durable_postgres import RunningPostgres, durable_postgres
 from bench.machine import Machine, describe
 from bench.options import positive
-from bench.request_costs import ProcessSizes, RequestCost, request_costs
 from bench.samples import CannotMeasureError
-from bench.storage_costs import StorageCost, body_size, storage_costs
 from domain.clock import system_clock
 
-_RESULTS = Path(__file__).parent / "results"
+_RESULTS = Path(__file__).parents[1] / "results"
 _PARTS = ("requests", "connections", "storage")
 #: DATABASE_POOL_SIZE of the services whose connections are counted.
 _POOLS = (4, 8)
@@ -46,7 +46,9 @@ class Costs:
 
 def main() -> None:
     """Measure what was asked for, and print it."""
-    parser = ArgumentParser(prog="python -m bench.cost", description="Measure what things cost.")
+    parser = ArgumentParser(
+        prog="python -m bench.costs.cost", description="Measure what things cost."
+    )
     only = f"with commas: {', '.join(_PARTS)}"
     parser.add_argument("--only", type=_parts, default=_PARTS, help=only)
     parser.add_argument("--requests", type=positive, default=500, help="of each kind (500)")

@@ -11,7 +11,7 @@ from bench.load import CONNECTIONS
 from bench.machine import Machine
 from bench.options import Options
 from bench.rounds import Outcome
-from bench.soak import Soak
+from bench.scale.soak import Soak
 from bench.targets import TIMES, Outcomes, Verdict
 
 

@@ -6,7 +6,7 @@ add can be seen only where cores are idle, so the report says how busy each of t
 hosts are one service is shown by `tests/operations/test_two_hosts.py`; here the numbers of alerts
 are looked at once more after the load.
 
-    python -m bench.scale_out --rounds 5 --seconds 4 --hosts 2 --pin
+    python -m bench.scale.scale_out --rounds 5 --seconds 4 --hosts 2 --pin
 """
 
 import os
@@ -21,17 +21,17 @@ from tempfile import TemporaryDirectory
 
 from bench.arrangements import OTHERS, Arrangement, Finding, Look
 from bench.durable_postgres import durable_postgres
-from bench.hosts import Hosts, running_hosts
 from bench.load import CONNECTIONS, find_wrk
 from bench.machine import BUSY, Machine, describe, wait_for_calm
 from bench.options import positive, works
 from bench.processes import keep_on
 from bench.samples import CannotMeasureError
-from bench.scale_report import ScaleReport, as_json, as_markdown
+from bench.scale.hosts import Hosts, running_hosts
+from bench.scale.scale_report import ScaleReport, as_json, as_markdown
 from bench.workloads import Work
 from domain.clock import system_clock
 
-_RESULTS = Path(__file__).parent / "results"
+_RESULTS = Path(__file__).parents[1] / "results"
 _WORKS = (Work.TOKEN_INFO, Work.INTAKE)
 _POSSIBLE = (Work.TOKEN_INFO, Work.USER, Work.INTAKE, Work.METRICS)
 _PATIENCE_SECONDS = 90
@@ -66,7 +66,7 @@ class ScaleOptions:
 def read_options(arguments: Sequence[str] | None = None) -> ScaleOptions:
     """Read the command line."""
     parser = ArgumentParser(
-        prog="python -m bench.scale_out",
+        prog="python -m bench.scale.scale_out",
         description="Measure one host against several that share a database.",
     )
     names = ", ".join(_POSSIBLE)

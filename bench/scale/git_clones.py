@@ -5,8 +5,8 @@ several clone it at once; after that, clients ask for it and read nothing. All t
 connections check a token. Memory is that of the web processes (what is their own) and of Git's
 children together. Clients and service share the machine.
 
-    python -m bench.git_clones --mebibytes 500 --clones 8 --more 16
-    python -m bench.git_clones --objects 300000 --clones 8 --more 16
+    python -m bench.scale.git_clones --mebibytes 500 --clones 8 --more 16
+    python -m bench.scale.git_clones --objects 300000 --clones 8 --more 16
 
 `--more 0` leaves out the second round of clones. With `--objects` the repository has so many small
 files in a long history instead, which is what costs Git memory: it is cloned as it was pushed, and

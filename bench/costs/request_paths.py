@@ -1,4 +1,4 @@
-"""Lists the functions of this project that a request passes: `python -m bench.request_paths`.
+"""Lists the functions of this project that a request passes: `python -m bench.costs.request_paths`.
 
 One request of each kind is served in this process, on an empty SQLite database, after others of its
 kind have filled the caches.
@@ -28,7 +28,7 @@ from tests.support.wire.html_forms import forms_in
 from web.database.schema import migrate
 from web.settings.reader import read_settings
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 _OURS = ("blueprints", "domain", "forms", "models", "templates", "web")
 #: Functions that Python makes of comprehensions, up to 3.11.
 _WITHIN = ("comp>", "<genexpr>")
