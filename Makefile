@@ -109,14 +109,14 @@ bench-alerts: $(VENV)/development ## Measure lists of a million alerts against t
 	@$(PY) -m bench.alert_lists
 
 bench-scale: $(VENV)/development ## Measure one host against two that share a Postgres (takes minutes)
-	@$(PY) -m bench.scale_out $(BENCH_ARGS)
+	@$(PY) -m bench.scale.scale_out $(BENCH_ARGS)
 
 bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md
-	@$(PY) -m bench.cost $(BENCH_ARGS)
+	@$(PY) -m bench.costs.cost $(BENCH_ARGS)
 
 bench-pages: $(VENV)/development ## Measure what the main pages weigh, and how long they take (takes minutes)
 	@scripts/ensure-chromium
-	@$(PY) -m bench.page_weights
+	@$(PY) -m bench.costs.page_weights
 
 measures: $(VENV)/development ## Measure the house, with an idle host (takes two minutes): MEASURES_ARGS=<checkout>
 	@$(PY) -m tests.architecture.measures --idle $(MEASURES_ARGS)

@@ -5,7 +5,6 @@ from flask import Flask
 from blueprints import register_blueprints
 from domain.clock import Clock, system_clock
 from web.access.rate_limits import start_limits
-from web.audit_log_lines import log_audit_events
 from web.commands import register_commands
 from web.http.compression import compress_pages_and_files
 from web.http.cors import allow_cross_origin
@@ -16,11 +15,12 @@ from web.http.routes import add_path_converters
 from web.http.security_headers import protect_answers
 from web.http.synchronous import SynchronousFlask
 from web.http.transactions import commit_returned_responses
+from web.jobs.worker import log_audit_events
 from web.pages.templating import give_pages_their_context
 from web.server.request_body import discard_unread_bodies
 from web.settings.reader import Settings, settings_from_environment
 from web.setup import check_requests, configure, start_extensions
-from web.signing_in.completion import lead_to_setup
+from web.signing_in import lead_to_setup
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:

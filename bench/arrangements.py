@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic
 
-from bench.hosts import Hosts
 from bench.load import CONNECTIONS, THREADS, Target
 from bench.machine import busy_shares, core_ticks
 from bench.processes import processor_seconds
 from bench.rounds import next_run
 from bench.samples import Sample
+from bench.scale.hosts import Hosts
 from bench.workloads import Work
 from tests.support.service.live import LiveGatebell
 

@@ -18,14 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.chart import chart
 from bench.contenders import EMPTY_VIEW, Field, opened_field
 from bench.load import find_wrk
 from bench.machine import BUSY, describe, wait_for_calm
 from bench.options import Options, read_options
-from bench.report import Report, as_json, as_markdown
+from bench.reports.chart import chart
+from bench.reports.report import Report, as_json, as_markdown
 from bench.rounds import Outcome, measure_all, measure_once
-from bench.soak import Soak, soak
+from bench.scale.soak import Soak, soak
 from bench.targets import verdicts
 from domain.clock import system_clock
 

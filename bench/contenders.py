@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 
 from bench.durable_postgres import durable_postgres
 from bench.gatebell import THREADS, WORKERS, running_gatebell
-from bench.history import LITTLE
 from bench.installs import ROOT
-from bench.large_webhook import send_large_webhook
 from bench.load import Target
 from bench.options import Options
 from bench.peer_programs import PEERS_IN_ORDER, Peer, running_peer
 from bench.pgbench import floors_in, prepare_project
 from bench.processes import Program, inherited, worker_memory
 from bench.samples import CannotMeasureError, Measure
+from bench.scale.history import LITTLE
+from bench.scale.large_webhook import send_large_webhook
 from bench.seed_counts import Counts, counts_for
 from bench.shots import Shot
 from bench.workloads import Work

@@ -8,8 +8,8 @@ from time import perf_counter
 
 from bench.alert_bodies import generic_alert, metrics_webhook
 from bench.gatebell_seed import seed_gatebell
-from bench.history import store_history
 from bench.oauth_shots import Paths, Seed, oauth_shots
+from bench.scale.history import store_history
 from bench.seed_counts import Counts
 from bench.shots import HOLE, Magazine, Mode, Shot
 from bench.workloads import METRICS_ALERTS, Work

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bench.contenders import EMPTY_VIEW, MUCH_STORED, ON_POSTGRES, PGBENCH, Contender
 from bench.peer_programs import ALERTA, AUTHLIB, DJANGO_OAUTH_TOOLKIT, OIDC_PROVIDER
 from bench.rounds import Outcome
-from bench.soak import Soak
+from bench.scale.soak import Soak
 from bench.workloads import Work
 
 Outcomes = Mapping[tuple[Work, str], Outcome]

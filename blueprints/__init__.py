@@ -23,8 +23,7 @@ from blueprints.api_v4 import api_v4
 from blueprints.applications import applications
 from blueprints.git import git
 from blueprints.health import health
-from blueprints.heartbeats.pages import heartbeats
-from blueprints.heartbeats.pings import pings
+from blueprints.heartbeats import heartbeats, pings
 from blueprints.help_pages import help_pages
 from blueprints.home import home
 from blueprints.incidents.changes import incident_changes, incident_comments

@@ -23,10 +23,9 @@ from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import Mark, PageBlueprint
 from web.http.work import work
-from web.oauth.endpoint_urls import endpoints
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
-from web.sealing.session_secrets import keep_one_time_secret, take_one_time_secret
+from web.oauth import endpoints
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
+from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
 from web.services import now, settings
 
 _SECRET = "application secret"  # noqa: S105 - a name

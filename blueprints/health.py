@@ -1,16 +1,21 @@
-"""Health checks and metrics for operators."""
+"""Health checks, and metrics of all processes of a web server together, for operators."""
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from hmac import compare_digest
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Response, jsonify, request
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
+from domain.threads import serves_in_greenlets
 from web.access.marks import open_to_anyone
 from web.admin.instance_state import (
     audit_stream_metrics,
@@ -24,13 +29,53 @@ from web.api.schemas.instance import Liveness, Readiness
 from web.build import running_build
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.metrics import Gauge, current_metrics
-from web.notifications.metrics import page_metrics
+from web.notifications import page_metrics
 from web.readiness import clock_warning, readiness_problem
 from web.sealing.sealer import seen_client
-from web.server.process_metrics import process_metrics
 from web.server.tls import served_certificate
 from web.services import git, settings
 from web.settings.reader import Settings
+
+_Join = Callable[[Iterable[float]], float]
+#: What is not added up: the limit is one of each process, and the server began with its first.
+_JOINED: dict[str, _Join] = {
+    "process_max_fds": min,
+    "process_open_fds": max,
+    "process_start_time_seconds": min,
+}
+
+
+def process_metrics() -> list[Collector]:
+    """Return the collector of this server; without gunicorn, prometheus_client has its own."""
+    return [_Processes()] if serves_in_greenlets() else []
+
+
+class _Processes(Collector):
+    """A collector of the web processes and of the one that started them."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Return what prometheus_client says of each process, in one number each."""
+        found: dict[str, list[Metric]] = {}
+        for pid in _pids():
+            for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
+                found.setdefault(metric.name, []).append(metric)
+        for name, each in found.items():
+            values = [sample.value for metric in each for sample in metric.samples]
+            joined = _JOINED.get(name, sum)(values)
+            first = each[0]
+            first.samples = [first.samples[0]._replace(value=joined)]
+            yield first
+
+
+def _pids() -> list[int]:
+    """Return the server's processes; where the kernel does not list them, this one alone."""
+    parent = os.getppid()
+    try:
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
+    except OSError:
+        return [os.getpid()]
+    return [parent, *map(int, children.split())]
+
 
 health = MachineBlueprint("health", __name__, errors=ErrorFormat.PAGE)
 _Address = IPv4Address | IPv6Address

@@ -6,17 +6,18 @@ from flask.typing import ResponseReturnValue
 from domain.errors import NotFoundError
 from domain.oauth.error_help import ERRORS
 from web.access.marks import open_to_anyone
-from web.help.documents import (
+from web.help import (
     DOCS,
     LONGEST_SEARCH,
     Document,
     Values,
+    asking_reader,
     find_document,
+    offered_applications,
     rendered,
     search,
     sections,
 )
-from web.help.reader import asking_reader, offered_applications
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query
 from web.services import settings

@@ -29,8 +29,7 @@ from domain.silences.muting import in_force, muted_rows
 from web.access.marks import get_current_user, open_to_anyone, signed_in, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.links import numbered_links
-from web.pages.list_query import asked_part, list_query
+from web.pages.list_query import asked_part, list_query, numbered_links
 from web.services import now, reading, settings
 
 home = PageBlueprint("home", __name__)

@@ -11,8 +11,7 @@ from forms.maintenance_windows import MaintenanceWindowForm, form_of
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 
 maintenance_windows = PageBlueprint(
     "maintenance_windows", __name__, url_prefix="/<names:project_path>/-/maintenance_windows"

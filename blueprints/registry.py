@@ -31,8 +31,7 @@ from web.http.json_responses import json_response
 from web.http.request_bodies import check_media_type, read_bounded
 from web.http.work import work
 from web.metrics import count_registry_events
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query, page_size
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_links, page_size
 from web.pages.refusals import refusals_shown
 from web.registry import (
     NO_CREDENTIALS,

@@ -23,8 +23,7 @@ from domain.oauth.personal_tokens.types import (
 from domain.projects.views import Namespace
 from forms.access_token import AccessTokenForm
 from web.extensions import db
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.services import now, services, token_lifetimes
 
 TokenForm = TypeVar("TokenForm", bound=AccessTokenForm)

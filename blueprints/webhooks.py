@@ -15,11 +15,10 @@ from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.pages.refusals import refusals_shown
 from web.pages.sent_tests import say_sent
-from web.sealing.session_secrets import keep_one_time_secret, take_one_time_secret
+from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
 from web.services import settings
 
 _AT = "/<names:project_path>/-/settings/webhooks"

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from domain.database.rows import insert_into
 from domain.errors import DomainError
 from domain.keyring import Keyring, UndecipherableError
-from domain.programs.hosts import SILENCE
+from domain.programs import LONGEST_SILENCE
 from models import (
     AuditKey,
     AuditStream,
@@ -46,7 +46,7 @@ def missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ..
         use.fingerprint
         for use in uses
         if latest is not None
-        and use.last_used_at > latest - SILENCE
+        and use.last_used_at > latest - LONGEST_SILENCE
         and use.fingerprint not in keyring.fingerprints
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
 
 from flask_wtf import FlaskForm
@@ -18,6 +19,7 @@ from wtforms import (
 )
 from wtforms.validators import Length, ValidationError
 
+from domain.durations import duration_text, parse_duration
 from domain.errors import InvalidError, InvalidParametersError
 from domain.time_zones import zone_names
 from domain.types.reading import read_body
@@ -102,6 +104,12 @@ def objections_beside_the_field() -> Iterator[None]:
         raise ValidationError(str(error)) from error
 
 
+def is_duration(_form: object, field: Any) -> None:
+    """Check that a field has a length of time."""
+    with objections_beside_the_field():
+        parse_duration(field.data or "")
+
+
 def without_edges(value: Any) -> Any:
     """Return a text without leading and trailing spaces."""
     return value.strip() if isinstance(value, str) else value
@@ -122,6 +130,14 @@ class Line(StringField):
 
 class Lines(Line, TextAreaField):
     """The same for a text of several lines."""
+
+
+class DurationLine(Line):
+    """The same for a length of time, such as 1h30m."""
+
+    def process_data(self, value: Any) -> None:
+        """Take a length, or a text."""
+        super().process_data(duration_text(value) if isinstance(value, timedelta) else value)
 
 
 class EmailLine(Line, EmailField):

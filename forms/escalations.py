@@ -1,6 +1,7 @@
 """Forms of escalation policies and alert routes."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
 
 from wtforms import (
@@ -10,13 +11,12 @@ from wtforms import (
     IntegerField,
     SelectField,
     SelectMultipleField,
-    StringField,
     TextAreaField,
 )
 from wtforms import Form as PlainForm
 from wtforms.validators import DataRequired, InputRequired, NumberRange
 
-from domain.durations import duration_text, parse_duration
+from domain.durations import parse_duration
 from domain.errors import InvalidError
 from domain.escalations.steps import (
     MOST_REPEATS,
@@ -27,7 +27,15 @@ from domain.escalations.steps import (
 )
 from domain.escalations.types import LONGEST_NAME, AlertRoute, EscalationPolicy, NewPolicy, NewRoute
 from forms.alerts import SEVERITY_CHOICES
-from forms.base import Form, Line, Lines, at_most, lines_of, objections_beside_the_field
+from forms.base import (
+    DurationLine,
+    Form,
+    Line,
+    Lines,
+    at_most,
+    is_duration,
+    lines_of,
+)
 
 _USUAL_REPEATS = 2
 Policy = TypeVar("Policy", bound=NewPolicy)
@@ -36,14 +44,9 @@ Policy = TypeVar("Policy", bound=NewPolicy)
 class StepForm(PlainForm):
     """A step of a policy."""
 
-    after = Line("Delay", DataRequired("Enter a delay."), default="0s")
+    after = DurationLine("Delay", DataRequired("Enter a delay."), is_duration, default="0s")
     #: `user:7`, or nothing; the choices depend on the project.
     targets = FieldList(SelectField("Page", choices=[], validate_choice=False), min_entries=1)
-
-    def validate_after(self, field: StringField) -> None:
-        """Check that it is a length of time."""
-        with objections_beside_the_field():
-            parse_duration(field.data or "")
 
     @property
     def given(self) -> dict[str, object]:
@@ -75,13 +78,8 @@ class EscalationPolicyForm(Form):
             NumberRange(0, MOST_REPEATS, message=f"Choose 0 to {MOST_REPEATS} repeats."),
         ],
     )
-    repeat_pause = Line("Pause before a repeat", default=duration_text(USUAL_PAUSE))
+    repeat_pause = DurationLine("Pause before a repeat", is_duration, default=USUAL_PAUSE)
     is_default = BooleanField("Default policy")
-
-    def validate_repeat_pause(self, field: StringField) -> None:
-        """Check that it is a length of time."""
-        with objections_beside_the_field():
-            parse_duration(field.data or "")
 
     def policy(self, body: type[Policy]) -> Policy:
         """Return what was entered; raise InvalidError."""
@@ -112,12 +110,12 @@ class EscalationPolicyForm(Form):
         return EscalationPolicyForm(formdata=None, data=values)
 
 
-def _later(steps: Sequence[dict[str, Any]]) -> str:
+def _later(steps: Sequence[dict[str, Any]]) -> timedelta:
     """Return the delay that a further step begins with: five minutes after the last one."""
     try:
-        return duration_text(parse_duration(steps[-1]["after"] or "") + USUAL_PAUSE)
+        return parse_duration(steps[-1]["after"] or "") + USUAL_PAUSE
     except (IndexError, InvalidError):
-        return duration_text(USUAL_PAUSE)
+        return USUAL_PAUSE
 
 
 def _with_room(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]:
@@ -134,13 +132,13 @@ def policy_form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
             "name": policy.name,
             "steps": [
                 {
-                    "after": duration_text(step.after),
+                    "after": step.after,
                     "targets": [each.text for each in step.targets],
                 }
                 for step in policy.steps
             ],
             "repeats": policy.repeats,
-            "repeat_pause": duration_text(policy.plan.pause),
+            "repeat_pause": policy.plan.pause,
             "is_default": policy.default,
         }
     )

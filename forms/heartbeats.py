@@ -4,7 +4,6 @@ from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
 
 from domain.alerts.reading.incoming import Severity
-from domain.durations import duration_text
 from domain.grace_period import GracePeriod
 from domain.heartbeats.types import (
     LONGEST_DESCRIPTION,
@@ -16,7 +15,7 @@ from domain.heartbeats.types import (
     NewHeartbeat,
     UrlReset,
 )
-from forms.base import Form, Line, Lines, at_most
+from forms.base import DurationLine, Form, Line, Lines, at_most
 
 _INTERVAL, _CRON = "interval", "cron"
 
@@ -34,10 +33,10 @@ class HeartbeatForm(Form):
         choices=[(_INTERVAL, "At an interval"), (_CRON, "By a cron expression")],
         default=_INTERVAL,
     )
-    every = Line("Interval", default="1d")
+    every = DurationLine("Interval", default="1d")
     cron = Line("Cron expression")
     time_zone = Line("Time zone", default="UTC")
-    grace = Line(
+    grace = DurationLine(
         "Grace time", DataRequired("Enter how late a ping may be, such as 5m."), default="1h"
     )
     severity = SelectField(
@@ -55,12 +54,8 @@ class HeartbeatForm(Form):
     @classmethod
     def of(cls, heartbeat: Heartbeat) -> "HeartbeatForm":
         """Return the form of a heartbeat, or of what was posted for it."""
-        words = {
-            "kind": _CRON if heartbeat.cron else _INTERVAL,
-            "every": duration_text(heartbeat.every) if heartbeat.every else "",
-            "grace": duration_text(heartbeat.grace),
-        }
-        return cls(data={**dict(heartbeat), **words})
+        kind = _CRON if heartbeat.cron else _INTERVAL
+        return cls(data={**dict(heartbeat), "kind": kind})
 
     def validate_every(self, field: StringField) -> None:
         """Require an interval if that was chosen."""

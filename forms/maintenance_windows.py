@@ -12,7 +12,6 @@ from wtforms import (
 )
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
-from domain.durations import duration_text
 from domain.maintenance_windows.recurrence import (
     LARGEST_INTERVAL,
     WEEKDAYS,
@@ -24,7 +23,7 @@ from domain.maintenance_windows.recurrence import (
 )
 from domain.maintenance_windows.types import LONGEST_NAME, MaintenanceWindow, NewWindow
 from forms.alerts import SEVERITY_CHOICES
-from forms.base import Form, Line, Lines, LocalTimeField, at_most, lines_of
+from forms.base import DurationLine, Form, Line, Lines, LocalTimeField, at_most, lines_of
 
 ONCE, DAILY, WEEKLY, RULE = "once", "daily", "weekly", "rule"
 BY_DAY, BY_WEEKDAY = "monthly_day", "monthly_weekday"
@@ -52,7 +51,9 @@ class MaintenanceWindowForm(Form):
     time_zone = Line(
         "Time zone", DataRequired("Enter a time zone, such as Europe/Berlin or UTC."), default="UTC"
     )
-    duration = Line("Duration", DataRequired("Enter a duration, such as 90m or 2h."), default="2h")
+    duration = DurationLine(
+        "Duration", DataRequired("Enter a duration, such as 90m or 2h."), default="2h"
+    )
     repeats = SelectField("Repeats", choices=_REPEATS, default=ONCE)
     interval = IntegerField(
         "Repeat every … days, weeks or months",
@@ -106,7 +107,7 @@ def form_of(window: MaintenanceWindow) -> MaintenanceWindowForm:
             "name": window.name,
             "starts_at": window.local_start,
             "time_zone": window.time_zone,
-            "duration": duration_text(window.duration),
+            "duration": window.duration,
             **_repeats_of(recurrence, window.local_start.date()),
             "severities": window.severities,
             "environments": "\n".join(window.environments),

@@ -1,7 +1,7 @@
 """The declarative base, constraint names, and UTC timestamps."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -81,6 +81,23 @@ class UTCDateTimeOrNever(UTCDateTime):
 
 def _unchanged(value: Any) -> Any:
     return value
+
+
+class Seconds(TypeDecorator[timedelta]):
+    """A length of time, stored as a number of whole seconds."""
+
+    impl = Integer
+    cache_ok = True
+
+    def process_bind_param(self, value: timedelta | None, dialect: Dialect) -> int | None:
+        """Return the number."""
+        del dialect
+        return None if value is None else int(value.total_seconds())
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> timedelta | None:
+        """Return the length."""
+        del dialect
+        return None if value is None else timedelta(seconds=value)
 
 
 class Base(DeclarativeBase):

@@ -1,6 +1,6 @@
 """Heartbeats: jobs that report themselves, and an alert when one is not heard of."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import (
     BigInteger,
@@ -13,7 +13,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Numbered, belongs_to, partial_index
+from models.base import Numbered, Seconds, belongs_to, partial_index
 
 
 class Heartbeat(Numbered):
@@ -31,11 +31,11 @@ class Heartbeat(Numbered):
     previous_key_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     previous_key_expires_at: Mapped[datetime | None]
     #: The interval of a simple schedule; NULL for one in cron's format.
-    every_seconds: Mapped[int | None] = mapped_column(Integer)
+    every: Mapped[timedelta | None] = mapped_column("every_seconds", Seconds)
     cron: Mapped[str | None] = mapped_column(String(100))
     #: Of the schedule in cron's format.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
-    grace_seconds: Mapped[int] = mapped_column(Integer)
+    grace: Mapped[timedelta] = mapped_column("grace_seconds", Seconds)
     #: The severity of its alerts, as a word.
     severity: Mapped[str] = mapped_column(String(16))
     environment: Mapped[str | None] = mapped_column(String(255))

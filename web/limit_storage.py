@@ -15,7 +15,7 @@ from typing import Any
 from limits.storage import Storage
 
 from domain.clock import system_clock
-from domain.encryption.outgoing import OUTGOING_SUITES
+from domain.encryption import OUTGOING_SUITES
 
 _IN_MEMORY = "memory://"
 #: Timeout of a shared store in seconds.

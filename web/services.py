@@ -21,7 +21,7 @@ from domain.accounts.passwords import PasswordRules
 from domain.accounts.sign_up import SignUpPolicy
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.alerts.formats.base import Reading
-from domain.alerts.receiving.refusals import RefusalKind
+from domain.alerts.receiving.receivers import RefusalKind
 from domain.api_usage.storing import CallCounter
 from domain.clock import Clock
 from domain.contacts.actions import ContactMeans

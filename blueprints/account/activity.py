@@ -11,8 +11,7 @@ from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.services import now
 
 activity = PageBlueprint("activity", __name__, url_prefix="/-/user_settings/activity")

@@ -10,7 +10,7 @@ from web.access.marks import get_current_user, recently_signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.signing_in.providers import send_to_provider
+from web.signing_in import send_to_provider
 
 identities = PageBlueprint(
     "identities",

@@ -30,7 +30,7 @@ from web.sealing.sign_ins import (
     take_response,
 )
 from web.services import services
-from web.signing_in.completion import finish_adding_factor, renew_this_sign_in
+from web.signing_in import finish_adding_factor, renew_this_sign_in
 
 passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
 

@@ -11,7 +11,7 @@ from forms.account import PasswordConfirmationForm, ProfileForm
 from web.access.marks import get_current_user, is_signed_in_afresh
 from web.extensions import db
 from web.services import now, services
-from web.signing_in.attempts import sign_in_attempt
+from web.signing_in import sign_in_attempt
 
 SomeForm = TypeVar("SomeForm", bound=PasswordConfirmationForm | ProfileForm)
 _WRONG_PASSWORD = "Wrong current password."  # noqa: S105 - a sentence

@@ -28,7 +28,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.sealing.sign_ins import find_relying_party
 from web.services import settings
-from web.signing_in.completion import next_url, renew_this_sign_in, take_page
+from web.signing_in import next_url, renew_this_sign_in, take_page
 
 account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 

@@ -15,9 +15,9 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.qr_codes import qr_code
-from web.sealing.session_secrets import find_secret, keep_secret, take_secret
+from web.sealing.sealer import find_secret, keep_secret, take_secret
 from web.services import settings
-from web.signing_in.completion import (
+from web.signing_in import (
     finish_adding_factor,
     renew_this_sign_in,
     take_page,

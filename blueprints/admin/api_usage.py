@@ -14,8 +14,7 @@ from domain.releases.changes import Change
 from domain.releases.schedule import BY_ID
 from web.access.marks import administrator
 from web.extensions import db
-from web.pages.links import LinkedPage
-from web.pages.list_query import list_query, page_size
+from web.pages.list_query import LinkedPage, list_query, page_size
 from web.releases.rehearsal import whole_period
 from web.services import now, settings
 

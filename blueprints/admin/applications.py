@@ -15,8 +15,7 @@ from domain.oauth.clients.types import ApplicationView
 from forms.applications import InstanceApplicationForm
 from web.access.marks import administrator
 from web.extensions import db
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 from web.services import now
 
 applications = Blueprint("applications", __name__, url_prefix="/applications")

@@ -10,8 +10,7 @@ from web.access.marks import administrator, administrator_afresh
 from web.audit import event_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
+from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
 
 audit = PageBlueprint("audit", __name__, url_prefix="/admin/audit")
 _FILTERS = ("kind", "actor", "user", "target", "address", "since", "until")

@@ -12,7 +12,7 @@ from web.access.marks import administrator
 from web.http.work import work
 from web.pages.list_query import list_query
 from web.pages.sent_tests import say_sent
-from web.sealing.session_secrets import keep_one_time_secret, take_one_time_secret
+from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
 from web.services import settings
 
 audit_streams = Blueprint("audit_streams", __name__, url_prefix="/audit_streams")

@@ -29,9 +29,8 @@ from web.access.marks import administrator, get_current_user
 from web.admin.personal_data import export_file
 from web.extensions import db
 from web.http.work import work
-from web.pages.links import Tab, page_links
-from web.pages.list_query import CURSORS, asked_slice, list_query
-from web.sealing.session_secrets import keep_one_time_secret, take_one_time_secret
+from web.pages.list_query import CURSORS, Tab, asked_slice, list_query, page_links
+from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
 from web.services import now, settings
 
 users = Blueprint("users", __name__, url_prefix="/users")

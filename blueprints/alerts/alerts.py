@@ -23,7 +23,7 @@ from domain.projects.views import ProjectView
 from domain.silences.muting import muted_rows
 from forms.alerts import PARAMETERS, read_query
 from web.access.marks import get_current_user, permitted
-from web.alerts.files import alert_file, payload_file
+from web.alerts import alert_file, payload_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work

@@ -10,7 +10,7 @@ from domain.alerts.listing.watched_projects import paths_of, projects_of_member
 from domain.database.paging import LARGEST_ID
 from forms.alerts import PARAMETERS_ACROSS
 from web.access.marks import signed_in, viewer
-from web.alerts.files import alert_file
+from web.alerts import alert_file
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import list_query

@@ -19,7 +19,7 @@ from domain.alerts.receiving import receivers
 from domain.errors import DomainError
 from web.access.marks import checks_its_key
 from web.access.rate_limits import by_events_address
-from web.alerts.receiving import inbound_delivery, log_refusal, store
+from web.alerts import inbound_delivery, log_refusal, store
 from web.api.description.described import JSON, RECEIVERS, Caller, Description
 from web.api.schemas.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
 from web.http.endpoints import ErrorFormat, MachineBlueprint

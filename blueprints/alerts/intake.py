@@ -14,7 +14,7 @@ from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.receiving import receivers
 from domain.alerts.storing.intake_result import IntakeResult
 from web.access.marks import checks_its_key
-from web.alerts.receiving import receive_request
+from web.alerts import receive_request
 from web.api.description.described import JSON, RECEIVERS, Caller, Description
 from web.api.schemas.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint

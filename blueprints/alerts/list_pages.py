@@ -28,8 +28,7 @@ from domain.silences.muting import Mute, muted_rows
 from forms.alerts import PARAMETERS, PARAMETERS_ACROSS, AlertQuery, read_query, read_query_across
 from web.access.marks import get_current_user, viewer
 from web.extensions import db
-from web.pages.links import LinkedPage, Tab, page_links
-from web.pages.list_query import CURSORS, list_query, page_size
+from web.pages.list_query import CURSORS, LinkedPage, Tab, list_query, page_links, page_size
 from web.services import now, reading
 
 #: The parameter with the number of the first row, which pages by key do not know by themselves.

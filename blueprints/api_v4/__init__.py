@@ -6,25 +6,13 @@ from blueprints.api_v4 import (
     access_tokens,
     alert_integrations,
     alerts,
-    applications,
     audit_events,
-    audit_streams,
-    ci_cd,
-    contacts,
-    escalations,
-    heartbeats,
-    identity_providers,
-    incidents,
     instance,
-    maintenance_windows,
-    members,
-    on_call,
     projects,
     registry_repositories,
     release_schedule,
-    silences,
+    resources,
     users,
-    webhooks,
 )
 from web.access.bearer_token import PRIVATE_TOKEN
 from web.api import idempotency
@@ -56,17 +44,8 @@ api_v4 = MachineBlueprint(
     ),
 )
 for _module in (
-    *(instance, release_schedule, users, contacts, access_tokens, applications, projects, members),
-    *(audit_events, audit_streams, registry_repositories, heartbeats, alerts, on_call, incidents),
-    *(
-        identity_providers,
-        ci_cd,
-        alert_integrations,
-        webhooks,
-        escalations,
-        silences,
-        maintenance_windows,
-    ),
+    *(instance, release_schedule, users, access_tokens, projects, resources),
+    *(audit_events, registry_repositories, alerts, alert_integrations),
 ):
     for _each in vars(_module).values():
         if isinstance(_each, Blueprint):

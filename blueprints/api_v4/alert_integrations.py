@@ -7,7 +7,7 @@ from domain.alerts.integrations import actions, delivery_actions, mapping_action
 from domain.alerts.integrations.integrations import get_receiver
 from domain.database.paging import LARGEST_ID
 from domain.projects.views import ProjectView
-from web.alerts.files import payload_file
+from web.alerts import payload_file
 from web.api.description.described import answers_with
 from web.api.operations import Resources, operation
 from web.extensions import db

@@ -21,7 +21,7 @@ from domain.alerts.listing.watched_projects import (
 )
 from domain.projects.views import GroupView, ProjectView, Viewer
 from domain.types.base import Found
-from web.alerts.files import alert_file, payload_file
+from web.alerts import alert_file, payload_file
 from web.api.description.described import answers_with
 from web.api.operations import Resources, operation
 from web.extensions import db

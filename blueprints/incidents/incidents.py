@@ -24,8 +24,7 @@ from web.access.marks import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.links import Tab, page_links
-from web.pages.list_query import CURSORS, list_query, page_size
+from web.pages.list_query import CURSORS, Tab, list_query, page_links, page_size
 from web.pages.markdown import rendered_document
 from web.services import now
 

@@ -19,8 +19,7 @@ from web.access.marks import permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.links import page_links
-from web.pages.list_query import asked_slice, list_query
+from web.pages.list_query import asked_slice, list_query, page_links
 from web.pages.templating import pluralize
 
 deliveries = PageBlueprint(

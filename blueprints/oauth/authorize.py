@@ -25,12 +25,21 @@ from web.api.description.described import FORM, HTML, OAUTH, Answer, Description
 from web.api.schemas.oauth import AuthorizationRequest
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
-from web.oauth.approvals import decided_approval, needs_new_proof, visitors_approval
-from web.oauth.binding import oauth_context, request_from, request_in_query, send
-from web.oauth.endpoint_urls import authorization_url, read_asked_at, with_asked_at
+from web.oauth import (
+    authorization_url,
+    decided_approval,
+    needs_new_proof,
+    oauth_context,
+    read_asked_at,
+    request_from,
+    request_in_query,
+    send,
+    visitors_approval,
+    with_asked_at,
+)
 from web.sealing.forms import consume, open_consent_form, seal_consent_form
 from web.services import now
-from web.signing_in.completion import lead_to_security
+from web.signing_in import lead_to_security
 
 authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_applications=True)
 

@@ -15,8 +15,7 @@ from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import public_url
-from web.oauth.approvals import decided_approval, needs_new_proof
-from web.oauth.binding import oauth_context
+from web.oauth import decided_approval, needs_new_proof, oauth_context
 from web.pages.qr_codes import qr_code
 from web.sealing.forms import open_device_form, seal_device_form
 from web.services import now, settings

@@ -5,15 +5,15 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user, logout_user
 
 from domain.accounts.signing_in import actions as signing_in
+from domain.oauth import endpoints as domain
 from domain.oauth.clients.redirect_uris import destination_of
-from domain.oauth.endpoints import logout as domain
-from domain.oauth.endpoints.logout import LogoutRequest, LogoutStep
+from domain.oauth.endpoints import LogoutRequest, LogoutStep
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from web.access.marks import get_current_user, open_to_anyone
 from web.extensions import csrf, db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.oauth.binding import request_in_form, request_in_query, send
+from web.oauth import request_in_form, request_in_query, send
 from web.sealing.forms import (
     open_confirmation,
     open_request,

@@ -4,6 +4,13 @@ from flask import Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from domain.accounts.profiles import draw_avatar
+from domain.oauth.openid.keys import (
+    NOTICE,
+    PublishedKey,
+    find_published_keys,
+    get_signing_key,
+    list_published_keys,
+)
 from domain.oauth.openid.userinfo import userinfo as claims_for
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.server import AuthorizationServer
@@ -12,12 +19,33 @@ from web.access.marks import checks_its_client, oauth_bearer, open_to_anyone
 from web.access.rate_limits import by_address
 from web.api.description.described import OAUTH, OPENID, Caller, Description
 from web.api.schemas.oauth import Introspection, KeySet, TokenQuestion, UserClaims
+from web.extensions import db
 from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.oauth.binding import oauth_context, request_in_form, send
-from web.oauth.signing_keys import key_set
+from web.http.transactions import begin_to_write
+from web.oauth import oauth_context, request_in_form, send
 from web.releases.gate import apply_change
 from web.services import now, services, settings
+
+
+def key_set() -> Response:
+    """Return the public keys (RFC 7517 section 5), to be kept for as long as new ones wait."""
+    response = jsonify({"keys": [key.public_jwk for key in _published_keys()]})
+    response.headers["Cache-Control"] = f"public, max-age={int(NOTICE.total_seconds())}"
+    return response
+
+
+def _published_keys() -> tuple[PublishedKey, ...]:
+    moment = now()
+    found = find_published_keys(connection=services().connections, now=moment)
+    if found:
+        return found
+    # Clients must not cache an empty key set: the first GET creates a key.
+    begin_to_write()
+    session = db.session()
+    get_signing_key(session=session, keyring=services().keyring, now=moment)
+    return list_published_keys(session=session, now=moment)
+
 
 openid = MachineBlueprint("openid", __name__, errors=ErrorFormat.OAUTH)
 #: The release that removes the older URL of the key set.

@@ -16,7 +16,7 @@ from web.api.description.described import JSON, REGISTRATION, Caller, Descriptio
 from web.api.schemas.oauth import ClientChange, ClientRegistration, RegisteredClient
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.request_bodies import check_media_type, read_bounded
-from web.oauth.binding import oauth_context, send
+from web.oauth import oauth_context, send
 from web.services import settings
 
 registration = MachineBlueprint(

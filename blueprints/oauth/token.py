@@ -6,15 +6,14 @@ from flask import request
 from flask.typing import ResponseReturnValue
 
 from domain.errors import NotFoundError
-from domain.oauth.endpoints.introspection import token_info
+from domain.oauth.endpoints import token_info
 from domain.oauth.presented_tokens.bearer import (
     BearerRefusedError,
     Refusal,
     get_access_token_bearer,
 )
 from domain.oauth.server import AuthorizationServer
-from web.access.bearer_token import OAUTH_LOCATIONS, presented_token
-from web.access.key_proofs import check_key
+from web.access.bearer_token import OAUTH_LOCATIONS, check_key, presented_token
 from web.access.marks import checks_its_client, open_to_anyone
 from web.access.rate_limits import by_address
 from web.api.description.described import OAUTH, Caller, Description
@@ -33,7 +32,7 @@ from web.http.cors import LIMIT_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import json_response
 from web.metrics import count_token
-from web.oauth.binding import oauth_context, request_in_form, send
+from web.oauth import oauth_context, request_in_form, send
 from web.services import services, settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)

@@ -11,7 +11,7 @@ from forms.on_call import RotationForm
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.on_call.schedule_page import names_to_choose
+from web.on_call import names_to_choose
 from web.pages.refusals import refusals_shown
 
 on_call_rotations = PageBlueprint(

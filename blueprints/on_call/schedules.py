@@ -25,7 +25,7 @@ from forms.on_call import OverrideForm, ScheduleForm, SwapForm
 from web.access.marks import get_current_user, permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.on_call.schedule_page import asked_grid, names_to_choose, schedule_page, shifts_to_swap
+from web.on_call import asked_grid, names_to_choose, schedule_page, shifts_to_swap
 from web.pages.list_query import list_query
 from web.pages.refusals import refusals_shown
 from web.services import now

@@ -22,8 +22,7 @@ from web.access.marks import permitted, project_member
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.links import page_links
-from web.pages.list_query import CURSORS, list_query, page_size
+from web.pages.list_query import CURSORS, list_query, page_links, page_size
 from web.services import now
 
 #: On the page of an environment; the API lists all.

@@ -8,8 +8,7 @@ from domain.projects.views import ProjectView
 from domain.repositories.access import may_push
 from web.access.git_marks import reads_files
 from web.http.endpoints import PageBlueprint
-from web.pages.links import LinkedPage
-from web.pages.list_query import list_query
+from web.pages.list_query import LinkedPage, list_query
 from web.repositories.browsing import (
     clone_url,
     read_commits,

@@ -19,7 +19,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings, sign_up_policy
-from web.signing_in.completion import sign_in_as
+from web.signing_in import sign_in_as
 
 invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations")
 

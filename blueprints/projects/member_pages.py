@@ -23,8 +23,7 @@ from web.access.marks import get_current_user, permitted
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.pages.links import numbered_links
-from web.pages.list_query import asked_part, list_query
+from web.pages.list_query import asked_part, list_query, numbered_links
 from web.services import now
 
 _MOST_INVITATIONS = 100

@@ -5,19 +5,17 @@ from typing import Any
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.roles import Role
 from domain.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import group_actions, project_actions
-from domain.projects.access import get_group, get_group_for
+from domain.projects.access import get_group
 from domain.projects.deletion import contents_of
 from domain.projects.listing import groups_to_create_in
 from domain.projects.moving import explain_transfer
-from domain.projects.paths import parent
 from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, ProjectTransfer
 from domain.projects.views import GroupView, Holder
 from forms.base import Form
 from forms.projects import ConfirmationForm, GroupSettingsForm, PathForm, TransferForm
-from web.access.marks import get_current_user, permitted, viewer
+from web.access.marks import permitted, viewer
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
@@ -75,7 +73,7 @@ class NamespacePages:
             return self._transfer_page(TransferForm(formdata=None))
         form = TransferForm() if request.method == "POST" else TransferForm(formdata=request.args)
         try:
-            target = self._target(form.to.data or "")
+            target = project_actions.find_destination(work(), self.holder, form.to.data or "")
         except _REFUSALS as error:
             form.object_to("to", str(error))
             return self._transfer_page(form)
@@ -117,22 +115,6 @@ class NamespacePages:
             return group_actions.transfer_group(work(), self.holder, move).full_path
         transfer = ProjectTransfer(namespace=target or "")
         return project_actions.transfer_project(work(), self.holder, transfer).path_with_namespace
-
-    def _target(self, path: str) -> str | None:
-        """Return the path to move into; None for the top level."""
-        if not path and self.holder.is_group:
-            return None
-        if not path:
-            message = "Enter the full path of a group."
-            raise InvalidError(message, field="to")
-        is_own = path == get_current_user().username and not self.holder.is_group
-        if not is_own:
-            session = db.session()
-            path = get_group_for(path, viewer(), at_least=Role.MAINTAINER, session=session).path
-        if path == parent(self.namespace.path):
-            message = f"The {self.word} is already in {path}."
-            raise InvalidError(message, field="to")
-        return path
 
     def _rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
         former = project_actions.show_former_paths(work(), self.holder)[:_MOST_FORMER]

@@ -1,10 +1,13 @@
 """Projects: creation, their pages, and management of their settings and members."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import current_app, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import RequestRedirect
 
 from blueprints.projects.member_pages import add_member_pages, share, unshare
 from domain.access.features import Feature
@@ -29,6 +32,7 @@ from domain.projects.listing import (
 from domain.projects.paths import MovedError
 from domain.projects.types import NewProject, ProjectChange
 from domain.projects.views import GroupView, ProjectView
+from domain.releases.schedule import BY_ID
 from domain.silences.muting import in_force, muted_rows
 from forms.projects import ProjectForm, ProjectSettingsForm
 from web.access.marks import (
@@ -40,13 +44,51 @@ from web.access.marks import (
 )
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.public_urls import current_path
+from web.http.public_urls import current_path, with_base_path
 from web.http.work import work
-from web.pages.links import numbered_links
-from web.pages.list_query import asked_part, list_query
-from web.releases.legacy_urls import lead_on
+from web.pages.list_query import asked_part, list_query, numbered_links
+from web.releases.gate import apply_change
 from web.repositories.browsing import overview_of
 from web.services import now, reading
+
+_CHANGE = BY_ID["legacy-page-urls"]
+#: A project is in a group: its path has at least two parts.
+_LEAST_PARTS = 2
+
+
+def lead_on(path: str, *, sees_project: Callable[[str], bool]) -> ResponseReturnValue | None:
+    """Redirect a legacy URL to its page; None for a path that is none, or of an unseen project.
+
+    `path` has no slash before it. Raises NotFoundError from release 16.0 on.
+    """
+    for project, page in _candidates(path):
+        if _is_page(page) and sees_project(project):
+            apply_change(_CHANGE)
+            query = request.query_string.decode("latin-1")
+            return redirect(with_base_path(page) + (f"?{query}" if query else ""))
+    return None
+
+
+def _candidates(path: str) -> Iterator[tuple[str, str]]:
+    """Yield each part of the path that can be a project's, and the URL with `/-/` after it."""
+    parts = path.split("/")
+    for count in range(_LEAST_PARTS, len(parts)):
+        project = "/".join(parts[:count])
+        yield project, f"/{project}/-/{'/'.join(parts[count:])}"
+
+
+def _is_page(path: str) -> bool:
+    adapter = current_app.create_url_adapter(request)
+    if adapter is None:
+        return False
+    try:
+        adapter.match(path, method="GET")
+    except RequestRedirect:
+        return True
+    except HTTPException:
+        return False
+    return True
+
 
 projects = PageBlueprint("projects", __name__)
 _MOST_ALERTS = 10

@@ -18,7 +18,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings
-from web.signing_in.completion import requested_page
+from web.signing_in import requested_page
 
 forgotten_password = PageBlueprint("forgotten_password", __name__, url_prefix="/users/password")
 

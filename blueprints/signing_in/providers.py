@@ -9,8 +9,7 @@ from domain.identity_providers.signing_in import connect, finish
 from web.access.marks import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.signing_in.completion import complete, requested_page
-from web.signing_in.providers import send_to_provider, take_asked
+from web.signing_in import complete, requested_page, send_to_provider, take_asked
 
 providers = PageBlueprint(
     "providers", __name__, url_prefix="/users/auth", leads_to_applications=True

@@ -18,7 +18,7 @@ from web.access.marks import get_current_user, open_to_anyone, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
-from web.oauth.binding import oauth_context, request_from
+from web.oauth import oauth_context, request_from
 from web.pages.markdown import rendered_markdown
 from web.sealing.sign_ins import (
     find_relying_party,
@@ -27,8 +27,7 @@ from web.sealing.sign_ins import (
     take_response,
 )
 from web.services import settings, sign_up_policy
-from web.signing_in.attempts import sign_in_attempt
-from web.signing_in.completion import complete, next_url, requested_page, sign_in_as
+from web.signing_in import complete, next_url, requested_page, sign_in_as, sign_in_attempt
 
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 

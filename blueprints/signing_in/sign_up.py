@@ -19,7 +19,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
 from web.services import settings
-from web.signing_in.completion import keep_page, kept_page, requested_page, sign_in_as
+from web.signing_in import keep_page, kept_page, requested_page, sign_in_as
 
 sign_up = PageBlueprint(
     "sign_up", __name__, url_prefix="/users/sign_up", leads_to_applications=True

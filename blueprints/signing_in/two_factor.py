@@ -25,8 +25,7 @@ from web.sealing.sign_ins import (
     remember_challenge,
     take_response,
 )
-from web.signing_in.attempts import known_accounts
-from web.signing_in.completion import next_url, requested_page, sign_in_as
+from web.signing_in import known_accounts, next_url, requested_page, sign_in_as
 
 two_factor = PageBlueprint(
     "two_factor", __name__, url_prefix="/users/two_factor", leads_to_applications=True

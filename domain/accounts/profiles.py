@@ -15,7 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.clock import written
-from domain.database.statements import Row
+from domain.database.statements import Row, columns_for
 from domain.types.base import Resource
 from models import User
 
@@ -72,22 +72,8 @@ def draw_avatar(letter: str, hue: int) -> str:
     return _AVATAR.format(shown=shown, hue=hue % _HUES)
 
 
-#: The columns of `FoundProfile`.
-PROFILE = (
-    User.id.label("user_id"),
-    User.username,
-    User.name.label("user_name"),
-    User.email,
-    User.state,
-    User.is_admin,
-    User.created_at.label("user_created_at"),
-    User.last_sign_in_at,
-    User.email_confirmed_at,
-)
-
-
 class FoundProfile(NamedTuple):
-    """The columns of `PROFILE` in their order; a test compares the names."""
+    """A user, as the columns of `PROFILE` tell."""
 
     user_id: int
     username: str
@@ -98,6 +84,9 @@ class FoundProfile(NamedTuple):
     user_created_at: datetime
     last_sign_in_at: datetime | None
     email_confirmed_at: datetime | None
+
+
+PROFILE = columns_for(FoundProfile._fields, {"user_": User, "": User})
 
 
 def profile_path(username: str) -> str:

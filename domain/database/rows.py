@@ -1,14 +1,37 @@
-"""INSERT … ON CONFLICT for both databases, and changes of many rows.
+"""INSERT … ON CONFLICT and the latest of several times on both databases, and changes of many rows.
 
 Of a changed row, SQLAlchemy would look for an object of the session, or read it back for it
 (`synchronize_session`). The statements here are of rows that the session does not use again.
 """
 
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Delete, Update, delete, update
+from sqlalchemy import Delete, SQLColumnExpression, Update, delete, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.functions import ReturnTypeFromArgs
+
+
+class latest(ReturnTypeFromArgs[datetime]):  # noqa: N801 - named as functions of SQL are
+    """The latest of its arguments, none of which may be NULL."""
+
+    inherit_cache = True
+
+    def __init__(self, *times: SQLColumnExpression[datetime]) -> None:
+        """Take the times."""
+        super().__init__(*times)
+
+
+@compiles(latest, "postgresql")
+def _greatest(element: latest, compiler: Any, **options: Any) -> str:
+    return f"greatest({compiler.process(element.clauses, **options)})"
+
+
+@compiles(latest, "sqlite")
+def _max(element: latest, compiler: Any, **options: Any) -> str:
+    return f"max({compiler.process(element.clauses, **options)})"
 
 
 def insert_into(table: type[Any], *, session: Session) -> postgresql.Insert | sqlite.Insert:

@@ -3,10 +3,10 @@
 `web/database/connections.py` implements it. Round trips are the main cost of a request.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-from sqlalchemy import Executable
+from sqlalchemy import Executable, SQLColumnExpression
 from sqlalchemy.orm import Session
 
 Outcome = TypeVar("Outcome")
@@ -14,6 +14,27 @@ Outcome = TypeVar("Outcome")
 Row = tuple[Any, ...]
 #: Runs a statement: a method of a kept connection or of a session that has begun to write.
 Run = Callable[[Executable, Mapping[str, object] | None], Any]
+
+
+def columns_for(
+    fields: Iterable[str],
+    tables: Mapping[str, type[Any]],
+    **others: SQLColumnExpression[Any],
+) -> list[SQLColumnExpression[Any]]:
+    """Return the columns that a type of rows names in its fields, in their order.
+
+    Fields are named after columns, with a prefix where `tables` has one for the table; the first
+    prefix that fits counts. What is computed is in `others`.
+    """
+    return [
+        (others[name] if name in others else _column(name, tables)).label(name) for name in fields
+    ]
+
+
+def _column(name: str, tables: Mapping[str, type[Any]]) -> SQLColumnExpression[Any]:
+    prefix = next(prefix for prefix in tables if name.startswith(prefix))
+    found: SQLColumnExpression[Any] = getattr(tables[prefix], name.removeprefix(prefix))
+    return found
 
 
 class KeptConnection(Protocol):

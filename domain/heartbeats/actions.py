@@ -10,7 +10,7 @@ from domain.access.actions import action, question
 from domain.access.actor import Work
 from domain.audit.events import EventKind
 from domain.database.paging import Page, Slice, fetch_page, fetch_part
-from domain.database.statements import SessionConnection
+from domain.database.statements import SessionConnection, columns_for
 from domain.errors import InvalidError, NotFoundError
 from domain.grace_period import GracePeriod
 from domain.heartbeats.settling import facts_of, fingerprint_of, schedule_of, settle
@@ -217,7 +217,7 @@ def reset_url(work: Work, project: ProjectView, heartbeat_id: int, reset: UrlRes
 
 
 def _heartbeats(project: ProjectView) -> Select[*tuple[Any, ...]]:
-    columns = HeartbeatRow.__table__.columns
+    columns = columns_for(HeartbeatRow.__mapper__.column_attrs.keys(), {"": HeartbeatRow})
     return select(*columns, HeartbeatRow.pings.label("pings_count")).where(
         HeartbeatRow.project_id == project.id
     )
@@ -261,8 +261,6 @@ def _heartbeat(
     return Heartbeat(
         **{
             **row._asdict(),
-            "every": schedule.every,
-            "grace": schedule.grace,
             "state": shown_state(state, expected_at, work.now),
             "next_expected_at": expected_at,
             "overdue_at": None if state is HeartbeatState.DOWN else next_due(facts)[0],
@@ -300,14 +298,9 @@ def _set(row: HeartbeatRow, given: Mapping[str, Any], present: Mapping[str, Any]
     """Set what was given; raise InvalidError for a schedule that nothing can meet."""
     wanted = {name: value for name, value in given.items() if value is not None}
     schedule = _schedule(wanted, dict(present))
-    row.every_seconds = None if schedule.every is None else int(schedule.every.total_seconds())
-    row.cron = schedule.cron
-    row.time_zone = schedule.time_zone
-    row.grace_seconds = int(schedule.grace.total_seconds())
-    row.name = wanted.get("name", row.name)
-    row.description = wanted.get("description", row.description).strip()
-    row.severity = wanted.get("severity", row.severity)
-    row.environment = wanted.get("environment", row.environment) or None
+    for name, value in {**wanted, **vars(schedule)}.items():
+        setattr(row, name, value)
+    row.description, row.environment = row.description.strip(), row.environment or None
 
 
 def _schedule(wanted: Mapping[str, Any], present: dict[str, Any]) -> Schedule:
@@ -317,7 +310,7 @@ def _schedule(wanted: Mapping[str, Any], present: dict[str, Any]) -> Schedule:
         present["every"] = None
     if "every" in wanted:
         present["cron"] = None
-    parts = {"every", "cron", "time_zone", "grace"} & wanted.keys()
+    parts = Schedule.__dataclass_fields__.keys() & wanted.keys()
     values = present | {name: wanted[name] for name in parts}
     return Schedule(**{**values, "cron": values["cron"] or None})
 

@@ -27,6 +27,7 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    type_coerce,
     update,
 )
 
@@ -76,8 +77,11 @@ _IS_OWN_RUN = Heartbeat.started_ms.is_not(None) & Heartbeat.started_rid.is_not_d
 _ENDS_RUN = or_(_RID.is_(None), Heartbeat.started_rid.is_not_distinct_from(_RID))
 _IS_OTHER_RUN = Heartbeat.started_ms.is_not(None) & ~_ENDS_RUN
 _SECOND = literal(1000, BigInteger())
-_NEXT = _NOW_MS + (Heartbeat.every_seconds + Heartbeat.grace_seconds) * _SECOND
-_DEADLINE = _NOW_MS + Heartbeat.grace_seconds * _SECOND
+_EVERY, _GRACE = type_coerce(Heartbeat.every, Integer()), type_coerce(Heartbeat.grace, Integer())
+#: How long the next ping may take to come, by an interval; NULL by cron's format.
+WAIT_MS = (_EVERY + _GRACE) * _SECOND
+_NEXT = _NOW_MS + WAIT_MS
+_DEADLINE = _NOW_MS + _GRACE * _SECOND
 
 _START: Mapping[str, Any] = {
     "started_ms": _NOW_MS,
@@ -85,7 +89,7 @@ _START: Mapping[str, Any] = {
     "due_ms": case(
         (_IS_PAUSED, null()),
         (
-            or_(Heartbeat.state == HeartbeatState.DOWN.value, Heartbeat.grace_seconds == 0),
+            or_(Heartbeat.state == HeartbeatState.DOWN.value, _GRACE == 0),
             Heartbeat.due_ms,
         ),
         (Heartbeat.due_ms < _DEADLINE, Heartbeat.due_ms),
@@ -110,7 +114,7 @@ _SUCCESS: Mapping[str, Any] = {
         (_IS_PAUSED, null()),
         (Heartbeat.has_alert, _NOW_MS),
         (
-            Heartbeat.every_seconds.is_(None),
+            Heartbeat.every.is_(None),
             case(
                 (
                     or_(

@@ -24,9 +24,8 @@ from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.intake import receive_within
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.clock import date_and_time, written
-from domain.database.statements import KeptConnection
+from domain.database.statements import KeptConnection, columns_for
 from domain.due import NOW, in_milliseconds, moments
-from domain.durations import duration_text
 from domain.heartbeats.states import (
     AlertAction,
     Decision,
@@ -39,7 +38,8 @@ from domain.heartbeats.states import (
     milliseconds,
     moment_of,
 )
-from domain.programs.reachability import Unreachable, times_unreachable
+from domain.programs import Unreachable, times_unreachable
+from domain.types.base import columns_of
 from models import Alert, Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime
 
@@ -60,7 +60,7 @@ _CLOSED_PAUSE = timedelta(minutes=1)
 SENDER_OF_LOG = "Gatebell"
 UNHEARD = (
     "Gatebell could not receive pings from {began_at} until {ended_at}, so a missing ping opened "
-    "no alert. The next ping is expected by {expected_at}, at most {grace} late."
+    "no alert. The next ping is expected by {expected_at}, at most {late} late."
 )
 
 
@@ -74,7 +74,7 @@ def _identity(heartbeat_id: int) -> str:
 
 
 class FoundHeartbeat(NamedTuple):
-    """The columns of `ONE` in their order; a test compares the names."""
+    """A heartbeat, as `ONE` finds it."""
 
     id: int
     project_id: int
@@ -82,10 +82,10 @@ class FoundHeartbeat(NamedTuple):
     description: str
     severity: str
     environment: str | None
-    every_seconds: int | None
+    every: timedelta | None
     cron: str | None
     time_zone: str
-    grace_seconds: int
+    grace: timedelta
     state: str
     has_alert: bool
     counted_from: datetime | None
@@ -100,31 +100,16 @@ class FoundHeartbeat(NamedTuple):
 
 ONE = (
     select(
-        Heartbeat.id,
-        Heartbeat.project_id,
-        Heartbeat.name,
-        Heartbeat.description,
-        Heartbeat.severity,
-        Heartbeat.environment,
-        Heartbeat.every_seconds,
-        Heartbeat.cron,
-        Heartbeat.time_zone,
-        Heartbeat.grace_seconds,
-        Heartbeat.state,
-        Heartbeat.has_alert,
-        Heartbeat.counted_from,
-        Heartbeat.started_ms,
-        Heartbeat.last_ping_at,
-        Heartbeat.last_ping_kind,
-        Heartbeat.last_exit_status,
-        Heartbeat.down_since,
-        Heartbeat.due_ms,
-        case(
-            (Project.archived_at.is_not(None), False),
-            (Project.monitor_access_level == AccessLevel.DISABLED.value, False),
-            (is_taken_over(Heartbeat.project_id), False),
-            else_=True,
-        ).label("takes_alerts"),
+        *columns_for(
+            FoundHeartbeat._fields,
+            {"": Heartbeat},
+            takes_alerts=case(
+                (Project.archived_at.is_not(None), False),
+                (Project.monitor_access_level == AccessLevel.DISABLED.value, False),
+                (is_taken_over(Heartbeat.project_id), False),
+                else_=True,
+            ),
+        )
     )
     .join(Project, Project.id == Heartbeat.project_id)
     .where(
@@ -277,12 +262,12 @@ def _count_again(
     """Let the schedule count from the end of a time without pings, and say so in the log."""
     began_at, ended_at = unheard.began_at, unheard.ended_at or now
     connection.all(_COUNT_AGAIN, {"heartbeat_id": found.id, "new_counted_from": ended_at})
-    expected_at = schedule_of(found).expected_after(ended_at)
+    schedule = schedule_of(found)
     body = UNHEARD.format(
         began_at=date_and_time(began_at),
         ended_at=date_and_time(ended_at),
-        expected_at=date_and_time(expected_at),
-        grace=duration_text(timedelta(seconds=found.grace_seconds)),
+        expected_at=date_and_time(schedule.expected_after(ended_at)),
+        late=schedule.latest,
     ).encode()
     entry = {
         "heartbeat_id": found.id,
@@ -351,17 +336,16 @@ def _description(found: FoundHeartbeat, decision: Decision, log: bytes, now: dat
 def _sentence(found: FoundHeartbeat, decision: Decision, now: datetime) -> str:
     last = found.last_ping_at
     heard = f"The last ping arrived at {_time(last)}." if last else "There was no ping yet."
-    grace = timedelta(seconds=found.grace_seconds)
-    late = duration_text(grace)
+    schedule = schedule_of(found)
     if decision.problem is Problem.FAILED:
         status = found.last_exit_status
         return (
             "It reported a failure." if status is None else f"It ended with exit status {status}."
         )
     if decision.problem is Problem.UNFINISHED:
-        return f"It sent a start, and no end within its grace time of {late}. {heard}"
-    expected = _time((decision.since or now) - grace)
-    return f"A ping was expected by {expected}, at most {late} late. {heard}"
+        return f"It sent a start, and no end within its grace time of {schedule.latest}. {heard}"
+    expected = _time(schedule.earlier(decision.since or now))
+    return f"A ping was expected by {expected}, at most {schedule.latest} late. {heard}"
 
 
 def _time(moment: datetime) -> str:
@@ -395,13 +379,7 @@ def _failed(found: FoundHeartbeat | Row[*tuple[Any, ...]]) -> bool:
 
 def schedule_of(found: FoundHeartbeat | Heartbeat | Row[*tuple[Any, ...]]) -> Schedule:
     """Return the schedule of a row with the columns of heartbeats."""
-    every = found.every_seconds
-    return Schedule(
-        every=None if every is None else timedelta(seconds=every),
-        cron=found.cron,
-        time_zone=found.time_zone,
-        grace=timedelta(seconds=found.grace_seconds),
-    )
+    return Schedule(**columns_of(found, Schedule))
 
 
 def _settled(found: FoundHeartbeat, decision: Decision) -> dict[str, object]:

@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from domain.durations import duration_text
 from domain.errors import InvalidError
-from domain.programs.reachability import Unreachable
+from domain.programs import Unreachable
 
 SHORTEST_EVERY = timedelta(seconds=1)
 #: Of an interval and of a grace time.
@@ -42,12 +43,10 @@ class Schedule:
         """Check the values."""
         if (self.every is None) == (self.cron is None):
             raise InvalidError("Give either an interval or a cron expression.", field="every")
-        if not timedelta(0) <= self.grace <= LONGEST or self.grace.microseconds:
-            message = f"The grace time is from 0 s to {LONGEST.days} days, in whole seconds."
-            raise InvalidError(message, field="grace")
+        _check_length(self.grace, timedelta(0), "grace", "The grace time is from 0 s")
         _check_zone(self.time_zone)
         if self.every is not None:
-            _check_interval(self.every)
+            _check_length(self.every, SHORTEST_EVERY, "every", "The interval is from 1 s")
         if self.cron is not None:
             _check_cron(self.cron)
 
@@ -61,11 +60,23 @@ class Schedule:
         """Return until when the next ping may come after one at this moment."""
         return self.expected_after(moment) + self.grace
 
+    def earlier(self, moment: datetime) -> datetime:
+        """Return the moment that is the grace time earlier."""
+        return moment - self.grace
 
-def _check_interval(every: timedelta) -> None:
-    if not SHORTEST_EVERY <= every <= LONGEST or every.microseconds:
-        message = f"The interval is from 1 s to {LONGEST.days} days, in whole seconds."
-        raise InvalidError(message, field="every")
+    def run_ends_by(self, started_at: datetime) -> datetime | None:
+        """Return until when a run may take; None without a grace time: as long as it likes."""
+        return started_at + self.grace if self.grace else None
+
+    @property
+    def latest(self) -> str:
+        """How late a ping may be, as people write it."""
+        return duration_text(self.grace)
+
+
+def _check_length(length: timedelta, least: timedelta, field: str, words: str) -> None:
+    if not least <= length <= LONGEST or length.microseconds:
+        raise InvalidError(f"{words} to {LONGEST.days} days, in whole seconds.", field=field)
 
 
 def _check_zone(name: str) -> None:
@@ -221,7 +232,7 @@ def _first_ping_at(facts: Facts, problem: Problem) -> datetime:
         return facts.started_at or _EVER
     # A job may be as early as it may be late.
     expected = facts.schedule.expected_after(facts.counted_from)
-    return max(facts.counted_from, expected - facts.schedule.grace)
+    return max(facts.counted_from, facts.schedule.earlier(expected))
 
 
 def _overlaps(unreachable: Unreachable, begin: datetime, end: datetime) -> bool:
@@ -263,9 +274,8 @@ def next_due(facts: Facts) -> tuple[datetime | None, Problem]:
     missed = unfinished = None
     if facts.state is HeartbeatState.UP and facts.counted_from is not None:
         missed = facts.schedule.due_after(facts.counted_from)
-    # Without a grace time a run may take as long as it likes.
-    if facts.started_at is not None and facts.schedule.grace:
-        unfinished = facts.started_at + facts.schedule.grace
+    if facts.started_at is not None:
+        unfinished = facts.schedule.run_ends_by(facts.started_at)
     if unfinished is not None and (missed is None or unfinished < missed):
         return unfinished, Problem.UNFINISHED
     return missed, Problem.MISSED

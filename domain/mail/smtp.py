@@ -17,7 +17,7 @@ from socket import SHUT_RDWR, socket
 from types import TracebackType
 from typing import Self
 
-from domain.encryption.outgoing import outgoing_tls_context, refusal_reason
+from domain.encryption import outgoing_tls_context, refusal_reason
 from domain.mail.outbox import Message
 
 #: The timeout of connections and commands.

@@ -15,7 +15,7 @@ from authlib.oauth2.rfc6749 import (
 )
 
 from domain.access.scopes import ADMIN_MODE, grantable
-from domain.audit.events import Event, EventKind
+from domain.audit.events import EventKind
 from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.authentication import Client
@@ -283,12 +283,10 @@ def _record(
 ) -> None:
     application = _application_of(checked)
     server.context.record_event(
-        Event(
-            kind=kind,
-            user_id=approval.user_id,
-            subject=application.name,
-            details={"application_id": application.uid, "scopes": checked.scopes},
-        )
+        kind,
+        application,
+        user_id=approval.user_id,
+        details={"application_id": application.uid, "scopes": checked.scopes},
     )
 
 

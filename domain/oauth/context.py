@@ -1,6 +1,6 @@
 """The policy and the collaborators of the authorization server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.signing_in.sessions import RequestSource
-from domain.audit.events import Event
+from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
 from domain.database.statements import KeptConnection, Run
 from domain.keyring import Keyring
 from domain.oauth.reasons import Reason
@@ -97,6 +97,14 @@ class RefusedRequest:
     redirect_uri: str | None
 
 
+class Named(Protocol):
+    """An application, as an audit event names it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OAuthContext:
     """The collaborators of a request."""
@@ -112,8 +120,8 @@ class OAuthContext:
     policy: OAuthPolicy
     #: Where the request comes from.
     source: RequestSource
-    #: Stores an audit event with its actor and source in the same transaction.
-    record_event: Callable[[Event], None]
+    #: Returns what the audit log stores about the request.
+    event_source: Callable[[], EventSource]
     #: Stores some of the refused requests for the owners of the applications.
     record_refusal: Callable[[RefusedRequest, "OAuthContext"], None]
 
@@ -121,6 +129,25 @@ class OAuthContext:
     def run(self) -> Run:
         """A function that runs a write: in the session's transaction if it has begun."""
         return self.session.execute if self.has_begun() else self.connection.all
+
+    def record_event(
+        self,
+        kind: EventKind,
+        application: Named | None,
+        *,
+        user_id: int | None,
+        details: Mapping[str, object],
+        actor: Actor | None = None,
+    ) -> None:
+        """Add an audit event about a client to the transaction, or about a token without one."""
+        event = Event(
+            kind=kind,
+            user_id=user_id,
+            subject=application.name if application else "password grant",
+            details=details,
+            actor=actor,
+        )
+        store_event(event, self.event_source(), session=self.session, now=self.now)
 
 
 class Server(Protocol):

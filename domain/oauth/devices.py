@@ -15,7 +15,7 @@ from sqlalchemy import Executable, Row, Select, bindparam, select
 
 from domain.access.scopes import grantable
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
-from domain.audit.events import Event, EventKind
+from domain.audit.events import EventKind
 from domain.database.rows import insert_for
 from domain.errors import ConflictError, ForbiddenError, InvalidError
 from domain.ip_addresses import client_prefix
@@ -230,18 +230,16 @@ def _record(
     context: OAuthContext,
 ) -> None:
     context.record_event(
-        Event(
-            kind=_KINDS[decision],
-            user_id=device.user_id,
-            subject=application.name,
-            details={
-                "application_id": application.uid,
-                "scopes": device.scopes,
-                # The device's IP address; the event itself has that of the user.
-                "device_address": device.address,
-                "device": device_in_words(device.user_agent),
-            },
-        )
+        _KINDS[decision],
+        application,
+        user_id=device.user_id,
+        details={
+            "application_id": application.uid,
+            "scopes": device.scopes,
+            # The device's IP address; the event itself has that of the user.
+            "device_address": device.address,
+            "device": device_in_words(device.user_agent),
+        },
     )
 
 

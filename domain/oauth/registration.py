@@ -20,7 +20,7 @@ from sqlalchemy import select
 
 from domain.access.scopes import ADMIN_MODE
 from domain.accounts.users import IN_USE
-from domain.audit.events import Event, EventKind
+from domain.audit.events import EventKind
 from domain.errors import ForbiddenError, InvalidError
 from domain.keyring import CredentialType
 from domain.oauth.clients import applications
@@ -382,12 +382,10 @@ def remove(registration: Registration, *, context: OAuthContext) -> OAuthRespons
 
 def _record(kind: EventKind, application: Application, context: OAuthContext, **more: str) -> None:
     context.record_event(
-        Event(
-            kind=kind,
-            user_id=application.owner_id,
-            subject=application.name,
-            details={"application_id": application.uid, "by": "the client itself", **more},
-        )
+        kind,
+        application,
+        user_id=application.owner_id,
+        details={"application_id": application.uid, "by": "the client itself", **more},
     )
 
 

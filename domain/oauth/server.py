@@ -18,8 +18,7 @@ from domain.oauth.clients.authentication import find_named
 from domain.oauth.clients.redirect_uris import with_parameters, without_secrets
 from domain.oauth.consent.pushed_requests import PushedAuthorizationEndpoint
 from domain.oauth.context import OAuthContext, RefusedRequest
-from domain.oauth.endpoints.introspection import IntrospectionEndpoint
-from domain.oauth.endpoints.revocation import RevocationEndpoint
+from domain.oauth.endpoints import IntrospectionEndpoint, RevocationEndpoint
 from domain.oauth.grants.authorization_code import (
     AuthorizationCodeGrant,
     UnknownRedirectUriError,

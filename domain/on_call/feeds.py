@@ -12,17 +12,15 @@ from sqlalchemy.orm import Session
 
 from domain.access.actions import action
 from domain.access.actor import Work
-from domain.access.checks import check_feature
-from domain.access.features import Feature
-from domain.access.roles import Ability, Role
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.database.rows import update_rows
 from domain.errors import DomainError, NotFoundError
 from domain.keyring import CredentialType, Keyring
-from domain.on_call.schedules import get_row, get_schedule
+from domain.on_call.actions import show_schedule
+from domain.on_call.schedules import get_row
 from domain.on_call.types import OnCallSchedule as Schedule
-from domain.projects.access import get_project_for
+from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
 from models import OnCallFeed, OnCallSchedule, Project, User
 
@@ -107,21 +105,13 @@ def open_feed(work: Work, token: str) -> OpenedFeed:
         raise _unknown()
     feed = row.OnCallFeed
     viewer = Viewer(user_id=feed.user_id, is_admin=row.is_admin, today=work.now.date())
-    project = _project(row.path, viewer, session=work.session)
-    _note_use(work, feed, token)
-    schedule = get_schedule(work, project, feed.schedule_id)
-    return OpenedFeed(user_id=feed.user_id, project=project, schedule=schedule)
-
-
-def _project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     try:
-        project = get_project_for(
-            path, viewer, at_least=Role.DEVELOPER, ability=Ability.READ_ALERTS, session=session
-        )
-        check_feature(project, Feature.MONITOR)
+        project = get_project(row.path, viewer, session=work.session)
+        schedule = show_schedule(work, project, feed.schedule_id)
     except DomainError as error:
         raise _unknown() from error
-    return project
+    _note_use(work, feed, token)
+    return OpenedFeed(user_id=feed.user_id, project=project, schedule=schedule)
 
 
 def _unknown() -> NotFoundError:

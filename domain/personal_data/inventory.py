@@ -1,10 +1,16 @@
-"""The inventory of tables with personal data; export, erasure and documentation use it."""
+"""The inventory of tables with personal data, and the export of those of a person.
+
+Erasure and documentation use it as well.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_
+from sqlalchemy import ColumnElement, func, inspect, or_, select
+from sqlalchemy.orm import Session
 
 from domain.accounts.users import UserView
 from domain.mail.outbox import without_links
@@ -355,3 +361,32 @@ PERSONAL_DATA = (
         on_erasure=ErasureRule.PSEUDONYM,
     ),
 )
+
+
+def export_person(user: UserView, *, session: Session, now: datetime) -> dict[str, object]:
+    """Return all stored data of a person by the names of `PERSONAL_DATA`, without any secret."""
+    held = {each.name: _rows(each, user, session) for each in PERSONAL_DATA}
+    account = held.pop("account")
+    return {"exported_at": _written(now), "account": account[0], **held}
+
+
+def _rows(table: PersonalDataTable, user: UserView, session: Session) -> list[dict[str, object]]:
+    columns = [getattr(table.model, name) for name in table.exported.split()]
+    statement = select(*columns).where(table.of(user)).order_by(*_key(table))
+    return [
+        {
+            name: _written(table.rewritten[name](value) if name in table.rewritten else value)
+            for name, value in row.items()
+        }
+        for row in session.execute(statement).mappings()
+    ]
+
+
+def _key(table: PersonalDataTable) -> tuple[Any, ...]:
+    return tuple(inspect(table.model).primary_key)
+
+
+def _written(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return value

@@ -21,7 +21,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from domain.access.checks import check_role
 from domain.access.features import AccessLevel, Feature
 from domain.access.roles import Ability, Role, known_abilities
 from domain.errors import NotFoundError
@@ -267,23 +266,6 @@ def namespace_of(row: Group | Project) -> Namespace:
     return Namespace(project_id=row.id, path=row.path)
 
 
-def get_project_for(
-    path: str,
-    viewer: Viewer,
-    *,
-    at_least: Role,
-    ability: Ability | None = None,
-    session: Session,
-) -> ProjectView:
-    """Return the project if the viewer has this role there, or a custom one with this ability.
-
-    Raises ForbiddenError or NotFoundError.
-    """
-    project = get_project(path, viewer, session=session)
-    check_role(project, at_least, ability)
-    return project
-
-
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     """Return a group without what is in it, or raise NotFoundError if the viewer sees nothing.
 
@@ -309,13 +291,6 @@ def _holds_seen(group_id: int, viewer: Viewer, *, session: Session) -> bool:
     if viewer.user_id is not None:
         ways.append(inside.where(Project.id.in_(projects_with_direct_role(viewer))))
     return any(session.scalar(each.limit(1)) is not None for each in ways)
-
-
-def get_group_for(path: str, viewer: Viewer, *, at_least: Role, session: Session) -> GroupView:
-    """Return the group if the viewer has this role there; raise ForbiddenError or NotFoundError."""
-    group = get_group(path, viewer, session=session)
-    check_role(group, at_least)
-    return group
 
 
 def role_in_namespace(

@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 from domain.access.actor import Work
 from domain.access.roles import Role
 from domain.accounts.names import check_display_name, check_path
-from domain.accounts.users import HUMAN, MACHINES
+from domain.accounts.users import MACHINES
 from domain.errors import ForbiddenError, InvalidError, NotFoundError, TakenError
-from domain.projects.access import get_group_for, role_in_namespace
+from domain.projects.access import role_in_namespace
 from domain.projects.grants import VISIBILITIES
-from domain.projects.paths import ancestors, group_path, parent
-from domain.projects.views import GroupView, Namespace, Viewer, viewer_of
+from domain.projects.paths import ancestors, parent
+from domain.projects.views import Namespace, Viewer
 from models import AlertCounter, FormerPath, Group, Member, Project, User
 from models.folding import fold
 
@@ -319,53 +319,6 @@ def make_maker_owner(work: Work, namespace: Namespace) -> None:
 def is_bot(work: Work) -> bool:
     """Return whether the account of an access token or an application acts."""
     return work.session.scalar(select(User.kind).where(User.id == work.actor.id)) in MACHINES
-
-
-def own_namespace(work: Work) -> str:
-    """Return the path of the actor's personal namespace, which begins with its first project.
-
-    Raises InvalidError for who is no person, and TakenError if a group has the user name.
-    """
-    # Of two first projects at once, the second one finds what the first one made.
-    user = work.session.get(User, work.actor.id, with_for_update={"key_share": True})
-    if user is None or user.kind != HUMAN:
-        raise InvalidError("namespace_id is missing", field="namespace_id")
-    found = work.session.scalar(select(Group.path).where(Group.owner_id == user.id))
-    if found is not None:
-        return found
-    made = create_group(
-        user.username,
-        reserved=work.policy(ReservedNames).names,
-        session=work.session,
-        now=work.now,
-        owner_id=user.id,
-    )
-    make_owner(made, user.id, session=work.session, now=work.now)
-    return made.path
-
-
-def project_holder(work: Work, reference: int | str | None) -> str:
-    """Return the path of the group with an id or path to put a project in.
-
-    It is one in which the actor is a maintainer, or the actor's own namespace: without a reference,
-    or by the user name. Raises InvalidError, NotFoundError or ForbiddenError.
-    """
-    if reference is None:
-        return own_namespace(work)
-    path = group_path(str(reference), session=work.session)
-    named = select(User.id).where(User.username_key == fold(path), User.id == work.actor.id)
-    if work.session.scalar(named) is not None:
-        return own_namespace(work)
-    return get_maintained_group(work, path).path
-
-
-def get_maintained_group(work: Work, reference: int | str) -> GroupView:
-    """Return the group with an id or path to put something in, where the actor is a maintainer.
-
-    Raises NotFoundError or ForbiddenError.
-    """
-    path = group_path(str(reference), session=work.session)
-    return get_group_for(path, viewer_of(work), at_least=Role.MAINTAINER, session=work.session)
 
 
 def checked_segment(path: str) -> str:

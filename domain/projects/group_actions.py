@@ -12,13 +12,17 @@ from domain.projects.creation import (
     ReservedNames,
     checked_segment,
     edit_group,
-    get_maintained_group,
     is_bot,
     make_maker_owner,
     require_second_factor,
 )
 from domain.projects.moving import keep_owned
-from domain.projects.project_actions import record_created, record_deleted, record_edit
+from domain.projects.project_actions import (
+    get_maintained_group,
+    record_created,
+    record_deleted,
+    record_edit,
+)
 from domain.projects.types import (
     Accepted,
     Group,

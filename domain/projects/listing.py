@@ -20,8 +20,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from domain.access.roles import LEAST_ROLES, Ability, Role
-from domain.database.latest import latest
 from domain.database.paging import Listed, ListPart, fetch_part
+from domain.database.rows import latest
 from domain.errors import DomainError, NotFoundError
 from domain.projects.access import (
     INTERNAL,
@@ -29,7 +29,7 @@ from domain.projects.access import (
     PUBLIC,
     Permissions,
     count_open_alerts,
-    get_group_for,
+    get_group,
     namespace_of,
 )
 from domain.projects.grants import (
@@ -540,9 +540,10 @@ def groups_to_create_in(
 
 def _may_create_in(path: str, viewer: Viewer, *, session: Session) -> bool:
     try:
-        return get_group_for(path, viewer, at_least=Role.MAINTAINER, session=session).path == path
+        found = get_group(path, viewer, session=session)
     except DomainError:
         return False
+    return found.can_maintain and found.path == path
 
 
 def _with_first_projects(group: GroupView, viewer: Viewer, *, session: Session) -> GroupView:

@@ -2,22 +2,32 @@
 
 from dataclasses import replace
 
+from sqlalchemy import select
+
 from domain.access.actions import action, question
 from domain.access.actor import Work
+from domain.access.checks import check_role
+from domain.access.roles import Role
 from domain.accounts.names import as_segment
+from domain.accounts.users import HUMAN
 from domain.audit.events import EventKind
 from domain.errors import InvalidError
 from domain.projects import creation, deletion, moving, types
-from domain.projects.access import get_project
+from domain.projects.access import get_group, get_project
 from domain.projects.creation import (
     Changes,
     ReservedNames,
     checked_segment,
     edit_project,
     make_maker_owner,
-    project_holder,
 )
-from domain.projects.paths import FormerPathView, list_former_paths, release_former_path
+from domain.projects.paths import (
+    FormerPathView,
+    group_path,
+    list_former_paths,
+    parent,
+    release_former_path,
+)
 from domain.projects.types import (
     Accepted,
     Group,
@@ -30,8 +40,18 @@ from domain.projects.types import (
     find_groups,
     find_projects,
 )
-from domain.projects.views import Holder, JobTokenScope, Namespace, ProjectView, viewer_of
+from domain.projects.views import (
+    GroupView,
+    Holder,
+    JobTokenScope,
+    Namespace,
+    ProjectView,
+    viewer_of,
+)
 from domain.types.base import Body, Found
+from models import Group as GroupRow
+from models import User
+from models.folding import fold
 
 _KINDS = {
     "group": (EventKind.GROUP_CREATED, EventKind.GROUP_CHANGED, EventKind.GROUP_DELETED),
@@ -101,7 +121,7 @@ def create_project(work: Work, new: NewProject) -> Project:
 
     Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
     """
-    holder = project_holder(work, new.namespace_id)
+    holder = _project_holder(work, new.namespace_id)
     segment = checked_segment(new.path) if new.path else _segment_of(new.name)
     made = creation.create_project(
         f"{holder}/{segment}",
@@ -139,7 +159,7 @@ def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer
 
     Raises InvalidError, TakenError, NotFoundError or ForbiddenError.
     """
-    holder = project_holder(work, transfer.namespace)
+    holder = _project_holder(work, transfer.namespace)
     moved = moving.transfer_project(project.id, holder, session=work.session, now=work.now)
     return _reread(work, record_edit(work, project.namespace, moved))
 
@@ -182,6 +202,76 @@ def release_path(work: Work, holder: Holder, former_id: int) -> str:
     """
     path = release_former_path(holder.namespace, former_id, session=work.session)
     record_released(work, holder.namespace, path)
+    return path
+
+
+def _own_namespace(work: Work) -> str:
+    """Return the path of the actor's personal namespace, which begins with its first project.
+
+    Raises InvalidError for who is no person, and TakenError if a group has the user name.
+    """
+    # Of two first projects at once, the second one finds what the first one made.
+    user = work.session.get(User, work.actor.id, with_for_update={"key_share": True})
+    if user is None or user.kind != HUMAN:
+        raise InvalidError("namespace_id is missing", field="namespace_id")
+    found = work.session.scalar(select(GroupRow.path).where(GroupRow.owner_id == user.id))
+    if found is not None:
+        return found
+    made = creation.create_group(
+        user.username,
+        reserved=work.policy(ReservedNames).names,
+        session=work.session,
+        now=work.now,
+        owner_id=user.id,
+    )
+    creation.make_owner(made, user.id, session=work.session, now=work.now)
+    return made.path
+
+
+def _project_holder(work: Work, reference: int | str | None) -> str:
+    """Return the path of the group with an id or path to put a project in.
+
+    It is one in which the actor is a maintainer, or the actor's own namespace: without a reference,
+    or by the user name. Raises InvalidError, NotFoundError or ForbiddenError.
+    """
+    if reference is None:
+        return _own_namespace(work)
+    path = group_path(str(reference), session=work.session)
+    named = select(User.id).where(User.username_key == fold(path), User.id == work.actor.id)
+    if work.session.scalar(named) is not None:
+        return _own_namespace(work)
+    return get_maintained_group(work, path).path
+
+
+def get_maintained_group(work: Work, reference: int | str) -> GroupView:
+    """Return the group with an id or path to put something in, where the actor is a maintainer.
+
+    Raises NotFoundError or ForbiddenError.
+    """
+    return _maintained(work, group_path(str(reference), session=work.session))
+
+
+def _maintained(work: Work, path: str) -> GroupView:
+    group = get_group(path, viewer_of(work), session=work.session)
+    check_role(group, Role.MAINTAINER)
+    return group
+
+
+def find_destination(work: Work, holder: Holder, path: str) -> str | None:
+    """Return the path of the group to move into; None for the top level, which a group can go to.
+
+    It is one in which the actor is a maintainer, or for a project their own namespace. Raises
+    InvalidError, NotFoundError or ForbiddenError.
+    """
+    namespace = holder.namespace
+    if not path and holder.is_group:
+        return None
+    if not path:
+        raise InvalidError("Enter the full path of a group.", field="to")
+    if holder.is_group or path != work.actor.name:
+        path = _maintained(work, path).path
+    if path == parent(namespace.path):
+        raise InvalidError(f"The {namespace.resource_type} is already in {path}.", field="to")
     return path
 
 

@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, select
 
 from domain.access.actions import action
 from domain.access.actor import Work
-from domain.access.checks import check_no_person
+from domain.access.checks import check_no_person, check_role
 from domain.access.roles import Role
 from domain.audit.events import EventKind
 from domain.errors import InvalidError, NotFoundError
-from domain.projects.access import get_group_for
+from domain.projects.access import get_group
 from domain.projects.member_types import GivenRole
 from domain.projects.members import check_day, check_gift, lock_members
 from domain.projects.paths import ancestors, group_path
@@ -53,7 +53,8 @@ def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
     check_gift(new.group_access, lock_members(project.namespace, viewer, session=session))
     check_day(new.expires_at, work.now.date())
     path = group_path(str(new.group_id), session=session)
-    group = get_group_for(path, viewer, at_least=Role.GUEST, session=session)
+    group = get_group(path, viewer, session=session)
+    check_role(group, Role.GUEST)
     check_no_person(group)
     if group.path in ancestors(project.path):
         message = f"The members of {group.path} are members of its projects already."

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from domain.access.actions import action, question
 from domain.access.actor import Work
+from domain.access.checks import check_role
 from domain.access.roles import Role
 from domain.audit.events import EventKind
 from domain.database.locks import release_locks
@@ -12,7 +13,7 @@ from domain.errors import InvalidError, NotFoundError
 from domain.keyring import Keyring
 from domain.outgoing.deadlines import run_within
 from domain.outgoing.errors import DeadlineError
-from domain.projects.access import get_project_for
+from domain.projects.access import get_project
 from domain.projects.views import GroupView, ProjectView, viewer_of
 from domain.registry import repositories, signing_keys
 from domain.registry.client import RegistryPolicy, RegistryUnavailableError, open_registry
@@ -64,11 +65,10 @@ def show_repository(work: Work, repository_id: int, query: RepositoryQuery) -> R
     """
     repository = get_repository(repository_id, session=work.session)
     try:
-        get_project_for(
-            repository.project_path, viewer_of(work), at_least=Role.REPORTER, session=work.session
-        )
+        project = get_project(repository.project_path, viewer_of(work), session=work.session)
     except NotFoundError as error:
         raise RepositoryNotFoundError from error
+    check_role(project, Role.REPORTER)
     return _presented(work, repository, query)
 
 

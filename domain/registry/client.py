@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
-from domain.encryption.outgoing import outgoing_tls_context, refusal_reason
+from domain.encryption import outgoing_tls_context, refusal_reason
 from domain.errors import DomainError
 from domain.keyring import Keyring
 from domain.randomness import random_hex

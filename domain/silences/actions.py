@@ -14,14 +14,12 @@ from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.matching.labels import labels_of
 from domain.alerts.matching.matchers import Matcher, Operator, as_text, matches
 from domain.alerts.matching.parser import LONGEST_TEXT
-from domain.alerts.reading.text import storable
 from domain.audit.events import EventKind
 from domain.database.paging import Page, Slice, fetch_page, fetch_part
 from domain.durations import duration_text
 from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
-from domain.silences.flapping import get_settings, store_settings
-from domain.silences.muting import muted_alert
+from domain.silences.muting import get_settings, muted_alert, store_settings
 from domain.silences.types import (
     AlertMute,
     FlapSettings,
@@ -184,7 +182,7 @@ def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence
     row = SilenceRow(
         project_id=project.id,
         matchers=as_text(new.matchers),
-        comment=storable(new.comment).strip(),
+        comment=new.comment,
         starts_at=starts_at,
         ends_at=ends_at,
         created_at=work.now,
@@ -208,8 +206,7 @@ def change_silence(
         # The start was checked when it was new, and may lie long ago.
         _check_times(work, max(row.starts_at, work.now), ends_at)
         row.ends_at = ends_at
-    if change.comment is not None:
-        row.comment = storable(change.comment).strip()
+    row.comment = row.comment if change.comment is None else change.comment
     if not work.session.is_modified(row):
         return show_silence(work, project, silence_id)
     return _stored(work, project, row, EventKind.SILENCE_CHANGED)

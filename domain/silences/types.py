@@ -3,13 +3,14 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from domain.alerts.listing.filters import STATUSES
 from domain.alerts.matching.conditions import GIVEN_MATCHERS, Matchers
 from domain.alerts.matching.matchers import as_text
 from domain.alerts.matching.parser import LONGEST_TEXT
 from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.text import storable
 from domain.types.base import (
     Body,
     Duration,
@@ -55,7 +56,13 @@ class Silence(Resource):
         return as_text(self.matchers)
 
 
-_Comment = Annotated[Text, Field(max_length=LONGEST_COMMENT, description="Why.")]
+def _stored(text: str) -> str:
+    return storable(text).strip()
+
+
+_Comment = Annotated[
+    Text, Field(max_length=LONGEST_COMMENT, description="Why."), AfterValidator(_stored)
+]
 
 
 class NewSilence(Body):

@@ -4,7 +4,7 @@ A time that lies further ahead than it ever may be set, or that belongs to somet
 of now, was stored by a host whose clock was wrong, or before the clock was set back. What waits for
 it is due now. So nothing else has to mistrust what it reads, except for the times of alerts: they
 stay as they were received, no index would find them, and what waits for them looks at now
-(`domain/silences/flapping.py`). What only shows times shows them.
+(`domain/silences/muting.py`). What only shows times shows them.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,6 +31,7 @@ from domain.alerts import following
 from domain.clock import CLOCK_TOLERANCE, date_and_time
 from domain.database.rows import update_rows
 from domain.due import NOW, Moment, in_milliseconds, later, moments
+from domain.heartbeats.pings import WAIT_MS
 from domain.heartbeats.states import milliseconds
 from domain.mail import outbox as mail
 from domain.notifications.outbox import CLAIM_LIFETIME as CONTACT_CLAIM
@@ -42,7 +43,7 @@ from domain.notifications.recipients import (
     wake_recipient,
 )
 from domain.outgoing.claims import CLAIM_LIFETIME, LONGEST_PAUSE
-from domain.programs.job_turns import CLOCK_CORRECTION, last_turn, record_turn
+from domain.programs import CLOCK_CORRECTION, last_turn, record_turn
 from domain.registry import removal
 from models import (
     AlertChange,
@@ -107,11 +108,10 @@ def _gate(
 def _heartbeat_is_wrong(now: Moment) -> ColumnElement[bool]:
     latest = later(now, CLOCK_TOLERANCE)
     latest_ms = in_milliseconds(now, CLOCK_TOLERANCE)
-    wait_ms = (Heartbeat.every_seconds + Heartbeat.grace_seconds) * literal(1_000, BigInteger())
     # One that is down is looked at again after a minute at least.
     is_too_far = and_(
-        Heartbeat.every_seconds.is_not(None),
-        Heartbeat.due_ms > latest_ms + wait_ms,
+        Heartbeat.every.is_not(None),
+        Heartbeat.due_ms > latest_ms + WAIT_MS,
         Heartbeat.due_ms > in_milliseconds(now, CLOCK_TOLERANCE + _MINUTE),
     )
     is_of_wrong_clock = or_(Heartbeat.counted_from > latest, Heartbeat.started_ms > latest_ms)

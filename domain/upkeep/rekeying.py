@@ -14,7 +14,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.database.rows import update_rows
 from domain.keyring import Keyring, UndecipherableError
-from domain.programs.hosts import SILENCE, HostReport, list_present
+from domain.programs import LONGEST_SILENCE, HostReport, list_present
 from models import (
     AccessToken,
     Application,
@@ -153,7 +153,7 @@ def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str
     if last is None:
         return dict.fromkeys(_live_before(now, now), 0)
     # A host may have written for a while after its last report.
-    counts = _live_before(last + SILENCE, now)
+    counts = _live_before(last + LONGEST_SILENCE, now)
     return {kind: session.scalar(each) or 0 for kind, each in counts.items()}
 
 

@@ -33,7 +33,7 @@ from domain.keyring import Keyring
 from domain.oauth.clients.applications import owned_by
 from domain.oauth.clients.service_accounts import revoke_tokens
 from domain.personal_data.erasure import count_applications, erase_person
-from domain.personal_data.export import export_person
+from domain.personal_data.inventory import export_person
 from domain.projects.moving import rename_personal
 from domain.projects.people import is_known
 from domain.projects.views import Viewer

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 #: What only actions do (`domain/access/actions.py`), and what the marks of views share with them.
-_OF_ACTIONS = frozenset({"record_event", "prepare_event", "check_takes_changes", "check_feature"})
+_OF_ACTIONS = frozenset(
+    {"store_event", "stream_event", "prepare_event", "check_takes_changes", "check_feature"}
+)
 #: What each face goes through, and transfers of Git, which are a path of their own.
 _SHARED = frozenset(
     {"web/access/marks.py", "web/http/audit_events.py", "web/repositories/http_backend.py"}

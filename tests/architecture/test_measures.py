@@ -11,6 +11,12 @@ from tests.architecture.measures import Checkout, Field
 FILES = {
     "domain/silences/actions.py": "record_event(1)\ncheck_feature(project)\n",
     "domain/oauth/grants/code.py": "record_event(2)\n",
+    "domain/projects/shares.py": (
+        '@action("projects.share")\n'
+        "def share_project(work, project):\n"
+        "    check_role(project, GUEST)\n"
+        "check_role(project, OWNER)\n"
+    ),
     "web/api/silences.py": (
         '"""The comment."""\n'
         "# comment\n"
@@ -39,7 +45,7 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 def test_lines_of_the_product_and_of_tests_are_counted_apart(checkout: Checkout) -> None:
-    assert checkout.lines(*measures.PRODUCT) == 12
+    assert checkout.lines(*measures.PRODUCT) == 16
     assert checkout.lines("tests") == 1
 
 
@@ -52,6 +58,11 @@ def test_actions_and_hot_paths_may_record_events(checkout: Checkout) -> None:
     found = measures.calls_outside(checkout, {"record_event"}, measures.HOT_PATHS)
     assert found == ["web/api/silences.py:4"]
     assert measures.calls_outside(checkout, measures.STATE_CHECKS, measures.MARKS) == []
+
+
+def test_a_marked_function_is_an_action_wherever_it_is(checkout: Checkout) -> None:
+    found = measures.calls_outside(checkout, measures.PERMISSION_CHECKS, measures.MARKS)
+    assert found == ["domain/projects/shares.py:4"]
 
 
 def test_the_registry_of_formats_may_compare_types(checkout: Checkout) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.service.live import ROOT
-from web.help.documents import sections
+from web.help import sections
 
 _SECONDS = 300
 

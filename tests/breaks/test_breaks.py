@@ -12,7 +12,7 @@ BREAKS = read_breaks()
 ROOMS = (
     *("blueprints", "forms", "models", "static", "templates"),
     *("domain/access", "domain/accounts", "domain/api_usage", "domain/audit"),
-    *("domain/audit_streams", "domain/ci_cd", "domain/contacts", "domain/encryption"),
+    *("domain/audit_streams", "domain/ci_cd", "domain/contacts", "domain/encryption.py"),
     *(
         "domain/escalations",
         "domain/heartbeats",
@@ -29,10 +29,10 @@ ROOMS = (
     *("domain/alerts/reading", "domain/alerts/receiving", "domain/alerts/storing"),
     *("domain/oauth/clients", "domain/oauth/consent", "domain/oauth/devices.py"),
     *("domain/oauth/grants", "domain/oauth/openid", "domain/oauth/personal_tokens"),
-    *("domain/oauth/presented_tokens", "domain/oauth/registration.py", "domain/oauth/tokens"),
+    *("domain/oauth/presented_tokens", "domain/oauth/registration.py", "domain/oauth/tokens.py"),
     *(
         "web/access",
-        "web/alerts",
+        "web/alerts.py",
         "web/api",
         "web/commands",
         "web/database",
@@ -40,7 +40,7 @@ ROOMS = (
         "web/jobs",
     ),
     *("web/outgoing", "web/releases", "web/sealing", "web/server", "web/settings"),
-    "web/signing_in",
+    "web/signing_in.py",
 )
 LEAST_BREAKS = 60
 

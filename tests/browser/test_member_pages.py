@@ -11,7 +11,7 @@ from domain.access.roles import Role
 from tests.browser.doors import have_signed_in
 from tests.browser.keys import press
 from tests.browser.looks import NASTY, problems_at, problems_of
-from tests.http.api.test_invitations_api import link_to
+from tests.http.api.projects.test_invitations_api import link_to
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import Person, make_project, make_user
 from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of

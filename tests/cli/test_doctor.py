@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.programs.hosts import HostReport, record_host_report
+from domain.programs import HostReport, record_host_report
 from tests.support.accounts.people import now
 from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
 from tests.support.service.commands import operate

@@ -12,7 +12,7 @@ from sqlalchemy import delete, select
 
 from domain.clock import system_clock
 from domain.keyring import Keyring
-from domain.programs.hosts import HostReport, record_host_report
+from domain.programs import HostReport, record_host_report
 from models import ApplicationSecret, Base, Integration, PersonalAccessToken, SecretKeyUse
 from tests.support.service.commands import operate
 from web.extensions import db

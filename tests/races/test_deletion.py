@@ -12,8 +12,8 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import aliased
 
 from models import Alert, Group, Invitation, Member, Project
-from tests.http.api.test_projects_api import made, new_group, path_of, script_of
-from tests.http.api.test_taken_names import assert_taken
+from tests.http.api.projects.test_projects_api import made, new_group, path_of, script_of
+from tests.http.api.projects.test_taken_names import assert_taken
 from tests.support.accounts.people import (
     Person,
     alice,

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from tests.http.api.test_projects_api import made, script_of
+from tests.http.api.projects.test_projects_api import made, script_of
 from tests.races.test_deletion import statuses
 from tests.support.accounts.people import make_project, make_user
 from tests.support.accounts.resource_tokens import namespace_of

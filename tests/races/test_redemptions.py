@@ -33,7 +33,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.service.crowd import sent_together
 from tests.support.service.live import LiveGatebell
 from web.extensions import db
-from web.oauth.binding import oauth_context
+from web.oauth import oauth_context
 from web.services import services
 from web.settings.reader import Settings
 

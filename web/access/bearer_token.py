@@ -1,9 +1,35 @@
-"""Extraction of tokens from requests (RFC 6750 section 2)."""
+"""Tokens in requests (RFC 6750 section 2), and proofs of the keys that they are bound to."""
 
+from datetime import datetime
 from enum import Enum
+from urllib.parse import quote
 
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from flask import request
+
+from domain.oauth.presented_tokens.bearer import Bearer
+from domain.oauth.presented_tokens.dpop import PresentedToken, ProofTarget, check_bound
+from web.http.routes import decoded_reference
+from web.services import services, settings
+
+
+def check_key(found: Bearer, token: str, *, now: datetime) -> None:
+    """Raise KeyNotProvedError unless a token comes with a proof exactly if it is bound to a key."""
+    scheme = request.headers.get("Authorization", "")[:5].lower()
+    is_with_proof = scheme == "dpop "
+    if found.key_thumbprint is None and not is_with_proof:
+        return  # an ordinary token, which is nearly all of them
+    # The public URL from BASE_URL, never from the Host header.
+    url = f"{settings().base_url}{quote(decoded_reference(request.path))}"
+    presented = PresentedToken(
+        target=ProofTarget(request.method, url, token),
+        is_with_proof=is_with_proof,
+        proof=request.headers.get("DPoP"),
+    )
+    check_bound(
+        found, presented, connection=services().connections, keyring=services().keyring, now=now
+    )
+
 
 #: The header that clients of the API use for personal access tokens.
 PRIVATE_TOKEN = "PRIVATE-TOKEN"  # noqa: S105 - its name

@@ -31,8 +31,7 @@ from domain.repositories.access import (
 )
 from domain.repositories.child import Answer
 from domain.repositories.errors import CredentialsNeededError
-from web.access.bearer_token import TokenLocation, presented_token
-from web.access.key_proofs import check_key
+from web.access.bearer_token import TokenLocation, check_key, presented_token
 from web.access.marks import to_sign_in, viewer
 from web.access.rate_limits import by_git_user
 from web.extensions import db

@@ -23,14 +23,14 @@ from domain.oauth.presented_tokens.bearer import (
     record_use,
 )
 from domain.oauth.protocol import ProtocolError
-from domain.projects.access import get_group, get_project, get_project_for
+from domain.projects.access import get_group, get_project
 from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.bearer_token import (
     API_LOCATIONS,
     USERINFO_LOCATIONS,
+    check_key,
     presented_token,
 )
-from web.access.key_proofs import check_key
 from web.access.rate_limits import by_api_user
 from web.extensions import db, login_manager
 from web.http.endpoints import Guard, Mark
@@ -227,9 +227,8 @@ def project_member(
         def guarded(*, project_path: str, **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
                 return to_sign_in()
-            project = get_project_for(
-                project_path, viewer(), at_least=at_least, ability=ability, session=db.session()
-            )
+            project = get_project(project_path, viewer(), session=db.session())
+            check_role(project, at_least, ability)
             feature = feature_of(request.blueprint or "")
             if feature is not None:
                 check_feature(project, feature)

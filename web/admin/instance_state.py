@@ -15,8 +15,7 @@ from domain.audit_streams.types import AuditStream
 from domain.mail.outbox import queue_state
 from domain.oauth.personal_tokens.lists import FormerToken, list_former_tokens
 from domain.outgoing.destinations import DestinationState
-from domain.programs.hosts import SILENCE
-from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
+from domain.programs import LONGEST_SILENCE, PRUNE, WORKER_HEARTBEAT, last_turn
 from domain.self_monitor import Check, MonitorState, monitor_state
 from domain.types.base import columns_of
 from domain.webhooks.endpoints import backlog
@@ -73,7 +72,7 @@ def state_of_the_instance() -> InstanceState:
         database=_database(),
         missing=readiness_problem(),
         worker_seen_at=seen_at,
-        is_worker_alive=seen_at is not None and now() - seen_at < SILENCE,
+        is_worker_alive=seen_at is not None and now() - seen_at < LONGEST_SILENCE,
         first_password_of=FIRST_USERNAME if is_first else None,
         risks=tuple(security_warnings(current)),
         former_tokens=list_former_tokens(session=db.session(), now=now()),

@@ -21,12 +21,11 @@ from urllib3.exceptions import HTTPError
 
 from domain.accounts.passwords import FIRST_USERNAME, has_first_password
 from domain.clock import date_and_time
-from domain.encryption.outgoing import outgoing_tls_context
+from domain.encryption import outgoing_tls_context
 from domain.mail.outbox import queue_state
 from domain.mail.smtp import Mailer, MailError
 from domain.notifications.queue_state import count_overdue, states_by_type
-from domain.programs.hosts import SILENCE, list_present
-from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT, last_turn
+from domain.programs import LONGEST_SILENCE, PRUNE, WORKER_HEARTBEAT, last_turn, list_present
 from domain.secret_keys import missing_fingerprints
 from domain.upkeep.clock_corrections import ahead_remark, correction_remark
 from domain.upkeep.rekeying import rotation
@@ -224,7 +223,7 @@ def check_worker(settings: Settings) -> Iterator[Finding]:
         yield failed("No background worker has ever reported: nobody is paged.")
         return
     silence = moment - seen_at
-    if silence > SILENCE:
+    if silence > LONGEST_SILENCE:
         yield failed(f"No background worker has reported for {_words(silence)}: nobody is paged.")
         return
     if silence > _REPORTS_WITHIN:

@@ -1,14 +1,12 @@
-"""Records audit events of the current request or command."""
+"""Who makes the current request, for the audit log."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from flask import g, has_request_context, request
+from flask import g, request
 from flask_login import current_user
 
 from domain.audit.events import STREAMED_ONLY, Actor, Event, EventSource, store_event
 from domain.audit.streamed_events import stream_event
-from web.extensions import db
 from web.http.endpoints import find_endpoint
 from web.http.transactions import prepared
 from web.services import now
@@ -52,16 +50,3 @@ def prepare_event(event: Event) -> Callable[[], None]:
     source = event_source()
     keep = stream_event if event.kind in STREAMED_ONLY else store_event
     return prepared(lambda session: keep(event, source, session=session, now=now()))
-
-
-def record_event(event: Event) -> None:
-    """Store an event in the transaction of this request, which only commits if the view returns.
-
-    Events of kinds that are streamed only are queued for the destinations of the audit log instead.
-    Events of commands have no actor, and `by: command` in their details.
-    """
-    source = event_source() if has_request_context() else EventSource()
-    if not has_request_context():
-        event = replace(event, details={**(event.details or {}), "by": "command"})
-    keep = stream_event if event.kind in STREAMED_ONLY else store_event
-    keep(event, source, session=db.session(), now=now())

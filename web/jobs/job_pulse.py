@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
 from domain.keyring import Keyring
-from domain.programs.hosts import REPORT_INTERVAL, HostReport, record_host_report
+from domain.programs import REPORT_INTERVAL, HostReport, record_host_report
 from domain.secret_keys import record_use
 from web.database.clocks import clock_lead_ms, warn_of_lead
 from web.database.engine import engine_of

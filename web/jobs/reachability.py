@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from domain.clock import Clock, system_clock, written
 from domain.database.statements import KeptConnection
-from domain.programs.reachability import MARK_INTERVAL, mark
+from domain.programs import MARK_INTERVAL, mark
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.hosts")

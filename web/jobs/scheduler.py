@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from domain.clock import Clock, system_clock
 from domain.due import moments
-from domain.programs.job_turns import claim_turn
+from domain.programs import claim_turn
 from web.database.driver_statements import RepeatedQuestion
 from web.database.engine import engine_of, open_autocommit_engine, open_engine
 from web.settings.reader import Settings

@@ -14,7 +14,7 @@ from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from domain.outgoing.errors import OutgoingError
 from domain.outgoing_urls import parse_outgoing_url
-from domain.programs.job_turns import claim_turn, last_turn
+from domain.programs import claim_turn, last_turn
 from domain.self_monitor import TURN, Check, SelfMonitorError, Target, record_check
 from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient

@@ -1,27 +1,27 @@
 """The background worker: everything that happens without a request.
 
-Run `python -m web.jobs.worker`; several workers may run at once.
+Run `python -m web.jobs.worker`; several workers may run at once. Each audit event is written to the
+log as well, after its commit.
 """
 
 import gc
-
-if __name__ == "__main__":
-    # Nothing of what is loaded from here on is garbage; `main` turns the collector on again.
-    gc.disable()
-
 import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from time import sleep
+from typing import Any
 
+import click
 from gunicorn.systemd import sd_notify
+from sqlalchemy import event, inspect
+from sqlalchemy.orm import Session, SessionTransaction, UOWTransaction
 
-from domain.programs.job_turns import PRUNE, WORKER_HEARTBEAT
-from web.audit_log_lines import log_audit_events
+from domain.programs import PRUNE, WORKER_HEARTBEAT
+from models import AuditEvent
 from web.database.engine import sharing_engine
 from web.database.sqlite import start_wal_truncation
 from web.database.start_checks import CannotStartError, check_if_available
@@ -50,6 +50,55 @@ from web.jobs.self_monitor import SelfMonitor
 from web.logging import configure_logging
 from web.settings.reader import Settings, SettingsError, settings_from_environment
 from web.standard_streams import unblock_standard_streams
+
+_audit_log = logging.getLogger("gatebell.audit")
+_WAITING = "audit_events_to_log"
+_COLUMNS = tuple(
+    each.key
+    for each in AuditEvent.__table__.columns
+    if each.key not in {"seal_id", "digest", "erased_digest"}
+)
+
+
+@cache
+def log_audit_events() -> None:
+    """Listen to every session of this process; idempotent."""
+    event.listen(Session, "after_flush", _remember)
+    event.listen(Session, "after_commit", _write)
+    event.listen(Session, "after_soft_rollback", _forget)
+
+
+def _remember(session: Session, _context: UOWTransaction) -> None:
+    for each in session.new:
+        if isinstance(each, AuditEvent):
+            said = {f"audit_{name}": getattr(each, name) for name in _COLUMNS}
+            session.info.setdefault(_WAITING, []).append((each, said))
+
+
+def _write(session: Session) -> None:
+    waiting: list[tuple[AuditEvent, dict[str, Any]]] = session.info.pop(_WAITING, [])
+    if _is_watched_command():
+        return
+    for each, said in waiting:
+        # Events of a rolled-back savepoint were never stored.
+        if inspect(each).persistent:
+            _audit_log.info("audit event", extra=said)
+
+
+def _is_watched_command() -> bool:
+    """Return whether this is a command at a terminal, whose output already says what it did."""
+    return click.get_current_context(silent=True) is not None and sys.stderr.isatty()
+
+
+def _forget(session: Session, ended: SessionTransaction) -> None:
+    if not ended.nested:
+        session.info.pop(_WAITING, None)
+
+
+if __name__ == "__main__":
+    # Nothing of what is loaded from here on is garbage; `main` turns the collector on again.
+    gc.disable()
+
 
 _log = logging.getLogger("gatebell.jobs")
 _MINUTE = timedelta(minutes=1)

@@ -21,7 +21,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 from urllib3.response import HTTPResponse
 
-from domain.encryption.outgoing import outgoing_tls_context, refusal_reason
+from domain.encryption import outgoing_tls_context, refusal_reason
 from domain.outgoing.claims import Attempt
 from domain.outgoing.deadlines import run_within
 from domain.outgoing.errors import (

@@ -23,7 +23,7 @@ from domain.time_zones import offset_of, zone
 from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
 from web.pages.compiled_templates import compiled_templates
-from web.pages.links import size_choice
+from web.pages.list_query import size_choice
 from web.services import now, settings
 
 _MINUTE = 60

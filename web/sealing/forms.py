@@ -11,7 +11,7 @@ from typing import Any
 from domain.accounts.attempt_limits import claim_once
 from domain.errors import DomainError
 from domain.oauth.devices import DecidedError
-from domain.oauth.endpoints.logout import LogoutRequest
+from domain.oauth.endpoints import LogoutRequest
 from domain.randomness import random_hex
 from web.extensions import db
 from web.sealing.sealer import BrokenSealError, seal, unseal

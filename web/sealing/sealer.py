@@ -1,17 +1,53 @@
 """Signs values that pass through a browser, with a purpose and a time.
 
 Values are signed with SECRET_KEY and accepted with every key of SECRET_KEY_FALLBACKS, so that pages
-stay usable during a key rotation.
+stay usable during a key rotation. Secrets in the session, whose cookie is only signed, are
+encrypted.
 """
 
 from datetime import timedelta
 from typing import Any
 
-from flask import Request
+from flask import Request, session
 from itsdangerous import BadData
 
+from domain.keyring import UndecipherableError
 from domain.randomness import random_hex
-from web.services import sealer
+from web.services import sealer, services
+
+
+def keep_secret(name: str, text: str) -> None:
+    """Store a secret in the session."""
+    session[name] = services().keyring.encrypt(text)
+
+
+def find_secret(name: str) -> str | None:
+    """Return a secret of the session, or None."""
+    return _opened(session.get(name))
+
+
+def take_secret(name: str) -> str | None:
+    """Return and remove a secret of the session."""
+    return _opened(session.pop(name, None))
+
+
+def _opened(sealed: str | None) -> str | None:
+    try:
+        return services().keyring.decrypt(sealed) if sealed else None
+    except UndecipherableError:
+        return None  # the secret key was replaced since
+
+
+def keep_one_time_secret(what: str, owner_id: int, secret: str) -> None:
+    """Store a secret of the object `owner_id` for the next page."""
+    session[f"shown_once {what}"] = (owner_id, services().keyring.encrypt(secret))
+
+
+def take_one_time_secret(what: str, owner_id: int) -> str | None:
+    """Return and remove the secret of an object, or return None."""
+    kept_for, sealed = session.pop(f"shown_once {what}", (None, ""))
+    return services().keyring.decrypt(sealed) if kept_for == owner_id else None
+
 
 #: The request header by which `gatebell doctor` finds out what proxies do to the client's address.
 HEADER = "Gatebell-Doctor"

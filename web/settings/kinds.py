@@ -19,7 +19,7 @@ from limits.storage import storage_from_string
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from domain.encryption.key_strength import RefusedKeyError, check_key
+from domain.encryption import RefusedKeyError, check_key
 from domain.errors import InvalidError
 from domain.outgoing_hosts import NamedHosts
 from domain.outgoing_urls import parse_outgoing_url

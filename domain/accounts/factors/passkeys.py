@@ -37,7 +37,7 @@ from webauthn.helpers.structs import (
 
 from domain.accounts.attempt_limits import claim_once
 from domain.accounts.factors.second_factors import PasskeyView, view_of
-from domain.encryption.key_strength import RefusedKeyError, check_key, check_rsa
+from domain.encryption import RefusedKeyError, check_key, check_rsa
 from domain.errors import InvalidError, NotFoundError
 from domain.keyring import Keyring
 from domain.randomness import random_hex

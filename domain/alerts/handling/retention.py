@@ -1,7 +1,8 @@
 """What time does to alerts: silent ones are resolved, and resolved ones removed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import case, select
 from sqlalchemy.orm import Session
@@ -10,7 +11,7 @@ from domain.alerts.handling.activity import BY_ITSELF, NoteKind, add_entry
 from domain.alerts.handling.status import lock_alerts_of
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED
 from domain.database.rows import delete_rows, update_rows
-from domain.programs.reachability import reachable_since
+from domain.programs import reachable_since
 from models import Alert, Integration, Project
 
 _SLICE = 500
@@ -28,18 +29,15 @@ def resolve_silent(*, session: Session, now: datetime, between: Callable[[], Non
     since = reachable_since(longer_than=_SHORT_INTERRUPTION, session=session, now=now)
     if since is None:
         return 0
-    waiting = session.scalars(
-        select(Integration).where(Integration.resolve_after_minutes.is_not(None))
-    )
-    found = [
-        (each.id, each.project_id, minutes)
-        for each in waiting
-        if now - since > timedelta(minutes=(minutes := each.resolve_after_minutes or 0))
-    ]
+    minutes = Integration.resolve_after_minutes
+    waiting = select(Integration.id, Integration.project_id, minutes)
     total = 0
-    for integration_id, project_id, minutes in found:
+    rows: Sequence[Any] = session.execute(waiting.where(minutes.is_not(None))).all()
+    for integration_id, project_id, wait in rows:
+        if now - since <= timedelta(minutes=wait):
+            continue
         between()
-        while resolved := _resolve_some(integration_id, project_id, minutes, session, now):
+        while resolved := _resolve_some(integration_id, project_id, wait, session, now):
             between()
             total += resolved
     return total

@@ -38,8 +38,11 @@ from domain.alerts.integrations.trials import (
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.listing.types import alert_url
 from domain.alerts.reading.incoming import ParsedBody
-from domain.alerts.receiving.receivers import BodyTooLargeError, DisabledReceiverError
-from domain.alerts.receiving.refusals import store_refusal
+from domain.alerts.receiving.receivers import (
+    BodyTooLargeError,
+    DisabledReceiverError,
+    store_refusal,
+)
 from domain.alerts.storing.inbound_delivery import InboundDelivery, Receiving
 from domain.alerts.storing.intake import receive_within
 from domain.alerts.storing.intake_result import IntakeResult

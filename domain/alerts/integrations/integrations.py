@@ -97,13 +97,13 @@ def set_settings(
     """Set the settings of an integration beside others; raise InvalidError naming the field."""
     kind = type_named(integration.type)
     is_first = not any(other.type == kind.name for other in others)
-    integration.name = _checked_name(wanted.name, kind, is_first=is_first)
+    clean = _checked_name(wanted.name, kind, is_first=is_first)
     _check_url(kind, wanted.api_url)
     if wanted.active:
         _check_alone(kind, [other for other in others if other.active])
-    integration.active = wanted.active
-    integration.api_url = wanted.api_url or (kind.api_url.usual if kind.api_url else None)
-    integration.resolve_after_minutes = wanted.resolve_after_minutes
+    usual = kind.api_url.usual if kind.api_url else None
+    for name, value in {**dict(wanted), "name": clean, "api_url": wanted.api_url or usual}.items():
+        setattr(integration, name, value)
 
 
 def _integrations(project_id: int, *, session: Session) -> list[Integration]:

@@ -1,6 +1,7 @@
 """Finds the integration that a request is addressed to with one query, and checks its key.
 
-A second one looks for a project that had the path.
+A second one looks for a project that had the path. Of refused deliveries, those are stored that a
+`RefusalSampler` selects, and a count of the others.
 """
 
 import base64
@@ -11,7 +12,20 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Case, Exists, Text, and_, bindparam, case, cast, exists, or_, select, update
+from sqlalchemy import (
+    Case,
+    Exists,
+    Text,
+    and_,
+    bindparam,
+    case,
+    cast,
+    exists,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from domain.access.features import AccessLevel
@@ -20,11 +34,54 @@ from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS, FORMATS_BY_NAME, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
-from domain.database.statements import KeptConnection, Row
+from domain.alerts.reading.parse_warnings import parse_warnings_on
+from domain.alerts.storing.inbound_delivery import InboundDelivery, delivery_values
+from domain.database.statements import KeptConnection, Row, columns_for
 from domain.errors import DomainError, ForbiddenError, NotFoundError
 from domain.keyring import CredentialType, Keyring
-from models import FormerPath, Integration, Project
+from models import Delivery, FormerPath, Integration, Project
 from models.folding import fold
+
+#: The id of the integration and the status code of the response.
+RefusalKind = tuple[int | None, int]
+#: The length of the column.
+_LONGEST_USER_AGENT = 255
+
+_INSERT = insert(Delivery).returning(Delivery.id)
+
+_SKIP = (
+    update(Delivery)
+    .where(Delivery.id == bindparam("of_delivery"))
+    .values(skipped=Delivery.skipped + bindparam("more"))
+)
+
+
+def store_refusal(
+    delivery: InboundDelivery, status_code: int, error: DomainError, *, connection: KeptConnection
+) -> int:
+    """Insert a refused delivery with its reasons and return its id."""
+    values = {
+        **delivery_values(delivery),
+        "status_code": status_code,
+        "reason": str(error),
+        "opened": 0,
+        "joined": 0,
+        "resolved": 0,
+        "remarks": parse_warnings_on(error),
+        "truncated_alerts": 0,
+        "dropped": 0,
+        "skipped": 0,
+        "user_agent": (delivery.user_agent or "")[:_LONGEST_USER_AGENT] or None,
+    }
+    delivery_id: int = connection.all(_INSERT, values)[0][0]
+    return delivery_id
+
+
+def flush_refusals(counts: list[tuple[int, int]], *, connection: KeptConnection) -> None:
+    """Add the pending counts to the rows that `due` or `use_row` returned."""
+    if counts:
+        connection.all(_SKIP, [{"of_delivery": row, "more": more} for row, more in counts])
+
 
 #: The time of last use is updated at most once in this interval, to limit writes.
 USE_RESOLUTION = timedelta(minutes=1)
@@ -84,7 +141,7 @@ class Receiver:
 
 
 class FoundIntegration(NamedTuple):
-    """The columns of `INTEGRATION` in their order; a test compares the names."""
+    """An integration and its project, as `INTEGRATION` finds them."""
 
     id: int
     project_id: int
@@ -116,19 +173,14 @@ def is_taken_over(project_id: InstrumentedAttribute[int]) -> Exists:
 
 
 INTEGRATION = select(
-    Integration.id,
-    Integration.project_id,
-    Integration.type,
-    Integration.active,
-    Integration.key_digest,
-    Integration.previous_key_digest,
-    Integration.previous_key_expires_at,
-    Integration.previous_key_last_used_at,
-    Integration.key_last_used_at,
-    cast(Integration.mapping, Text).label("mapping"),
-    is_taken_over(Integration.project_id).label("external_is_active"),
-    Project.archived_at.is_not(None).label("is_archived"),
-    Project.monitor_access_level,
+    *columns_for(
+        FoundIntegration._fields,
+        {"": Integration},
+        mapping=cast(Integration.mapping, Text),
+        external_is_active=is_taken_over(Integration.project_id),
+        is_archived=Project.archived_at.is_not(None),
+        monitor_access_level=Project.monitor_access_level,
+    )
 ).join(Project, Project.id == Integration.project_id)
 
 

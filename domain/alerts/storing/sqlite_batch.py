@@ -23,7 +23,7 @@ from domain.alerts.storing.lifecycle import (
     looks_back,
 )
 from domain.alerts.storing.reported_fields import COLUMNS, set_clause
-from domain.database.statements import KeptConnection
+from domain.database.statements import KeptConnection, columns_for
 from models import Alert, AlertCounter, Delivery, Occurrence
 
 #: Fingerprints per query: SQLite limits the number of parameters of a statement.
@@ -35,7 +35,7 @@ _OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
 
 
 class FoundAlert(NamedTuple):
-    """The columns of `EXISTING` in their order; a test compares the names."""
+    """An alert, as `EXISTING` finds it."""
 
     id: int
     iid: int
@@ -49,14 +49,11 @@ class FoundAlert(NamedTuple):
 
 
 EXISTING = select(
-    Alert.id,
-    Alert.iid,
-    Alert.title,
-    Alert.fingerprint,
-    Alert.status,
-    Alert.started_at,
-    func.coalesce(Alert.ended_at, Alert.last_event_at).label("ended_at"),
-    Alert.recovery_received_at,
+    *columns_for(
+        FoundAlert._fields,
+        {"": Alert},
+        ended_at=func.coalesce(Alert.ended_at, Alert.last_event_at),
+    )
 )
 
 _OPEN = EXISTING.where(

@@ -14,7 +14,7 @@ from domain.access.scopes import (
     parse_scopes,
 )
 from domain.database.paging import LARGEST_ID
-from domain.encryption.key_strength import RefusedKeyError
+from domain.encryption import RefusedKeyError
 from domain.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.keyring import Keyring
 from domain.oauth.clients.keys import read_keys

@@ -4,7 +4,7 @@ What is found may be revoked, used or another client's: grants and endpoints che
 are those of `found_rows`, in its order: first the client, then the credential.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute
 
-from domain.database.statements import Row
+from domain.database.statements import Row, columns_for
 from domain.keyring import CredentialType
 from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
 from domain.oauth.clients.secrets import is_live
@@ -52,24 +52,7 @@ class CredentialLookup(Generic[Found]):
     credential_type: CredentialType | None = None
 
 
-_CLIENT = (
-    Application.id,
-    Application.uid,
-    Application.name,
-    Application.scopes,
-    Application.confidential,
-    Application.refresh_for_devices,
-    Application.require_dpop,
-    Application.allowed_grants,
-    Application.allowed_group_ids,
-    Application.refresh_idle_days,
-    Application.refresh_longest_days,
-    Application.client_metadata,
-    Application.last_used_at,
-    ApplicationSecret.id.label("secret_id"),
-    ApplicationSecret.digest.label("secret_digest"),
-    ApplicationSecret.last_used_at.label("secret_last_used_at"),
-)
+_CLIENT = columns_for(FoundClient._fields, {"secret_": ApplicationSecret, "": Application})
 _CLIENT_COLUMNS = len(_CLIENT)
 _SECRETS = outerjoin(
     Application,
@@ -134,43 +117,18 @@ def _with(
     return found.where(_IS_NAMED)
 
 
-def _labelled(prefix: str, *columns: InstrumentedAttribute[Any]) -> list[SQLColumnExpression[Any]]:
-    return [column.label(f"{prefix}_{column.key}") for column in columns]
-
-
-_USER = (User.username, User.state.label("user_state"))
+_TABLES: Mapping[str, type[Any]] = {
+    "token_": AccessToken,
+    "grant_": Authorization,
+    "device_": DeviceAuthorization,
+    "user_": User,
+    "": User,
+}
 _WITH_PAIR = (
     (User, User.id == AccessToken.user_id),
     (Authorization, Authorization.id == AccessToken.authorization_id),
 )
-_OF_PAIR = (
-    *_labelled(
-        "token",
-        AccessToken.id,
-        AccessToken.application_id,
-        AccessToken.authorization_id,
-        AccessToken.user_id,
-        AccessToken.scopes,
-        AccessToken.created_at,
-        AccessToken.expires_at,
-        AccessToken.revoked_at,
-        AccessToken.refreshed_at,
-        AccessToken.key_thumbprint,
-        AccessToken.keeps_admin_mode,
-    ),
-    *_labelled(
-        "grant",
-        Authorization.scopes,
-        Authorization.redirect_uri,
-        Authorization.code_challenge,
-        Authorization.auth_time,
-        Authorization.methods,
-        Authorization.sid,
-        Authorization.created_at,
-        Authorization.revoked_at,
-    ),
-    *_USER,
-)
+_OF_PAIR = columns_for(FoundPair._fields, _TABLES)
 ASKED_ACCESS_TOKEN = CredentialLookup(
     statement=_with(AccessToken.digest, _OF_PAIR, *_WITH_PAIR),
     parameter="token",
@@ -186,25 +144,7 @@ ASKED_REFRESH_TOKEN = CredentialLookup(
 SUBJECT_TOKEN = replace(ASKED_ACCESS_TOKEN, parameter="subject_token")
 REFRESH_TOKEN = replace(ASKED_REFRESH_TOKEN, parameter="refresh_token")
 
-_OF_GRANT = (
-    *_labelled(
-        "grant",
-        Authorization.id,
-        Authorization.application_id,
-        Authorization.user_id,
-        Authorization.scopes,
-        Authorization.redirect_uri,
-        Authorization.code_challenge,
-        Authorization.nonce,
-        Authorization.auth_time,
-        Authorization.methods,
-        Authorization.sid,
-        Authorization.code_expires_at,
-        Authorization.code_used_at,
-        Authorization.key_thumbprint,
-    ),
-    *_USER,
-)
+_OF_GRANT = columns_for(FoundGrant._fields, _TABLES)
 
 _GRANT_USER = (User, User.id == Authorization.user_id)
 
@@ -215,19 +155,8 @@ AUTHORIZATION_CODE = CredentialLookup(
     credential_type=CredentialType.AUTHORIZATION_CODE,
 )
 
-_OF_DEVICE = (
-    *_labelled(
-        "device",
-        DeviceAuthorization.id,
-        DeviceAuthorization.application_id,
-        DeviceAuthorization.expires_at,
-        DeviceAuthorization.interval,
-        DeviceAuthorization.last_polled_at,
-        DeviceAuthorization.approved_at,
-        DeviceAuthorization.denied_at,
-        DeviceAuthorization.redeemed_at,
-    ),
-)
+#: The last field is the grant, which has columns of its own.
+_OF_DEVICE = columns_for(FoundDevice._fields[:-1], _TABLES)
 
 
 def _device_in(columns: Sequence[object]) -> FoundDevice:

@@ -1,6 +1,6 @@
 """The typed rows of `credential_lookup`: a client, and its credential.
 
-Each is a slice of one row, in the order of the columns; a test compares the names.
+Each is a slice of one row: statements select the columns that the fields name, in their order.
 """
 
 from datetime import datetime

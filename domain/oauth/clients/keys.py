@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
 
-from domain.encryption.key_strength import (
+from domain.encryption import (
     PRIVATE_MEMBERS,
     RefusedKeyError,
     check_jwk,

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from domain.access.scopes import grantable
 from domain.accounts.users import ACTIVE
-from domain.audit.events import Event, EventKind
+from domain.audit.events import EventKind
 from domain.database.rows import update_rows
 from domain.keyring import CredentialType
 from domain.oauth import pkce
@@ -44,8 +44,7 @@ from domain.oauth.reasons import (
     RefusedGrantError,
 )
 from domain.oauth.requested_scopes import allowed_scopes
-from domain.oauth.tokens.issuing import grant_in, new_pair, revoke_family, token_response
-from domain.oauth.tokens.redemption import FOR_CODE, redeem
+from domain.oauth.tokens import FOR_CODE, grant_in, new_pair, redeem, revoke_family, token_response
 from models import Application, Authorization
 
 _ONCE = "Redeem each code once, right after the browser brings it back."
@@ -319,12 +318,10 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         An ordinary redemption is not recorded: there are too many, and the consent says it all.
         """
         self.server.context.record_event(
-            Event(
-                kind=kind,
-                user_id=found.grant_user_id,
-                subject=client.application.name,
-                details={"application_id": client.application.uid, "scopes": found.grant_scopes},
-            )
+            kind,
+            client.application,
+            user_id=found.grant_user_id,
+            details={"application_id": client.application.uid, "scopes": found.grant_scopes},
         )
 
     def _invalidate(self, authorization_id: int) -> None:

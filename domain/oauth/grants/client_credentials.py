@@ -18,7 +18,7 @@ from domain.oauth.clients.service_accounts import find_for_client
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import Reason, Refusal, RefusedClientError, RefusedGrantError
 from domain.oauth.requested_scopes import allowed_scopes, refuse_others
-from domain.oauth.tokens.issuing import Grant, issue_pair
+from domain.oauth.tokens import Grant, issue_pair
 
 #: Scopes that are about a person: who signed in, who is away, who administers.
 _OF_PEOPLE = frozenset({"openid", "profile", "email", "offline_access"})

@@ -21,8 +21,15 @@ from domain.oauth.devices import begin
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import DENIED, Reason, Refusal, RefusedGrantError
 from domain.oauth.requested_scopes import allowed_scopes
-from domain.oauth.tokens.issuing import grant_in, may_refresh, new_pair, token_response
-from domain.oauth.tokens.redemption import FOR_DEVICE_CODE, end_device, redeem
+from domain.oauth.tokens import (
+    FOR_DEVICE_CODE,
+    end_device,
+    grant_in,
+    may_refresh,
+    new_pair,
+    redeem,
+    token_response,
+)
 from models import DeviceAuthorization
 
 _USED = Reason(

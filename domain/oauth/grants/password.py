@@ -14,7 +14,7 @@ from authlib.oauth2.rfc6749 import InvalidScopeError, OAuth2Error, grants
 from domain.access.scopes import grantable, in_order
 from domain.accounts.signing_in.sessions import BY_PASSWORD
 from domain.accounts.users import UserView, authenticate_by_password_alone
-from domain.audit.events import Actor, Event, EventKind
+from domain.audit.events import Actor, EventKind
 from domain.errors import TooManyAttemptsError
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.allowed_groups import is_allowed
@@ -23,7 +23,7 @@ from domain.oauth.openid.id_tokens import Authentication
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import NOT_IN_GROUPS, Reason, Refusal, RefusedGrantError
 from domain.oauth.requested_scopes import allowed_scopes, known_scopes
-from domain.oauth.tokens.issuing import Grant, begin_family, issue_pair, may_refresh
+from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh
 
 #: One sentence for a wrong name, a wrong password, a locked account and one with a second factor:
 #: the response must not reveal which of them it is.
@@ -157,17 +157,15 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         """Record that a token was issued for a password, without a consent page."""
         user, application = checked.user, client.application if client else None
         self.server.context.record_event(
-            Event(
-                kind=EventKind.TOKEN_ISSUED,
-                user_id=user.id,
-                subject=application.name if application else "password grant",
-                details={
-                    "grant_type": "password",
-                    "application_id": application.uid if application else None,
-                    "scopes": checked.scopes,
-                },
-                actor=Actor(id=user.id, name=user.username),
-            )
+            EventKind.TOKEN_ISSUED,
+            application,
+            user_id=user.id,
+            actor=Actor(id=user.id, name=user.username),
+            details={
+                "grant_type": "password",
+                "application_id": application.uid if application else None,
+                "scopes": checked.scopes,
+            },
         )
 
     def _grant(self, asked: ClientRequest[None], checked: PasswordCheck) -> Grant:

@@ -10,7 +10,7 @@ from pydantic import Field
 from sqlalchemy import select
 
 from domain.accounts.users import ACTIVE
-from domain.audit.events import Event, EventKind
+from domain.audit.events import EventKind
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.allowed_groups import is_allowed
 from domain.oauth.clients.authentication import Client
@@ -28,9 +28,16 @@ from domain.oauth.reasons import (
     RefusedGrantError,
 )
 from domain.oauth.requested_scopes import known_scopes, refuse_others
-from domain.oauth.tokens.issuing import Grant, revoke_family, token_response
-from domain.oauth.tokens.redemption import FOR_REFRESH_TOKEN, redeem
-from domain.oauth.tokens.refresh_replay import find_replay, replayable_pair, replayed_response
+from domain.oauth.tokens import (
+    FOR_REFRESH_TOKEN,
+    Grant,
+    find_replay,
+    redeem,
+    replayable_pair,
+    replayed_response,
+    revoke_family,
+    token_response,
+)
 from models import AccessToken
 
 _REUSED = Reason(
@@ -174,12 +181,10 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
     def _record_reuse(self, found: FoundPair, client: Client) -> None:
         """Record a possible theft; ordinary refreshes are not recorded."""
         self.server.context.record_event(
-            Event(
-                kind=EventKind.REFRESH_REUSED,
-                user_id=found.token_user_id,
-                subject=client.application.name,
-                details={"application_id": client.application.uid, "scopes": found.token_scopes},
-            )
+            EventKind.REFRESH_REUSED,
+            client.application,
+            user_id=found.token_user_id,
+            details={"application_id": client.application.uid, "scopes": found.token_scopes},
         )
 
     def _check_key(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from domain.access.scopes import ADMIN_MODE
 from domain.accounts.users import ACTIVE
-from domain.audit.events import Event, EventKind
+from domain.audit.events import EventKind
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import SUBJECT_TOKEN
@@ -30,8 +30,7 @@ from domain.oauth.reasons import (
     RefusedParameterError,
 )
 from domain.oauth.requested_scopes import allowed_scopes, refuse_others
-from domain.oauth.tokens.issuing import Grant, issue_pair
-from domain.oauth.tokens.redemption import use_subject_token
+from domain.oauth.tokens import Grant, issue_pair, use_subject_token
 
 #: Section 3.
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name
@@ -227,12 +226,10 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
     def _record(self, client: Client, checked: ExchangeCheck) -> None:
         """Record the exchange for the user, who saw no page."""
         self.server.context.record_event(
-            Event(
-                kind=EventKind.TOKEN_EXCHANGED,
-                user_id=checked.subject.token_user_id,
-                subject=client.application.name,
-                details={"application_id": client.application.uid, "scopes": checked.scopes},
-            )
+            EventKind.TOKEN_EXCHANGED,
+            client.application,
+            user_id=checked.subject.token_user_id,
+            details={"application_id": client.application.uid, "scopes": checked.scopes},
         )
 
 

@@ -31,7 +31,7 @@ from domain.audit.events import EventKind
 from domain.database.locks import AdvisoryLock, release_locks
 from domain.database.rows import update_rows
 from domain.database.statements import KeptConnection
-from domain.encryption.key_strength import LEAST_RSA_BITS, MOST_RSA_BITS
+from domain.encryption import LEAST_RSA_BITS, MOST_RSA_BITS
 from domain.errors import InvalidError
 from domain.keyring import Keyring, UndecipherableError
 from domain.types.base import Body, Resource, Time

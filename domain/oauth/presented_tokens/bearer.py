@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from domain.access.scopes import ADMIN_MODE, SUDO
 from domain.accounts.profiles import PROFILE, Profile, profile_in
 from domain.accounts.users import ACTIVE, MACHINES
-from domain.database.statements import KeptConnection, Row
+from domain.database.statements import KeptConnection, Row, columns_for
 from domain.errors import ForbiddenError
 from domain.keyring import CredentialType, Keyring
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
@@ -164,17 +164,12 @@ class FoundPersonalToken(NamedTuple):
 ACCESS_TOKEN = (
     select(
         *PROFILE,
-        User.kind,
-        AccessToken.id.label("access_token_id"),
-        AccessToken.authorization_id,
-        AccessToken.last_used_at,
-        AccessToken.scopes,
-        AccessToken.created_at,
-        AccessToken.expires_at,
-        AccessToken.revoked_at,
-        AccessToken.key_thumbprint,
-        AccessToken.keeps_admin_mode,
-        Application.uid,
+        *columns_for(
+            FoundAccessToken._fields,
+            {"access_token_": AccessToken, "": AccessToken},
+            kind=User.kind,
+            uid=Application.uid,
+        ),
     )
     .join(User, User.id == AccessToken.user_id)
     .outerjoin(Application, Application.id == AccessToken.application_id)
@@ -184,19 +179,14 @@ ACCESS_TOKEN = (
 PERSONAL_TOKEN = (
     select(
         *PROFILE,
-        User.kind,
-        PersonalAccessToken.id.label("personal_token_id"),
-        PersonalAccessToken.digest,
-        PersonalAccessToken.last_used_at,
-        PersonalAccessToken.scopes,
-        PersonalAccessToken.created_at,
-        # As it is stored: a type that converts costs every row of the driver more than this one.
-        type_coerce(PersonalAccessToken.expires_at, UTCDateTime).label("expires_at"),
-        PersonalAccessToken.revoked_at,
-        PersonalAccessToken.authorization_id,
-        PersonalAccessToken.key_thumbprint,
-        PersonalAccessToken.keeps_admin_mode,
-        Authorization.revoked_at.label("grant_revoked_at"),
+        *columns_for(
+            FoundPersonalToken._fields,
+            {"personal_token_": PersonalAccessToken, "": PersonalAccessToken},
+            kind=User.kind,
+            # As it is stored: a type that converts costs every row of the driver more than this.
+            expires_at=type_coerce(PersonalAccessToken.expires_at, UTCDateTime),
+            grant_revoked_at=Authorization.revoked_at,
+        ),
     )
     .join(User, User.id == PersonalAccessToken.user_id)
     .outerjoin(Authorization, Authorization.id == PersonalAccessToken.authorization_id)

@@ -1,13 +1,14 @@
 """DPoP (RFC 9449): each request with a bound token proves possession of its key.
 
 A proof is a small JWT in the header `DPoP`, signed by the key that it carries. It is valid for
-one request: for its method, its URL and its minute, and only once.
+one request: for its method, its URL and its minute, and only once. Tokens that are bound to a key
+are only accepted with such a proof (section 7).
 """
 
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 from urllib.parse import unquote, urlsplit
@@ -17,10 +18,12 @@ from joserfc import jwt
 from joserfc.jwk import GuestProtocol, JWKRegistry, Key
 from sqlalchemy import Executable
 
-from domain.encryption.key_strength import PRIVATE_MEMBERS, RefusedKeyError, check_jwk
+from domain.database.statements import KeptConnection
+from domain.encryption import PRIVATE_MEMBERS, RefusedKeyError, check_jwk
 from domain.keyring import Keyring
-from domain.oauth.client_jwts import LONGEST_JTI, REGISTRY, UNREADABLE, storing_use
+from domain.oauth.client_jwts import ALGORITHMS, LONGEST_JTI, REGISTRY, UNREADABLE, storing_use
 from domain.oauth.context import OAuthContext
+from domain.oauth.presented_tokens.bearer import Bearer
 
 _TYPE = "dpop+jwt"
 #: How far the clock of a client may be from ours, either way (section 11.1).
@@ -154,3 +157,63 @@ def consuming_statement(
     """Return the statement that stores a proof as used; it returns a row for a new one only."""
     text = f"DPoP proof {proof.jti} of {proof.thumbprint}"
     return storing_use(text, now + 2 * _WINDOW, dialect, keyring=keyring)
+
+
+class KeyNotProvedError(OAuth2Error):
+    """The token is valid, but the request does not prove the key of the token (section 7.1)."""
+
+    error = "invalid_token"
+    status_code = 401
+
+    def get_headers(self) -> list[tuple[str, str]]:
+        """Return the headers of the response, with the challenge of section 7.1."""
+        challenge = (
+            f'DPoP realm="Gatebell", error="{self.error}", '
+            f'error_description="{self.description}", algs="{" ".join(ALGORITHMS)}"'
+        )
+        return [("Content-Type", "application/json"), ("WWW-Authenticate", challenge)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PresentedToken:
+    """A presented token with its scheme and its proof."""
+
+    target: ProofTarget
+    #: By the scheme DPoP, and not as a bearer token.
+    is_with_proof: bool
+    proof: str | None = field(repr=False)
+
+
+def check_bound(
+    bearer: Bearer,
+    presented: PresentedToken,
+    *,
+    connection: KeptConnection,
+    keyring: Keyring,
+    now: datetime,
+) -> None:
+    """Raise KeyNotProvedError unless an unbound token comes alone and a bound one with its key."""
+    if bearer.key_thumbprint is None:
+        if presented.is_with_proof:
+            raise KeyNotProvedError("The access token is not bound to a key.")
+        return
+    if not presented.is_with_proof:
+        raise KeyNotProvedError("The access token is bound to a key: send it with the scheme DPoP.")
+    try:
+        proof = _proof_of(bearer, presented, now)
+        if not connection.all(
+            consuming_statement(proof, connection.dialect_name, keyring=keyring, now=now)
+        ):
+            raise UsedProofError
+    except InvalidProofError as error:
+        raise KeyNotProvedError(error.description, error=error.error) from error
+
+
+def _proof_of(bearer: Bearer, presented: PresentedToken, now: datetime) -> Proof:
+    """Return the proof of the token's own key."""
+    if presented.proof is None:
+        raise InvalidProofError("The request needs the header DPoP with a proof.")
+    proof = check_proof(presented.proof, presented.target, now=now)
+    if proof.thumbprint != bearer.key_thumbprint:
+        raise KeyNotProvedError("The access token is bound to another key.")
+    return proof

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from domain.encryption.certificates import check_server_certificate
 from domain.errors import InvalidError
 from tests.support.service.certificates import private_pem, rsa_key, write_certificate
+from web.server.tls import check_server_certificate
 
 pytestmark = pytest.mark.spec("L5", "L6")
 KEY = ec.generate_private_key(ec.SECP256R1())

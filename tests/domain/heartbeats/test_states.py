@@ -17,7 +17,7 @@ from domain.heartbeats.states import (
     Schedule,
     decide,
 )
-from domain.programs.reachability import Marks, Unreachable, ended_by
+from domain.programs import Marks, Unreachable, ended_by
 from tests.support.wire.garbage import bounded
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

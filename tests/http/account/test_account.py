@@ -7,7 +7,7 @@ from sqlalchemy import select
 from domain.access.roles import Role
 from domain.audit.events import EventKind
 from models import Silence, User
-from tests.http.api.test_projects_api import script_of
+from tests.http.api.projects.test_projects_api import script_of
 from tests.support.accounts.other_access import give_access
 from tests.support.accounts.people import (
     Person,

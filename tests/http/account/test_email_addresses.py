@@ -14,7 +14,7 @@ from domain.audit.events import EventKind
 from models import EmailConfirmation, Mail, User
 from tests.http.account.test_account import change_profile
 from tests.http.account.test_copied_cookies import change_password
-from tests.http.api.test_projects_api import script_of
+from tests.http.api.projects.test_projects_api import script_of
 from tests.support.accounts.administration import at_work, id_of, press, root
 from tests.support.accounts.people import (
     Person,

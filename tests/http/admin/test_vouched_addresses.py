@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.http.api.test_projects_api import script_of
+from tests.http.api.projects.test_projects_api import script_of
 from tests.support.accounts.administration import at_work, fill_in, id_of, next_page, press
 from tests.support.accounts.people import Person, make_user, open_browser
 from tests.support.accounts.personal_tokens import Api

@@ -17,7 +17,7 @@ from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
-from web.pages.links import page_links
+from web.pages.list_query import page_links
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -13,7 +13,7 @@ from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
-from web.pages.links import size_choice
+from web.pages.list_query import size_choice
 
 pytestmark = pytest.mark.one_database("sqlite")
 

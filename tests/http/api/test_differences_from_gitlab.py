@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.api.test_projects_api import made, new_group
+from tests.http.api.projects.test_projects_api import made, new_group
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import make_application, make_user, signed_in
 from tests.support.accounts.personal_tokens import Api, make_token

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from tests.http.api.test_projects_api import made, new_group
+from tests.http.api.projects.test_projects_api import made, new_group
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import make_user, unique
 from tests.support.accounts.personal_tokens import Api, make_token

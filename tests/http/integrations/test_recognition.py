@@ -6,7 +6,7 @@ import pytest
 
 from domain.access.roles import Role
 from domain.alerts.reading.incoming import Severity
-from tests.http.api.test_projects_api import made, path_of, script_of
+from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.integration_pages import address, opened, words
 from tests.support.alerts.senders import PAYLOADS, Endpoint, connect

@@ -15,7 +15,7 @@ from tests.support.accounts.people import alice, bob, make_application, signed_i
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import ROOT, LiveGatebell
-from web.help.documents import Values, documents, page_of, sections
+from web.help import Values, documents, page_of, sections
 
 
 def names_in_index() -> list[str]:

@@ -15,8 +15,8 @@ from domain.audit.events import EventKind
 from domain.projects.invitation_actions import SEALED_FOR
 from domain.projects.member_types import INVITATION_LIFETIME
 from models import AttemptCount, Invitation, Project, User
-from tests.http.api.test_invitations_api import invite
-from tests.http.api.test_projects_api import path_of, script_of
+from tests.http.api.projects.test_invitations_api import invite
+from tests.http.api.projects.test_projects_api import path_of, script_of
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.people import (
     Person,

@@ -9,7 +9,7 @@ import requests
 
 from domain.access.roles import Role
 from domain.registry.repositories import find_project
-from tests.http.api.test_projects_api import made, path_of, script_of
+from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.people import (
     Person,
     database_of,

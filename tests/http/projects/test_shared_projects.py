@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from domain.access.roles import Ability, Role
-from tests.http.api.test_projects_api import made, new_group, path_of, script_of
+from tests.http.api.projects.test_projects_api import made, new_group, path_of, script_of
 from tests.support.accounts.administration import id_of, root
 from tests.support.accounts.people import (
     Person,

@@ -31,7 +31,7 @@ LINK = {"name": "shop.tar.gz", "url": "https://files.example/shop.tar.gz"}
 #: Changes that no header of a request may loosen: they follow the running release.
 SHOWN_ELSEWHERE = {
     "tokens-without-expiry": "tests/http/releases/test_tokens_without_expiry.py",
-    "public-download-events": "tests/stories/test_git.py",
+    "public-download-events": "tests/stories/gitlab/test_git.py",
     "tls-versions": "tests/operations/test_tls.py",
     "api-rate-limits": "tests/plumbing/test_api_limits.py",
 }

@@ -15,7 +15,7 @@ from sqlalchemy import update
 from domain.access.roles import Role
 from models import Group, Member, User
 from tests.conftest import KINDS
-from tests.http.api.test_projects_api import script_of
+from tests.http.api.projects.test_projects_api import script_of
 from tests.http.signing_in.test_second_factors import set_up
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.people import (

@@ -7,8 +7,8 @@ import pytest
 from flask import Flask
 from sqlalchemy import Executable
 
+from domain.oauth import tokens
 from domain.oauth.clients import credential_lookup
-from domain.oauth.tokens import redemption
 from tests.plumbing.database.test_hot_plans import plan_of
 from web.extensions import db
 
@@ -76,9 +76,9 @@ def test_sqlite_reads_no_whole_table_for_it(
 @pytest.mark.parametrize(
     ("statement", "indexes"),
     [
-        (redemption.FOR_REFRESH_TOKEN.at_once, ["pk_access_tokens", "pk_authorizations"]),
-        (redemption.FOR_CODE.at_once, ["pk_authorizations"]),
-        (redemption.FOR_DEVICE_CODE.at_once, ["pk_authorizations", "pk_device_authorizations"]),
+        (tokens.FOR_REFRESH_TOKEN.at_once, ["pk_access_tokens", "pk_authorizations"]),
+        (tokens.FOR_CODE.at_once, ["pk_authorizations"]),
+        (tokens.FOR_DEVICE_CODE.at_once, ["pk_authorizations", "pk_device_authorizations"]),
     ],
 )
 def test_what_is_spent_is_found_by_its_key(

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, literal, select
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.mail.outbox import NewMessage, queue_messages
-from domain.programs.job_turns import PRUNE, claim_turn
+from domain.programs import PRUNE, claim_turn
 from tests.support.accounts.people import now
 from web.database.connections import KeptConnections
 from web.database.engine import engine_options, open_autocommit_engine

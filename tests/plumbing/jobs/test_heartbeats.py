@@ -348,7 +348,7 @@ def test_what_a_ping_left_undone_the_worker_does(
 ) -> None:
     night.create("--every", "5m", "--grace", "0s")
     with monkeypatch.context() as patch:
-        patch.setattr("web.heartbeats.receiving.settle", _away)
+        patch.setattr("web.heartbeats.settle", _away)
         night.ping("/fail")
     assert night.alerts() == []
     assert night.work() == 1

@@ -15,7 +15,7 @@ from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from domain.due import NOW, moments
-from domain.programs.job_turns import last_turn, record_turn
+from domain.programs import last_turn, record_turn
 from models import JobTurn
 from web.database.engine import engine_of, open_autocommit_engine
 from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler

@@ -16,7 +16,7 @@ from domain.accounts.users import UserView
 from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes, end_endless_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
-from domain.personal_data.export import export_person
+from domain.personal_data.inventory import export_person
 from domain.upkeep.pruning import Retention, prune
 from models import AuditEvent, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, Caller, RecordedService

@@ -30,7 +30,7 @@ from tests.support.wire.html_forms import form_with, submit
 from web.extensions import db
 from web.http.transactions import begin_to_write
 from web.settings.reader import Settings, read_settings
-from web.signing_in.completion import sign_in_as
+from web.signing_in import sign_in_as
 
 _numbers = itertools.count(1)
 CALLBACK = "https://client.example/callback"

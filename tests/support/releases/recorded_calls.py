@@ -30,7 +30,7 @@ from tests.support.signing_in.password_rules import RULES
 from web.database.engine import open_engine
 from web.http.transactions import begin_to_write
 from web.settings.reader import Settings
-from web.signing_in.completion import sign_in_as
+from web.signing_in import sign_in_as
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

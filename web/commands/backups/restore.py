@@ -1,27 +1,219 @@
-"""The command that restores a backup, and checks what it has restored."""
+"""The commands that make a backup while the service runs, and that restore and check one."""
 
 import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from signal import SIGTERM, signal
+from stat import S_IWGRP, S_IWOTH
+from typing import Any, NoReturn
 
 import click
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from domain.clock import written
 from domain.errors import ConflictError, InvalidError
 from domain.keyring import Keyring
-from domain.programs.hosts import list_present
+from domain.programs import list_present
 from domain.repositories import upkeep
+from web.build import running_build
 from web.commands.backups import postgres, sqlite
-from web.commands.backups.backup import INSTANCE, REPOSITORIES, has_own_key
-from web.commands.backups.manifest import Manifest
-from web.commands.transaction import with_any_key
+from web.commands.backups.manifest import Contents, Manifest, listed, read_contents
+from web.commands.transaction import one_transaction, with_any_key
 from web.database.schema import is_known_revision, precedes_known_revisions
 from web.extensions import db
-from web.instance_files import write_private_file
+from web.instance_files import make_private_file, write_private_file
 from web.services import git, now, services
 from web.settings.reader import Settings
+
+#: Files of the instance that cannot be made anew.
+KEPT_FILES = ("secret_key", "first_administrator.txt")
+INSTANCE, REPOSITORIES = "instance", "repositories"
+
+
+def has_own_key(settings: Settings) -> bool:
+    """Return whether the secret key is the one that this instance has made for itself."""
+    file = settings.instance_path / "secret_key"
+    return file.exists() and file.read_text(encoding="utf-8").strip() == settings.secret_key
+
+
+@click.command("backup")
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--without-repositories", is_flag=True, help="Leave out Git repositories.")
+@click.option("--without-key", is_flag=True, help="Leave out the secret key of the instance.")
+@click.option("--pg-dump", default="pg_dump", show_default=True, help="Name or path of pg_dump.")
+@click.option(
+    "--keep",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Afterwards delete all but the newest N backups of this installation beside DIRECTORY.",
+)
+@one_transaction
+def backup(
+    *,
+    directory: Path,
+    without_repositories: bool,
+    without_key: bool,
+    pg_dump: str,
+    keep: int | None,
+) -> dict[str, Any]:
+    """Write a backup to DIRECTORY, which must be empty or missing, while the service runs.
+
+    It contains a consistent copy of the database, Git repositories, the secret key if this instance
+    has generated its own, and a manifest with counts and hashes for `gatebell restore`. If it
+    fails, nothing is left in DIRECTORY.
+    """
+    db.session.rollback()
+    with _emptied_on_failure(directory):
+        manifest = _write(
+            directory,
+            without_repositories=without_repositories,
+            without_key=without_key,
+            pg_dump=pg_dump,
+        )
+    return {
+        "directory": str(directory.absolute()),
+        "database": manifest.database,
+        "revision": manifest.contents.revision,
+        "rows": sum(manifest.contents.rows.values()),
+        "files": len(manifest.files),
+        "bytes": sum(each.bytes for each in manifest.files),
+        "left_out": manifest.left_out,
+        "deleted": [] if keep is None else _delete_older(directory, keep=keep),
+    }
+
+
+def _write(
+    directory: Path, *, without_repositories: bool, without_key: bool, pg_dump: str
+) -> Manifest:
+    settings = services().live_settings.environment
+    file, contents = _copy_database(settings, directory, pg_dump)
+    left_out = [*_copy_files(settings, directory, without_key=without_key)]
+    left_out += _copy_repositories(directory, is_wanted=not without_repositories)
+    manifest = Manifest(
+        made_at=written(now()),
+        gatebell=str(running_build()),
+        database=make_url(settings.database_url).get_backend_name(),
+        database_file=file,
+        contents=contents,
+        key_fingerprints=list(services().keyring.fingerprints),
+        files=list(listed(directory)),
+        left_out=left_out,
+    )
+    manifest.write(directory)
+    return manifest
+
+
+@contextmanager
+def _emptied_on_failure(directory: Path) -> Iterator[None]:
+    """Make an empty directory, and empty it again if what follows fails, so that it can be retried.
+
+    SIGTERM counts as a failure, because systemd sends it.
+    """
+    _make_own_directory(directory)
+    before = signal(SIGTERM, _exit)
+    try:
+        yield
+    except BaseException:
+        for path in directory.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        raise
+    finally:
+        signal(SIGTERM, before)
+
+
+def _make_own_directory(directory: Path) -> None:
+    """Make a directory to which nobody else can write, or raise InvalidError."""
+    for missing in reversed(directory.parents):
+        missing.mkdir(mode=0o755, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    if next(directory.iterdir(), None) is not None:
+        message = f"{directory} is not empty: use a new directory for each backup."
+        raise InvalidError(message)
+    if directory.stat().st_mode & (S_IWGRP | S_IWOTH):
+        # They could put links there, through which the secret key would be written elsewhere.
+        message = f"Others can write to {directory}: use a new directory, or one of mode 700."
+        raise InvalidError(message)
+
+
+def _exit(number: int, _frame: Any) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _delete_older(directory: Path, *, keep: int) -> list[str]:
+    """Delete all but the newest complete backups of this installation beside one; return those.
+
+    What is no backup, is not complete or has none of our keys is left alone.
+    """
+    ours = set(services().keyring.fingerprints)
+    found: list[tuple[str, Path]] = []
+    for path in directory.absolute().parent.iterdir():
+        with suppress(InvalidError):
+            manifest = Manifest.read(path)
+            if not path.is_symlink() and ours & set(manifest.key_fingerprints):
+                found.append((manifest.made_at, path))
+    older = [path for _, path in sorted(found)[:-keep]]
+    for path in older:
+        shutil.rmtree(path)
+    return [str(path) for path in older]
+
+
+def _copy_database(settings: Settings, directory: Path, pg_dump: str) -> tuple[str, Contents]:
+    keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
+    if settings.uses_sqlite:
+        target = directory / sqlite.FILE
+        source = Path(str(make_url(settings.database_url).database))
+        sqlite.copy_database(source, target)
+        with sqlite.opened(target) as connection:
+            if faults := sqlite.faults_of_pages(connection):
+                message = f"The database is damaged. {faults[0]}"
+                raise InvalidError(message)
+            return target.name, read_contents(connection, keyring)
+    target = directory / postgres.FILE
+    make_private_file(target)
+    with postgres.snapshot(settings) as (connection, name):
+        contents = read_contents(connection, keyring)
+        postgres.dump(settings, target, snapshot_name=name, program=pg_dump)
+    return target.name, contents
+
+
+def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> Iterator[str]:
+    """Copy the files of the instance, and yield a sentence about each thing that is left out."""
+    is_own_key = has_own_key(settings)
+    for name in KEPT_FILES:
+        source = settings.instance_path / name
+        is_wanted = name != "secret_key" or (is_own_key and not without_key)
+        if is_wanted and source.exists():
+            target = directory / INSTANCE / name
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            make_private_file(target)
+            shutil.copyfile(source, target)
+    if without_key or not is_own_key:
+        yield "SECRET_KEY is not in the backup: keep it elsewhere. Nothing can be read without it."
+    yield "The environment of the service (its settings) is not in the backup: keep it elsewhere."
+
+
+def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
+    own = git()
+    kept = [
+        each for each in upkeep.list_repositories(own.root, session=db.session()) if each.exists
+    ]
+    db.session.rollback()
+    if not kept:
+        return
+    if not is_wanted:
+        yield f"{len(kept)} Git repositories are not in the backup."
+    elif problem := own.problem():
+        yield f"{len(kept)} Git repositories are not in the backup: Git is {problem}."
+    else:
+        upkeep.back_up(own, kept, directory / REPOSITORIES)
+
 
 _KEY, _FIRST = "secret_key", "first_administrator.txt"
 

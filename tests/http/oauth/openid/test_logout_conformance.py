@@ -1,7 +1,7 @@
 """The plan by which providers are certified for RP-Initiated Logout, module by module.
 
 Each test is named after a module of `oidcc-rp-initiated-logout-certification-test-plan`. What else
-holds of signing out is in tests/stories/test_openid_logout.py.
+holds of signing out is in tests/stories/oauth/test_openid_logout.py.
 """
 
 import pytest

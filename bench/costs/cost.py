@@ -1,0 +1,180 @@
+"""What a request, a connection and a stored thing cost: `make bench-cost`, for docs/capacity.md.
+
+It starts a Postgres of its own, and prints tables that are also written to bench/results/. Sizes
+and connections are exact whatever else the machine does, times of a processor nearly so. Parts:
+
+    python -m bench.costs.cost --only requests --requests 200
+    python -m bench.costs.cost --only storage --things 100000
+"""
+
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.alert_lists import say
+from bench.costs.connection_counts import ConnectionCount, connection_counts
+from bench.costs.request_costs import ProcessSizes, RequestCost, request_costs
+from bench.costs.storage_costs import StorageCost, body_size, storage_costs
+from bench.durable_postgres import RunningPostgres, durable_postgres
+from bench.machine import Machine, describe
+from bench.options import positive
+from bench.samples import CannotMeasureError
+from domain.clock import system_clock
+
+_RESULTS = Path(__file__).parents[1] / "results"
+_PARTS = ("requests", "connections", "storage")
+#: DATABASE_POOL_SIZE of the services whose connections are counted.
+_POOLS = (4, 8)
+_MILLION = 1_000_000
+_GIB = 2**30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """Everything that was measured."""
+
+    machine: Machine
+    requests: Sequence[RequestCost] = ()
+    sizes: ProcessSizes | None = None
+    connections: Sequence[ConnectionCount] = ()
+    storage: Sequence[StorageCost] = ()
+
+
+def main() -> None:
+    """Measure what was asked for, and print it."""
+    parser = ArgumentParser(
+        prog="python -m bench.costs.cost", description="Measure what things cost."
+    )
+    only = f"with commas: {', '.join(_PARTS)}"
+    parser.add_argument("--only", type=_parts, default=_PARTS, help=only)
+    parser.add_argument("--requests", type=positive, default=500, help="of each kind (500)")
+    parser.add_argument("--things", type=positive, default=20_000, help="of each kind (20000)")
+    given = parser.parse_args()
+    with durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-cost-") as name:
+        costs = _measured(given.only, (given.requests, given.things), postgres, Path(name))
+    markdown = "\n".join((*_head(costs), *_requests(costs), *_connections(costs), *_storage(costs)))
+    _RESULTS.mkdir(exist_ok=True)
+    (_RESULTS / "cost.md").write_text(f"{markdown}\n", encoding="utf-8")
+    figures = json.dumps(asdict(costs), indent=2, ensure_ascii=False)
+    (_RESULTS / "cost.json").write_text(figures, encoding="utf-8")
+    say(f"\n{markdown}\nAlso in {_RESULTS}.")
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    parts = tuple(part.strip() for part in text.split(","))
+    if not set(parts) <= set(_PARTS):
+        raise ArgumentTypeError(f"there are {', '.join(_PARTS)}")
+    return parts
+
+
+def _measured(
+    parts: Sequence[str], counts: tuple[int, int], postgres: RunningPostgres, directory: Path
+) -> Costs:
+    databases = postgres.databases
+    costs = Costs(machine=describe(databases.new_database()))
+    if "requests" in parts:
+        say("Requests")
+        requests, sizes = request_costs(counts[0], directory, postgres)
+        costs = replace(costs, requests=requests, sizes=sizes)
+    if "connections" in parts:
+        say("Connections")
+        urls = [databases.new_database() for _ in _POOLS]
+        costs = replace(costs, connections=connection_counts(_POOLS, directory, urls))
+    if "storage" in parts:
+        say("Storage")
+        stored = storage_costs(counts[1], directory, databases.new_database())
+        costs = replace(costs, storage=stored)
+    return costs
+
+
+def _head(costs: Costs) -> Iterator[str]:
+    yield "# What things cost"
+    yield ""
+    yield f"{system_clock():%Y-%m-%d %H:%M} UTC."
+    yield ""
+    for name, text in costs.machine.lines():
+        yield f"- {name}: {text}"
+    yield ""
+
+
+def _requests(costs: Costs) -> Iterator[str]:
+    if not costs.requests or costs.sizes is None:
+        return
+    yield "## A request"
+    yield ""
+    yield "Milliseconds of a processor; one request after the other over one connection."
+    yield ""
+    yield "| request | web process | Postgres | waits for Postgres | log of changes |"
+    yield "|---|--:|--:|--:|--:|"
+    for each in costs.requests:
+        yield (
+            f"| {each.work.label} | {each.web:.1f} | {each.postgres:.1f} | {each.waits} |"
+            f" {each.wal:,.0f} B |"
+        )
+    sizes = costs.sizes
+    yield ""
+    yield (
+        f"In memory afterwards: a web process {sizes.web:.0f} MiB, a worker {sizes.worker:.0f} MiB,"
+        f" a connection of Postgres {sizes.connection:.0f} MiB; what is shared is shared out."
+    )
+    yield ""
+
+
+def _connections(costs: Costs) -> Iterator[str]:
+    if not costs.connections:
+        return
+    yield "## Connections to Postgres"
+    yield ""
+    yield "| web processes | pool of each | counted | at most |"
+    yield "|--:|--:|---|--:|"
+    for each in costs.connections:
+        found = ", ".join(f"{count} {name}" for name, count in sorted(each.found.items()))
+        given = f"| {each.processes} | {each.pool_size}"
+        yield f"{given} | {each.total}: {found} | {each.most} |"
+    yield ""
+
+
+def _storage(costs: Costs) -> Iterator[str]:
+    if not costs.storage:
+        return
+    yield "## Stored things"
+    yield ""
+    yield (
+        f"{costs.storage[0].things:,} of each; the body of a single alert has {body_size()} bytes."
+        " Bytes for each of them; the last two columns are GiB for a million."
+    )
+    yield ""
+    yield (
+        "| what | table | indexes | log of changes | SQLite file | Postgres, a million |"
+        " SQLite, a million |"
+    )
+    yield "|---|--:|--:|--:|--:|--:|--:|"
+    for each in costs.storage:
+        yield from _kind(each)
+    yield ""
+
+
+def _kind(cost: StorageCost) -> Iterator[str]:
+    things = cost.things
+    table = sum(each.table for each in cost.tables.values()) / things
+    indexes = sum(each.indexes for each in cost.tables.values()) / things
+    sqlite = cost.sqlite / things
+    yield (
+        f"| **{cost.name}** | {table:,.0f} | {indexes:,.0f} | {cost.wal / things:,.0f} |"
+        f" {sqlite:,.0f} | {cost.postgres * _MILLION / _GIB:.2f} | {sqlite * _MILLION / _GIB:.2f} |"
+    )
+    for name, each in sorted(cost.tables.items()):
+        own = (each.table / things, each.indexes / things)
+        if sum(own) >= 1:
+            yield f"| {name} | {own[0]:,.0f} | {own[1]:,.0f} | | | | |"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except CannotMeasureError as error:
+        sys.exit(str(error))

@@ -1,0 +1,154 @@
+"""The figures as Markdown and as JSON."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from bench.contenders import EMPTY_VIEW, ON_POSTGRES
+from bench.gatebell import THREADS, WORKERS
+from bench.load import CONNECTIONS
+from bench.machine import Machine
+from bench.options import Options
+from bench.rounds import Outcome
+from bench.scale.soak import Soak
+from bench.targets import TIMES, Outcomes, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Everything that there is to say."""
+
+    moment: datetime
+    machine: Machine
+    options: Options
+    outcomes: Outcomes
+    verdicts: Sequence[Verdict]
+    soak: Soak | None
+    #: By name, why somebody could not be measured.
+    missing: dict[str, str]
+    #: Why not to trust this; empty if there is no reason.
+    doubts: Sequence[str]
+
+
+def as_markdown(report: Report) -> str:
+    """Write the whole report."""
+    return "\n".join((*_head(report), *_targets(report), *_works(report))) + "\n"
+
+
+def _head(report: Report) -> Iterator[str]:
+    options = report.options
+    yield "# Gatebell, the floors and its peers"
+    yield ""
+    for doubt in report.doubts:
+        yield f"**Not to be trusted:** {doubt}"
+        yield ""
+    yield (
+        f"{report.moment:%Y-%m-%d %H:%M} UTC. {options.rounds} interleaved rounds of"
+        f" {options.seconds} s, {CONNECTIONS} connections kept alive; medians. Each server has"
+        f" {WORKERS} processes, the peers in Python with {THREADS} threads. Everything, the client"
+        " too, is on one machine: trust ratios, not rates."
+    )
+    yield ""
+    for name, text in report.machine.lines():
+        yield f"- {name}: {text}"
+    for name, reason in report.missing.items():
+        yield f"- Could not be measured: {name}. {_in_line(reason)}"
+    yield ""
+    yield "![Requests a second](comparison.svg)"
+    yield ""
+
+
+def _targets(report: Report) -> Iterator[str]:
+    yield "## Targets"
+    yield ""
+    yield "| target | measured | |"
+    yield "|---|---|---|"
+    for verdict in report.verdicts:
+        if verdict.measured:
+            yield f"| {verdict.target} | {verdict.measured} | {verdict.word} |"
+    left = [verdict for verdict in report.verdicts if not verdict.measured]
+    yield ""
+    if left:
+        yield f"Not measured: {'; '.join(verdict.target for verdict in left)}."
+        yield ""
+
+
+def _works(report: Report) -> Iterator[str]:
+    for work in report.options.works:
+        yield f"## {work.label}"
+        yield ""
+        yield (
+            "| | requests/s | of the empty view | Gatebell is | p50 ms | p95 ms | p99 ms | errors"
+            " | answers | memory MiB |"
+        )
+        yield "|---|--:|--:|--:|--:|--:|--:|--:|---|---|"
+        for (of_work, _name), outcome in report.outcomes.items():
+            if of_work is work:
+                yield _row(outcome, report.outcomes)
+        yield ""
+        if work.alerts > 1:
+            yield f"A request has {work.alerts:,} alerts."
+            yield ""
+
+
+def _row(outcome: Outcome, outcomes: Outcomes) -> str:
+    if not outcome.samples:
+        return f"| {outcome.name} | {_in_line(outcome.reason)} |" + " |" * 8
+    cells = (
+        outcome.name,
+        f"{outcome.rate:,.1f}" if outcome.rate < 100 else f"{outcome.rate:,.0f}",  # noqa: PLR2004 - two digits
+        _times(outcome, outcomes.get((outcome.work, EMPTY_VIEW))),
+        _times(outcomes.get((outcome.work, ON_POSTGRES)), outcome),
+        f"{outcome.p50:.1f}",
+        f"{outcome.p95:.1f}",
+        f"{outcome.p99:.1f}",
+        str(outcome.errors),
+        _answers(outcome),
+        f"{outcome.memory_before:.0f} → {outcome.memory_after:.0f}" if outcome.memory_after else "",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _answers(outcome: Outcome) -> str:
+    seen = [f"{status}: {times:,}" for status, times in outcome.statuses.items() if times]
+    return ", ".join((*seen, *([f"but: {_in_line(outcome.reason)}"] if outcome.reason else [])))
+
+
+def _times(one: Outcome | None, other: Outcome | None) -> str:
+    if not (one and other and one.samples and other.samples and other.rate):
+        return ""
+    return f"{one.rate / other.rate:.2f} {TIMES}"
+
+
+def _in_line(text: str) -> str:
+    return " ".join(text.replace("|", "/").split())
+
+
+def as_json(report: Report) -> str:
+    """Write every single run as well."""
+    return json.dumps(
+        {
+            "at": report.moment.isoformat(),
+            "machine": asdict(report.machine),
+            "rounds": report.options.rounds,
+            "seconds": report.options.seconds,
+            "connections": CONNECTIONS,
+            "doubts": list(report.doubts),
+            "missing": report.missing,
+            "targets": [{**asdict(each), "verdict": each.word} for each in report.verdicts],
+            "soak": asdict(report.soak) if report.soak else None,
+            "outcomes": [_as_dict(each) for each in report.outcomes.values()],
+        },
+        indent=2,
+        ensure_ascii=False,
+    )
+
+
+def _as_dict(outcome: Outcome) -> dict[str, object]:
+    medians = (
+        {name: getattr(outcome, name) for name in ("rate", "p50", "p95", "p99", "errors")}
+        if outcome.samples
+        else {}
+    )
+    return {**asdict(outcome), "label": outcome.work.label, **medians}

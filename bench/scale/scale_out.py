@@ -1,0 +1,194 @@
+"""One host against several that share a Postgres and a store of counters: `make bench-scale`.
+
+A host is one web process and one worker, with a directory of its own. wrk keeps the same number of
+connections in both arrangements, to one host or split over all, in interleaved rounds. What hosts
+add can be seen only where cores are idle, so the report says how busy each of them was. That two
+hosts are one service is shown by `tests/operations/test_two_hosts.py`; here the numbers of alerts
+are looked at once more after the load.
+
+    python -m bench.scale.scale_out --rounds 5 --seconds 4 --hosts 2 --pin
+"""
+
+import os
+import signal
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.arrangements import OTHERS, Arrangement, Finding, Look
+from bench.durable_postgres import durable_postgres
+from bench.load import CONNECTIONS, find_wrk
+from bench.machine import BUSY, Machine, describe, wait_for_calm
+from bench.options import positive, works
+from bench.processes import keep_on
+from bench.samples import CannotMeasureError
+from bench.scale.hosts import Hosts, running_hosts
+from bench.scale.scale_report import ScaleReport, as_json, as_markdown
+from bench.workloads import Work
+from domain.clock import system_clock
+
+_RESULTS = Path(__file__).parents[1] / "results"
+_WORKS = (Work.TOKEN_INFO, Work.INTAKE)
+_POSSIBLE = (Work.TOKEN_INFO, Work.USER, Work.INTAKE, Work.METRICS)
+_PATIENCE_SECONDS = 90
+_TOO_BUSY = 3
+_WRONG = 1
+_STOPPED = 128 + signal.SIGTERM
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """Everything that runs: one host alone, and all of them."""
+
+    hosts: Hosts
+    arrangements: tuple[Arrangement, ...]
+    machine: Machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleOptions:
+    """What was asked for on the command line."""
+
+    works: tuple[Work, ...]
+    rounds: int
+    seconds: int
+    hosts: int
+    #: Keep each host on one core.
+    pin: bool
+    #: Report even if the machine had other things to do.
+    anyway: bool
+
+
+def read_options(arguments: Sequence[str] | None = None) -> ScaleOptions:
+    """Read the command line."""
+    parser = ArgumentParser(
+        prog="python -m bench.scale.scale_out",
+        description="Measure one host against several that share a database.",
+    )
+    names = ", ".join(_POSSIBLE)
+    only = f"kinds of work, with commas: {names}"
+    parser.add_argument("--only", type=works, default=_WORKS, dest="works", help=only)
+    parser.add_argument("--rounds", type=positive, default=5, help="runs of each (5)")
+    parser.add_argument("--seconds", type=positive, default=4, help="length of a run (4)")
+    parser.add_argument("--hosts", type=positive, default=2, help="how many hosts (2)")
+    parser.add_argument("--pin", action="store_true", help="keep each host on one core")
+    parser.add_argument(
+        "--anyway", action="store_true", help="report, with a warning, on a busy machine too"
+    )
+    options = ScaleOptions(**vars(parser.parse_args(arguments)))
+    if not 2 <= options.hosts <= CONNECTIONS:  # noqa: PLR2004 - one is what they are compared with
+        parser.error(f"--hosts: from 2 to {CONNECTIONS}")
+    if not set(options.works) <= set(_POSSIBLE):
+        parser.error(f"--only: of {names}")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and report; return 3 if the machine is too busy, 1 if alerts are stored wrongly."""
+    # Else whoever stops this would leave the hosts behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
+    options = read_options(arguments)
+    find_wrk()
+    with _opened_field(options) as field:
+        busy = wait_for_calm(0 if options.anyway else _PATIENCE_SECONDS)
+        doubts = [f"{busy:.2f} processors were at work beforehand."] if busy > BUSY else []
+        if doubts and not options.anyway:
+            sys.stderr.write(f"{doubts[0]} Say --anyway to measure with a warning.\n")
+            return _TOO_BUSY
+        findings = tuple(_findings(field.arrangements, options))
+        report = _report(field, options, findings, (*doubts, *_doubts_afterwards(findings)))
+    _write(report)
+    return 0 if report.is_sound else _WRONG
+
+
+@contextmanager
+def _opened_field(options: ScaleOptions) -> Iterator[Field]:
+    with durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-hosts-") as name:
+        url = postgres.databases.new_database()
+        _say(f"Starting {options.hosts} hosts")
+        with running_hosts(options.hosts, Path(name), url) as hosts:
+            if options.pin:
+                _pin(hosts)
+            yield Field(
+                hosts=hosts,
+                arrangements=tuple(
+                    Arrangement(hosts=hosts, lives=lives, postgres_pid=postgres.pid)
+                    for lives in (hosts.lives[:1], hosts.lives)
+                ),
+                machine=describe(url),
+            )
+
+
+def _pin(hosts: Hosts) -> None:
+    for number, live in enumerate(hosts.lives):
+        keep_on(number % (os.cpu_count() or 1), live.pid)
+
+
+def _findings(arrangements: Sequence[Arrangement], options: ScaleOptions) -> Iterator[Finding]:
+    for work in options.works:
+        _say(work.label)
+        looks: dict[int, list[Look]] = {len(each.lives): [] for each in arrangements}
+        for each in arrangements:
+            each.measure(work, 1)
+        for number in range(options.rounds):
+            # There and back, so that none always comes after the other.
+            for each in arrangements if number % 2 == 0 else reversed(arrangements):
+                look = each.measure(work, options.seconds)
+                looks[len(each.lives)].append(look)
+                _say(f"  hosts: {len(each.lives)}{look.rate:>12.1f}/s  p99 {look.p99:>8.1f} ms")
+        for count, found in looks.items():
+            yield Finding(work=work, hosts=count, looks=tuple(found))
+
+
+def _doubts_afterwards(findings: Sequence[Finding]) -> Iterator[str]:
+    taken = max(each.spent[OTHERS] for each in findings)
+    if taken > BUSY:
+        yield f"Other programs took {taken:.2f} cores meanwhile."
+
+
+def _report(
+    field: Field, options: ScaleOptions, findings: Sequence[Finding], doubts: Sequence[str]
+) -> ScaleReport:
+    answered = sum(
+        look.right * each.work.alerts
+        for each in findings
+        if each.work in {Work.INTAKE, Work.METRICS}
+        for look in each.looks
+    )
+    stored, numbers = field.hosts.stored()
+    return ScaleReport(
+        moment=system_clock(),
+        machine=field.machine,
+        rounds=options.rounds,
+        seconds=options.seconds,
+        is_pinned=options.pin,
+        findings=findings,
+        answered=answered,
+        stored=stored,
+        numbers=numbers,
+        doubts=doubts,
+    )
+
+
+def _write(report: ScaleReport) -> None:
+    _RESULTS.mkdir(exist_ok=True)
+    markdown = as_markdown(report)
+    for suffix, text in (("md", markdown), ("json", as_json(report))):
+        (_RESULTS / f"scale.{suffix}").write_text(text, encoding="utf-8")
+    sys.stdout.write(f"\n{markdown}\nAlso in {_RESULTS}.\n")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except CannotMeasureError as error:
+        sys.exit(str(error))

@@ -1,1 +1,0 @@
-"""Heartbeats: the URLs that jobs request, and the pages about them."""

@@ -1,0 +1,308 @@
+"""Introspection (RFC 7662), revocation (RFC 7009) and RP-Initiated Logout (OpenID Connect).
+
+Introspection is asked by applications, and GET /oauth/token/info by the token itself. Revocation of
+either token of a pair revokes both.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error
+from authlib.oauth2.rfc7009 import RevocationEndpoint as AuthlibRevocationEndpoint
+from authlib.oauth2.rfc7662 import IntrospectionEndpoint as AuthlibIntrospectionEndpoint
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from domain.accounts.users import ACTIVE
+from domain.audit.events import EventKind
+from domain.keyring import CredentialType
+from domain.oauth.client_requests import ClientEndpoint, ClientRequest
+from domain.oauth.clients.applications import find_by_uid, is_trusted
+from domain.oauth.clients.authentication import Client, ClientRefusedError, names_no_client
+from domain.oauth.clients.credential_lookup import (
+    ASKED_ACCESS_TOKEN,
+    ASKED_REFRESH_TOKEN,
+    CredentialLookup,
+)
+from domain.oauth.clients.found_rows import FoundPair
+from domain.oauth.clients.redirect_uris import is_registered, with_parameters
+from domain.oauth.context import Named
+from domain.oauth.grants.registry import PARAMETERS
+from domain.oauth.openid.id_tokens import Audience, InvalidHintError, read_hint, subject
+from domain.oauth.presented_tokens.bearer import Bearer
+from domain.oauth.protocol import OAuthResponse, ProtocolRequest
+from domain.oauth.tokens import revoke_family, revoke_pair, token_type_of
+from models import AccessToken, Application
+
+#: Section 2.2: nothing else is said of a token that is not live or not the asker's.
+INACTIVE = {"active": False}
+
+
+class IntrospectionEndpoint(
+    ClientEndpoint[FoundPair, FoundPair | None], AuthlibIntrospectionEndpoint
+):
+    """POST /oauth/introspect."""
+
+    #: Resource servers ask once for each request that they get.
+    RECORDS_USE = False
+
+    def lookup(self, request: ProtocolRequest) -> CredentialLookup[FoundPair]:
+        """Return the lookup of an access or a refresh token.
+
+        The prefix of a token says which it is, so the hint of section 2.1 is not needed.
+        """
+        return ASKED_REFRESH_TOKEN if _is_refresh_token(request) else ASKED_ACCESS_TOKEN
+
+    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+        """Refuse public clients, which anybody could impersonate to scan tokens (section 4)."""
+        if not client.application.confidential:
+            raise ClientRefusedError(was_basic="Authorization" in request.headers)
+
+    def check(self, asked: ClientRequest[FoundPair]) -> FoundPair | None:
+        """Return the token if it is live and the client's own; an unknown one is no error."""
+        found, own_id = asked.found, asked.get_client().application.id
+        if found is None or found.token_application_id != own_id or not _is_live(found):
+            return None
+        return found
+
+    def perform(
+        self, asked: ClientRequest[FoundPair], checked: FoundPair | None
+    ) -> Mapping[str, object]:
+        """Return the metadata of the token (section 2.2)."""
+        if checked is None:
+            return INACTIVE
+        if _is_refresh_token(asked.request):
+            # It has no end, and no token_type: it is of no use as a bearer token.
+            return self._describe(asked, checked, {"scope": checked.grant_scopes})
+        expires_at = checked.token_expires_at
+        if expires_at is not None and expires_at <= self.server.context.now:
+            return INACTIVE
+        return self._describe(asked, checked, _of_access(checked))
+
+    def _describe(
+        self, asked: ClientRequest[FoundPair], token: FoundPair, more: dict[str, object]
+    ) -> dict[str, object]:
+        return {
+            "active": True,
+            "scope": token.token_scopes,
+            "client_id": asked.get_client().get_client_id(),
+            "username": token.username,
+            **more,
+            "iat": _seconds(token.token_created_at),
+            "sub": subject(token.token_user_id),
+            "iss": self.server.context.policy.issuer,
+        }
+
+
+def _is_refresh_token(request: ProtocolRequest) -> bool:
+    return (request.value("token") or "").startswith(CredentialType.REFRESH_TOKEN)
+
+
+def _is_live(token: FoundPair) -> bool:
+    """Return whether the pair is not revoked and its user is active."""
+    is_revoked = token.token_revoked_at is not None or token.grant_revoked_at is not None
+    return token.user_state == ACTIVE and not is_revoked
+
+
+def _of_access(token: FoundPair) -> dict[str, object]:
+    thumbprint, expires_at = token.token_key_thumbprint, token.token_expires_at
+    ends = {} if expires_at is None else {"exp": _seconds(expires_at)}
+    bound = {} if thumbprint is None else {"cnf": {"jkt": thumbprint}}
+    return {"token_type": token_type_of(thumbprint), **bound, **ends}
+
+
+def _seconds(moment: datetime) -> int:
+    return int(moment.timestamp())
+
+
+def token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
+    """Return the token info object; `expires_in` is the remaining lifetime in seconds.
+
+    `scopes` and `expires_in_seconds` are the older names, kept for older clients.
+    """
+    left = bearer.seconds_left(now)
+    return {
+        "resource_owner_id": bearer.profile.id,
+        "scope": list(bearer.scopes),
+        "expires_in": left,
+        "application": {"uid": bearer.application_uid},
+        "created_at": int(bearer.created_at.timestamp()),
+        "scopes": list(bearer.scopes),
+        "expires_in_seconds": left,
+    }
+
+
+class LogoutStep(Enum):
+    """The next step of a logout request."""
+
+    SIGN_OUT = "sign out"
+    ASK = "ask"
+    REDIRECT = "redirect"
+    SHOW_DONE = "show done"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogoutRequest:
+    """A validated logout request."""
+
+    #: The user of a valid id_token_hint; None without one.
+    user_id: int | None
+    application_name: str | None
+    #: Registered by the application.
+    redirect_uri: str | None
+    state: str | None
+    #: Whether an administrator trusts the application; otherwise any user may have made it.
+    is_trusted: bool = False
+
+
+def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> LogoutRequest:
+    """Check every parameter (sections 2 and 3), or raise invalid_request for a page to show."""
+    request.refuse_repeated_parameters(PARAMETERS)
+    hinted = _hinted(request.value("id_token_hint"), issuer, session)
+    uid = _uid(request.value("client_id"), hinted)
+    application = find_by_uid(uid, session=session) if uid else None
+    if uid and application is None:
+        raise InvalidRequestError("No application with this client_id is registered.")
+    return LogoutRequest(
+        user_id=hinted.user_id if hinted else None,
+        application_name=application.name if application else None,
+        is_trusted=application is not None and is_trusted(application),
+        redirect_uri=_redirect_uri(request.value("post_logout_redirect_uri"), application),
+        state=request.value("state"),
+    )
+
+
+def _hinted(hint: str | None, issuer: str, session: Session) -> Audience | None:
+    if hint is None:
+        return None
+    try:
+        return read_hint(hint, issuer=issuer, session=session)
+    except InvalidHintError:
+        raise InvalidRequestError("The id_token_hint is not an ID token of this service.") from None
+
+
+def _uid(client_id: str | None, hinted: Audience | None) -> str | None:
+    if client_id is not None and "\x00" in client_id:
+        raise InvalidRequestError("No application with this client_id is registered.")
+    if hinted and client_id not in {None, hinted.application_uid}:
+        raise InvalidRequestError("The id_token_hint was issued to another application.")
+    return hinted.application_uid if hinted else client_id
+
+
+def _redirect_uri(uri: str | None, application: Application | None) -> str | None:
+    """Return the post-logout redirect URI, which must be registered."""
+    if uri is None:
+        return None
+    if application is None:
+        raise InvalidRequestError("post_logout_redirect_uri needs client_id or id_token_hint.")
+    if not is_registered(uri, application.redirect_uris):
+        raise InvalidRequestError(
+            "The post_logout_redirect_uri is not one of those that the application registered."
+        )
+    return uri
+
+
+def next_step(asked: LogoutRequest, *, user_id: int | None) -> LogoutStep:
+    """Return the next step; `user_id` is the signed-in user, if any.
+
+    Without a hint about the very user that is signed in, the user has to be asked (section 2):
+    any page could send the browser here. For the same reason nobody is sent on without a hint
+    or a click. Where nobody is signed in, a hint proves nothing about this browser: whoever makes
+    an application has ID tokens for it. So only trusted ones are gone on to.
+    """
+    if user_id is not None:
+        return LogoutStep.SIGN_OUT if asked.user_id == user_id else LogoutStep.ASK
+    is_hinted = asked.user_id is not None and asked.redirect_uri is not None
+    return LogoutStep.REDIRECT if is_hinted and asked.is_trusted else LogoutStep.SHOW_DONE
+
+
+def return_url(asked: LogoutRequest) -> str | None:
+    """Return the URL to continue at, with the state of the request (section 3)."""
+    if asked.redirect_uri is None or asked.state is None:
+        return asked.redirect_uri
+    return with_parameters(asked.redirect_uri, [("state", asked.state)])
+
+
+def redirect_to(location: str) -> OAuthResponse:
+    """Return a redirect."""
+    return OAuthResponse(status=302, headers=(("Location", location),))
+
+
+class ForeignTokenError(OAuth2Error):
+    """The token belongs to another client and stays valid."""
+
+    error = "unauthorized_client"
+    description = "You are not authorized to revoke this token."
+    status_code = 403
+
+
+class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevocationEndpoint):
+    """POST /oauth/revoke."""
+
+    #: The rows of the tokens are locked by now, and a deletion locks the application before them.
+    RECORDS_USE = False
+    MAY_LACK_CLIENT = True
+
+    def takes_no_client(self, request: ProtocolRequest) -> bool:
+        """Return whether the token was issued for a password and has no client.
+
+        Its holder may revoke it. Of other tokens nobody learns anything without a client.
+        """
+        if not names_no_client(request):
+            return False
+        token = self._find(request.value("token") or "")
+        return token is not None and token.application_id is None
+
+    def check(self, asked: ClientRequest[None]) -> AccessToken | None:
+        """Return the token, which must be the client's own; an unknown one is no error (2.2)."""
+        token = self._find(asked.request.required("token"))
+        own_id = asked.client.application.id if asked.client else None
+        if token is not None and token.application_id != own_id:
+            raise ForeignTokenError
+        return token
+
+    def perform(
+        self, asked: ClientRequest[None], checked: AccessToken | None
+    ) -> Mapping[str, object]:
+        """Revoke the pair of the token."""
+        if checked is not None:
+            self._revoke_pair(checked, asked.client.application if asked.client else None)
+        return {}
+
+    def _find(self, text: str) -> AccessToken | None:
+        """Find the token as an access or refresh token; the hint is not needed (section 2.1)."""
+        keyring = self.server.context.keyring
+        return self.server.context.session.scalar(
+            select(AccessToken).where(
+                or_(
+                    AccessToken.digest.in_(
+                        keyring.credential_digests(text, CredentialType.ACCESS_TOKEN)
+                    ),
+                    AccessToken.refresh_digest.in_(
+                        keyring.credential_digests(text, CredentialType.REFRESH_TOKEN)
+                    ),
+                )
+            )
+        )
+
+    def _revoke_pair(self, token: AccessToken, holder: Named | None) -> None:
+        if token.revoked_at is None and self._end(token):
+            self.server.context.record_event(
+                EventKind.TOKEN_REVOKED,
+                holder,
+                user_id=token.user_id,
+                details={"by": "application", "scopes": token.scopes},
+            )
+
+    def _end(self, token: AccessToken) -> bool:
+        """Revoke a pair with its grant, which has no other valid pair (section 2.1).
+
+        An exchanged token ends alone: the tokens that it was exchanged for go on.
+        """
+        context, family = self.server.context, token.authorization_id
+        session, now = context.session, context.now
+        if family is None or token.is_exchanged:
+            return revoke_pair(token.id, session=session, now=now)
+        return revoke_family(family, session=session, now=now)

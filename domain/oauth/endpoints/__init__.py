@@ -1,1 +1,0 @@
-"""Endpoints beside the token endpoint, one file each."""

@@ -1,1 +1,0 @@
-"""Access and refresh tokens: issued, redeemed, presented, bound to keys, revoked."""

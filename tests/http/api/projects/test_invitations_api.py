@@ -1,0 +1,154 @@
+"""Invitations by e-mail: sent through the API, accepted by the link in the message."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import select, update
+
+from domain.access.roles import Role
+from domain.projects.member_types import INVITATION_LIFETIME
+from models import Invitation, Mail
+from tests.http.api.projects.test_members_api import in_days, user_id
+from tests.http.api.projects.test_projects_api import made, path_of, script_of
+from tests.support.accounts.administration import root
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_project,
+    make_user,
+    now,
+    open_browser,
+    signed_in,
+    unique,
+)
+from tests.support.accounts.personal_tokens import Api
+from tests.support.accounts.team import give_role
+from tests.support.database.audit_log import events_with_subject
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.wire.html_forms import form_to, form_with, submit
+
+pytestmark = pytest.mark.one_database("postgres")
+
+
+@pytest.fixture(scope="module")
+def mailing(new_service: NewService) -> Any:
+    """A service that sends e-mail; nobody takes it, and the outbox is read."""
+    with running(new_service("postgres", only="app", MAIL_URL="smtp://127.0.0.1:9")) as service:
+        yield service
+
+
+def message_to(service: LiveGatebell, email: str) -> str:
+    newest = select(Mail.text).where(Mail.recipient == email).order_by(Mail.id.desc()).limit(1)
+    with database_of(service) as session:
+        return session.scalar(newest) or ""
+
+
+def link_to(service: LiveGatebell, email: str) -> str:
+    found = re.search(r"http\S+/-/invitations/\S+", message_to(service, email))
+    assert found is not None
+    return found[0]
+
+
+def accept(service: LiveGatebell, person: Person, link: str) -> requests.Response:
+    browser = signed_in(service, person)
+    page = browser.get(link)
+    if page.status_code != 200:
+        return page
+    return submit(browser, page, form_to(page, link.rpartition("/")[2]))
+
+
+def invite(script: Api, project: str, email: str, **more: Any) -> dict[str, Any]:
+    body = {"email": email, "access_level": 30, **more}
+    return made(script.send("POST", f"{path_of(project)}/invitations", json=body))
+
+
+def test_an_invited_person_becomes_a_member_by_the_link(mailing: LiveGatebell) -> None:
+    owner, bob = make_user(mailing), make_user(mailing, name="bob")
+    project, script = make_project(mailing, owner), script_of(mailing, owner)
+    url = f"{path_of(project)}/invitations"
+    assert invite(script, project, bob.email, expires_at=in_days(20)) == {"status": "success"}
+    again = invite(script, project, bob.email.upper())
+    assert again["status"] == "error"
+    assert "already been invited" in next(iter(again["message"].values()))
+    (pending,) = script.send("GET", url).json()
+    assert (pending["invite_email"], pending["access_level"]) == (bob.email, 30)
+    changed = made(script.send("PUT", f"{url}/{bob.email}", json={"access_level": 20}), 200)
+    assert changed == {**pending, "access_level": 20}
+    members = signed_in(mailing, owner).get(f"{mailing.url}/{project}/-/settings/members")
+    assert "Pending invitations" in members.text
+    link = link_to(mailing, bob.email)
+    assert "invites you" in message_to(mailing, bob.email)
+    stranger = open_browser(mailing, make_user(mailing))
+    token = form_with(stranger.get(mailing.url), "csrf_token").value("csrf_token")
+    refused = stranger.post(link, data={"csrf_token": token})
+    assert (refused.status_code, "not your e-mail address" in refused.text) == (403, True)
+    assert accept(mailing, bob, link).status_code == 302
+    member = made(script.send("GET", f"{path_of(project)}/members/{user_id(mailing, bob)}"), 200)
+    assert (member["access_level"], member["expires_at"]) == (20, in_days(20))
+    assert script.send("GET", url).json() == []
+    assert accept(mailing, bob, link).status_code == 404
+    kinds = [each.kind for each in events_with_subject(mailing, project)][::-1]
+    assert kinds == [
+        *("invitation.sent", "invitation.changed", "invitation.accepted", "member.added"),
+    ]
+
+
+def test_a_member_who_is_invited_keeps_the_role(mailing: LiveGatebell) -> None:
+    owner, bob = make_user(mailing), make_user(mailing)
+    project, script = make_project(mailing, owner), script_of(mailing, owner)
+    give_role(mailing, project, bob, Role.MAINTAINER)
+    invite(script, project, bob.email)
+    assert accept(mailing, bob, link_to(mailing, bob.email)).status_code == 302
+    member = script.send("GET", f"{path_of(project)}/members/{user_id(mailing, bob)}").json()
+    assert member["access_level"] == 40
+
+
+def test_what_ends_an_invitation(mailing: LiveGatebell) -> None:
+    owner, maintainer, bob = (make_user(mailing) for _ in range(3))
+    project = make_project(mailing, owner)
+    give_role(mailing, project, maintainer, Role.MAINTAINER)
+    script = script_of(mailing, maintainer)
+    invite(script, project, bob.email)
+    link = link_to(mailing, bob.email)
+    give_role(mailing, project, maintainer, Role.DEVELOPER)
+    void = accept(mailing, bob, link)
+    assert (void.status_code, "no longer valid" in void.text) == (403, True)
+    give_role(mailing, project, maintainer, Role.MAINTAINER)
+    old = now() - INVITATION_LIFETIME - timedelta(minutes=1)
+    with database_of(mailing) as session:
+        mine = Invitation.email == bob.email
+        session.execute(update(Invitation).where(mine).values(created_at=old))
+    assert accept(mailing, bob, link).status_code == 404
+    assert script.send("GET", f"{path_of(project)}/invitations").json() == []
+    invite(script, project, bob.email)
+    assert mailing.cli("prune")["invitations"] >= 0
+    url = f"{path_of(project)}/invitations/{bob.email}"
+    assert script.send("DELETE", url).status_code == 204
+    assert script.send("DELETE", url).status_code == 404
+    assert accept(mailing, bob, link_to(mailing, bob.email)).status_code == 404
+    assert accept(mailing, bob, f"{mailing.url}/-/invitations/forged").status_code == 404
+
+
+def test_nobody_is_invited_to_more_than_the_inviter_has(mailing: LiveGatebell) -> None:
+    maintainer = make_user(mailing)
+    project = make_project(mailing, make_user(mailing))
+    give_role(mailing, project, maintainer, Role.MAINTAINER)
+    script, url = script_of(mailing, maintainer), f"{path_of(project)}/invitations"
+    body = {"email": f"{unique('x')}@example.org", "access_level": 50}
+    assert script.send("POST", url, json=body).status_code == 400
+    found = invite(script, project, "no address")
+    assert set(found["message"]) == {"no", "address"}
+
+
+def test_without_mail_the_answer_says_so(gatebell: LiveGatebell) -> None:
+    owner, bob = make_user(gatebell), make_user(gatebell)
+    project = make_project(gatebell, owner)
+    found = invite(script_of(gatebell, owner), project, bob.email)
+    assert found["status"] == "error"
+    assert "MAIL_URL" in found["message"][bob.email]
+    # Administrators see every address, so theirs is added at once.
+    assert invite(script_of(gatebell, root(gatebell)), project, bob.email)["status"] == "success"
+    assert script_of(gatebell, bob).send("GET", path_of(project)).status_code == 200

@@ -1,0 +1,209 @@
+"""The mail server is away for a day: every message arrives once, and its link leads on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.message import EmailMessage
+
+import pytest
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from domain.accounts.sign_up import LINK_LIFETIME as SIGN_UP_LIFETIME
+from domain.upkeep.pruning import Retention, prune
+from domain.users.forgotten_passwords import SEALED_FOR as PASSWORD
+from domain.users.sign_up import SEALED_FOR as SIGN_UP
+from models import Mail, User
+from tests.http.api.projects.test_invitations_api import invite
+from tests.http.signing_in.test_forgotten_password import ask_for
+from tests.support.accounts.administration import at_work, id_of, press, root
+from tests.support.accounts.people import (
+    Person,
+    database_of,
+    make_project,
+    make_user,
+    now,
+    sign_in,
+)
+from tests.support.accounts.resource_tokens import script_of
+from tests.support.accounts.sign_ups import (
+    ask_to_sign_up,
+    finish,
+    newcomer,
+    opened,
+    sealed,
+    sign_up_link,
+)
+from tests.support.mail.mail_server import Mailbox, closed_port, running_mail_server
+from tests.support.service.live import LiveGatebell, NewService, running
+from tests.support.wire.html_forms import form_with, submit
+from tests.support.wire.page_text import words
+from web.jobs.mail import send_mail
+from web.jobs.retention import deactivate_idle_accounts
+from web.settings.reader import read_settings
+
+SETTINGS = {
+    "MAIL_URL": f"smtp://127.0.0.1:{closed_port()}",
+    "SIGN_UP": "approval",
+    "INVITATIONS_CREATE_ACCOUNTS": "yes",
+    "DEACTIVATE_AFTER_DAYS": "40",
+}
+DAY = timedelta(days=1)
+
+
+@dataclass
+class Night:
+    """A service whose mail the test sends, with a clock of its own for that."""
+
+    service: LiveGatebell
+    mailbox: Mailbox
+    began: datetime = field(default_factory=now)
+
+    def send(self, moment: datetime, port: int | None = None) -> None:
+        """Send what is due, to a server that is away unless there is a port."""
+        environment = dict(self.service.environment)
+        if port is not None:
+            environment["MAIL_URL"] = f"smtp://127.0.0.1:{port}"
+        send_mail(read_settings(environment), clock=lambda: moment)
+
+    def next_try(self) -> datetime | None:
+        with database_of(self.service) as session:
+            return session.scalar(select(func.min(Mail.next_try_at)))
+
+    def be_away(self, until: datetime) -> None:
+        """Try in vain what is due, whenever it is; and tidy up, as the worker does."""
+        moment = self.next_try()
+        while moment is not None and moment < until:
+            self.send(moment)
+            moment = self.next_try()
+        with Session(self.service.engine()) as session:
+            kept = Retention(keep_deliveries=1, keep_for=DAY)
+            prune(kept, session=session, now=until, between=session.commit)
+
+    def come_back(self, moment: datetime) -> None:
+        """Send all that waits, as soon as it is due."""
+        with running_mail_server(self.mailbox) as port:
+            due = self.next_try()
+            while due is not None:
+                moment = max(moment, due)
+                self.send(moment, port)
+                due = self.next_try()
+
+    def message_to(self, email: str) -> EmailMessage:
+        """Return the one message that an address got."""
+        (found,) = (
+            message
+            for message, recipients in zip(
+                self.mailbox.messages, self.mailbox.recipients, strict=True
+            )
+            if recipients == [email]
+        )
+        return found
+
+    def link_to(self, email: str) -> str:
+        """Return the link in the one message that an address got."""
+        text = self.message_to(email).get_content()
+        lines: list[str] = text.splitlines()
+        return next(line for line in lines if line.startswith(self.service.url))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def night(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[Night]:
+    with running(new_service(request.param, only="app", **SETTINGS)) as service:
+        yield Night(service, Mailbox())
+
+
+@dataclass(frozen=True)
+class People:
+    """Who waits for a message."""
+
+    #: Somebody who asked for a sign-up link; others whose account was approved and rejected.
+    new: Person
+    approved: Person
+    rejected: Person
+    invited: Person
+    forgetful: Person
+    idle: Person
+
+
+def wait_for_mail(service: LiveGatebell) -> People:
+    """Let everybody do what they get a message for."""
+    people = People(
+        new=newcomer(),
+        approved=newcomer(),
+        rejected=newcomer(),
+        invited=newcomer(),
+        forgetful=make_user(service),
+        idle=_idle(service),
+    )
+    decisions = ((people.approved, "/approve"), (people.rejected, "/reject"))
+    for person, _ in decisions:
+        link = sign_up_link(service, person.email)
+        _forget_messages_to(service, person)
+        assert finish(service, link, person).status_code == 302
+    for person, decision in decisions:
+        assert press(service, f"/admin/users/{id_of(service, person)}", decision).is_redirect
+    assert ask_to_sign_up(service, people.new.email).status_code == 302
+    owner = make_user(service)
+    invite(script_of(service, owner), make_project(service, owner), people.invited.email)
+    assert ask_for(service, people.forgetful.username)[1].status_code == 302
+    deactivate_idle_accounts(read_settings(service.environment))
+    return people
+
+
+def _idle(service: LiveGatebell) -> Person:
+    person = make_user(service, name="eve")
+    long_ago = now() - timedelta(days=60)
+    with database_of(service) as session:
+        user = User.username == person.username
+        session.execute(update(User).where(user).values(created_at=long_ago))
+    return person
+
+
+def _forget_messages_to(service: LiveGatebell, person: Person) -> None:
+    """Forget the message whose link the test has read already."""
+    with database_of(service) as session:
+        session.query(Mail).filter_by(recipient=person.email).delete()
+
+
+def test_after_a_day_without_a_mail_server_everybody_gets_on(night: Night) -> None:
+    service, administrator = night.service, root(night.service)
+    people, back = wait_for_mail(service), night.began + DAY + timedelta(hours=1)
+    night.be_away(back)
+    assert night.mailbox.messages == []
+    night.come_back(back)
+    reached = sorted(recipient for (recipient,) in night.mailbox.recipients)
+    everybody = (*vars(people).values(), administrator)
+    assert reached == sorted(person.email for person in everybody), "each once"
+
+    assert_expired_links_lead_to_new_ones(night, people)
+    # An invitation waits for weeks, and the others are no secrets.
+    assert finish(service, night.link_to(people.invited.email), people.invited).is_redirect
+    assert night.link_to(people.approved.email) == f"{service.url}/users/sign_in"
+    assert "was approved" in night.message_to(people.approved.email).get_content()
+    sign_in(service, people.approved)
+    assert "was not approved" in night.message_to(people.rejected.email).get_content()
+    assert at_work(service).get(night.link_to(administrator.email)).status_code == 200
+    notice = " ".join(night.message_to(people.idle.email).get_content().split())
+    assert f"will be deactivated on {(night.began + timedelta(days=7)).date()}" in notice
+    sign_in(service, people.idle)
+
+
+def assert_expired_links_lead_to_new_ones(night: Night, people: People) -> None:
+    """Open what is a day old by now, as it were: links to sign up and to a new password."""
+    service, day = night.service, SIGN_UP_LIFETIME.total_seconds() + 60
+    browser = service.http()
+    page = browser.get(aged(night.link_to(people.new.email), SIGN_UP, day))
+    assert "This link has expired, or it is incomplete. Sign up again for a new one." in words(page)
+    assert 'href="/users/sign_up">Sign up' in page.text
+    assert ask_to_sign_up(service, people.new.email, browser=browser).is_redirect
+    page = browser.get(aged(night.link_to(people.forgetful.email), PASSWORD, day))
+    assert "This link has expired, or it is incomplete. Ask for a new one." in words(page)
+    answer = submit(browser, page, form_with(page, "login"), login=people.forgetful.username)
+    assert answer.is_redirect
+
+
+def aged(link: str, purpose: str, age: float) -> str:
+    """Return a link as it was made so many seconds ago."""
+    begin, _, text = link.rpartition("/")
+    return f"{begin}/{sealed(opened(text, purpose), purpose, age=age)}"

@@ -1,0 +1,63 @@
+"""Who is taken out of a rotation hears of it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from flask import Flask
+
+from models import Mail
+from tests.stories.alerts.test_on_call import mails
+from tests.support.on_call.nights import PROJECT, Nights, berlin
+from tests.support.service.commands import operate
+from web.settings.reader import Settings
+
+
+@pytest.mark.both_databases
+def test_who_is_taken_out_of_a_rotation_is_told_by_whom_and_from_when(
+    settings: Settings, make_app: Callable[[Settings], Flask]
+) -> None:
+    app = make_app(replace(settings, mail_url="smtp://127.0.0.1:1"))
+    night = Nights(app, berlin("2026-11-23 10:00"))
+    night.create("weekly alice,bob,carol mon 09:00")
+    (shown,) = night.call("olga", "GET")["rotations"]
+    first = {name: shown[name] for name in ("name", "type", "weekdays", "handover_time")}
+
+    def put(*rotations: dict[str, object], by: str = "olga") -> list[Mail]:
+        before = len(mails(night))
+        night.call(by, "PUT", json={"rotations": [{**first, **each} for each in rotations]})
+        night.now += timedelta(minutes=1)
+        return mails(night)[before:]
+
+    (told,) = put({"users": ["alice", "bob"]})
+    assert (told.recipient, told.subject) == (
+        "carol@people.example",
+        "You were taken out of a rotation: Primary of acme/shop",
+    )
+    said = " ".join(told.text.split())
+    assert "olga took you out of the rotation Rotation 1." in said
+    assert "You have no shifts there any more, from Mon 2026-11-23 10:00 on." in said
+    assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
+    # Who stays, in another order, at another time or under another name, is told nothing.
+    assert put({"users": ["bob", "alice"], "handover_time": "10:00"}) == []
+    assert put({"users": ["bob", "alice"], "name": "Days"}) == []
+    assert put({"users": ["bob", "alice"]}, {"name": "Nights", "users": ["alice"]}) == []
+    # The other rotation is hers still.
+    (told,) = put({"users": ["bob"]}, {"name": "Nights", "users": ["alice"]})
+    assert told.recipient == "alice@people.example"
+    assert "out of the rotation Rotation 1. " in " ".join(told.text.split())
+    # Somebody else comes for Bob, and the other rotation ends.
+    told_both = put({"users": ["olga"]})
+    assert sorted(each.recipient for each in told_both) == [
+        "alice@people.example",
+        "bob@people.example",
+    ]
+    # Olga knows that she took herself out.
+    assert put({"users": ["carol"]}) == []
+    operate(
+        app, *("schedules", "change", PROJECT, "Primary"), *("--rotation", "weekly bob mon 09:00")
+    )
+    told = mails(night)[-1]
+    assert told.recipient == "carol@people.example"
+    assert "Somebody took you out of the rotation Rotation 1." in " ".join(told.text.split())

@@ -1,1 +1,0 @@
-"""What pages, API and commands do with heartbeats, and how a ping is received."""

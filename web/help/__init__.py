@@ -1,1 +1,0 @@
-"""The documents of `docs/` as pages below /help."""

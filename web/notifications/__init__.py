@@ -1,1 +1,0 @@
-"""What pages, API and commands share about contacts, channels and pages."""

@@ -1,0 +1,308 @@
+"""Binds the authorization server to Flask: its requests, its responses and its URLs.
+
+An application may ask for authorization by POST (OpenID Connect Core section 3.1.2.1), from its own
+origin; the browser leaves our cookie behind then, so that nobody knows who is signed in. The
+request goes on as a GET, with which the cookie comes, and which decides nothing without the user.
+
+One that needs a new sign-in comes back after it, and says when it came first: sealed, since who
+could choose that moment would get by without.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, NoReturn, cast
+from urllib.parse import parse_qs, urlencode
+
+from authlib.oauth2.rfc6749 import InvalidRequestError
+from flask import Response, has_request_context, request, url_for
+from flask.typing import ResponseReturnValue
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+from werkzeug.datastructures import Headers, MultiDict
+from werkzeug.utils import redirect
+
+from domain.access.scopes import ADMIN_MODE
+from domain.accounts.signing_in.sessions import RequestSource
+from domain.audit.events import EventSource
+from domain.errors import DomainError
+from domain.oauth.consent.approvals import Approval
+from domain.oauth.context import OAuthContext, RefusedRequest
+from domain.oauth.discovery import openid_provider
+from domain.oauth.protocol import OAuthResponse, ProtocolRequest, in_description
+from domain.oauth.setting_up.refusals import flush, store_refusal
+from web.access.marks import get_current_user, is_signed_in_afresh
+from web.extensions import db
+from web.http.audit_events import event_source
+from web.http.error_formats import explained
+from web.http.json_responses import json_response
+from web.sealing.sealer import BrokenSealError, seal, unseal
+from web.services import now, oauth_policy, services
+from web.settings import policies
+
+#: The longest excerpt in an error, in characters.
+_LONGEST_NAME = 60
+
+
+def parameters_in(body: bytes) -> dict[str, list[str]]:
+    """Return the parameters of a JSON object of strings, or raise invalid_request.
+
+    null is the same as absent.
+    """
+    try:
+        members = json.loads(body.decode(), object_pairs_hook=list, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise InvalidRequestError("The body is not JSON in UTF-8.") from None
+    is_object = body.lstrip(b" \t\r\n").startswith(b"{")  # its pairs are a list by now
+    if not is_object or not isinstance(members, list):
+        raise InvalidRequestError("The body must be a JSON object whose values are strings.")
+    found: dict[str, list[str]] = {}
+    for name, value in members:
+        if name in found:
+            raise InvalidRequestError(f"The parameter {_shown(name)} is given more than once.")
+        found[name] = [] if value is None else [_text(name, value)]
+    return found
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value):
+        return value
+    raise InvalidRequestError(f"The parameter {_shown(name)} must be a string.")
+
+
+def _shown(name: str) -> str:
+    return in_description([name], longest=_LONGEST_NAME)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def visitors_approval() -> Approval:
+    """Return the approval of the signed-in user, of everything that they can grant."""
+    user = get_current_user()
+    return Approval(
+        user_id=user.id,
+        auth_time=user.auth_time,
+        sign_in_id=user.sign_in_id,
+        methods=" ".join(user.methods),
+        may_administer=user.is_admin,
+        has_old_proof=not is_signed_in_afresh(),
+    )
+
+
+def decided_approval() -> Approval:
+    """Return the approval of a submitted page, on which an administrator ticks `admin_mode`."""
+    approval = visitors_approval()
+    has_ticked = ADMIN_MODE in request.form
+    return replace(approval, may_administer=approval.may_administer and has_ticked)
+
+
+def needs_new_proof() -> bool:
+    """Return whether an administrator ticked `admin_mode` with a sign-in that is too old for it."""
+    approval = decided_approval()
+    return approval.may_administer and approval.has_old_proof
+
+
+#: The headers that the endpoints read, with their WSGI names.
+_HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
+_PLAIN_FORM = "application/x-www-form-urlencoded"
+_JSON = "application/json"
+#: In bytes: there is nothing to send that comes near it.
+_LONGEST_JSON = 65_536
+#: In bytes; Werkzeug has limits of its own for longer ones.
+_LONGEST_PLAIN_FORM = 65_536
+#: Of each application and reason, in each process: the other refused requests are counted.
+_ROWS_PER_MINUTE = 5
+
+
+def oauth_context() -> OAuthContext:
+    """Return the collaborators of this request."""
+    own, source = services(), RequestSource(address=None, user_agent=None)
+    if has_request_context():  # and no command of the operator's, for example
+        agent = request.environ.get("HTTP_USER_AGENT", "")
+        source = RequestSource(address=request.remote_addr, user_agent=agent)
+    return OAuthContext(
+        # The registry of sessions in the place of one: it opens one when it is first asked.
+        session=cast("Session", db.session),
+        connection=own.connections,
+        has_begun=_has_begun,
+        keyring=own.keyring,
+        now=own.clock(),
+        policy=own.live_settings.derived(policies.oauth_policy),
+        source=source,
+        event_source=_event_source,
+        record_refusal=_record_refusal,
+    )
+
+
+def _event_source() -> EventSource:
+    return event_source() if has_request_context() else EventSource()
+
+
+def _has_begun() -> bool:
+    return db.session.registry.has() and db.session().in_transaction()
+
+
+def _record_refusal(refused: RefusedRequest, context: OAuthContext) -> None:
+    """Store a refused request, or count it; the client gets its answer in any case."""
+    if context.has_begun():  # what is stored there is part of the answer
+        _sample(refused, context)
+        return
+    with suppress(DBAPIError):
+        _sample(refused, context)
+
+
+def _sample(refused: RefusedRequest, context: OAuthContext) -> None:
+    sampler = services().token_refusals
+    kind = (refused.application_id, refused.reason.name)
+    if sampler.gets_row(kind, now=context.now, per_minute=_ROWS_PER_MINUTE):
+        row_id = store_refusal(refused, context=context)
+        flush(sampler.use_row(kind, row_id), context=context)
+    flush(sampler.due(now=context.now), context=context)
+
+
+def request_in_form() -> ProtocolRequest:
+    """Return the request of a JSON endpoint: its parameters are in the body, never in the URL.
+
+    That is a form or a JSON object.
+    """
+    environ = request.environ
+    headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
+    parameters: Mapping[str, Sequence[str]] = {}
+    is_read = "form" in vars(request)  # and with it the body
+    is_short = 0 < (request.content_length or 0) <= _LONGEST_PLAIN_FORM
+    if request.content_type == _PLAIN_FORM and is_short and not is_read:
+        # Without Werkzeug's overhead for uploads.
+        with suppress(UnicodeDecodeError):
+            text = request.get_data().decode()
+            parameters = parse_qs(text, keep_blank_values=True, errors="werkzeug.url_quote")
+    elif request.mimetype == _JSON:
+        request.max_content_length = min(request.max_content_length or _LONGEST_JSON, _LONGEST_JSON)
+        parameters = parameters_in(request.get_data())
+    else:
+        parameters = _lists(request.form)
+    return ProtocolRequest("POST", parameters, headers)
+
+
+def request_in_query() -> ProtocolRequest:
+    """Return the request of the authorization endpoint."""
+    return ProtocolRequest("GET", _lists(request.args), {})
+
+
+def request_from(parameters: Mapping[str, Sequence[str]]) -> ProtocolRequest:
+    """Return an authorization request that was checked before and stored since."""
+    return ProtocolRequest("GET", parameters, {})
+
+
+def _lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
+    return {name: values.getlist(name) for name in values}
+
+
+class _VerbatimRedirect(Response):
+    """Redirects to the URI of the application as registered; Werkzeug would rewrite it."""
+
+    def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
+        """Return the headers with Location as it was set."""
+        headers = super().get_wsgi_headers(environ)
+        headers["Location"] = self.headers["Location"]
+        return headers
+
+
+def send(oauth_response: OAuthResponse) -> ResponseReturnValue:
+    """Return the HTTP response for a response of the protocol."""
+    location = next((value for name, value in oauth_response.headers if name == "Location"), None)
+    if location is not None:
+        return redirect(location, code=oauth_response.status, Response=_VerbatimRedirect)
+    body = oauth_response.body
+    if not isinstance(body, str) and "error" in body:
+        body = explained(body)
+    response = json_response(body, oauth_response.status)
+    for name, value in oauth_response.headers:
+        if name != "Content-Type":
+            response.headers.add(name, value)
+    return response
+
+
+#: By their names in the metadata, in the order in which clients ask for them.
+_LABELS = {
+    "issuer": "Issuer",
+    "authorization_endpoint": "Authorization",
+    "token_endpoint": "Token",
+    "userinfo_endpoint": "Userinfo",
+    "jwks_uri": "Keys (JWKS)",
+    "end_session_endpoint": "Logout",
+    "introspection_endpoint": "Introspection",
+    "revocation_endpoint": "Revocation",
+    "device_authorization_endpoint": "Device authorization",
+    "pushed_authorization_request_endpoint": "Pushed authorization requests",
+}
+_METADATA = {
+    "openid-configuration": "OpenID Connect metadata",
+    "oauth-authorization-server": "OAuth metadata",
+}
+#: The web server reads a line of 8190 characters, with the method and the version.
+_LONGEST = 8000
+_ASKED_AT = "asked_at"
+_PURPOSE = "authorization request"
+#: For signing in, with a second factor or a new password.
+_LIFETIME = timedelta(hours=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointUrl:
+    """A URL that a client is configured with."""
+
+    #: As an id in the page.
+    id: str
+    label: str
+    url: str
+
+
+def endpoints() -> tuple[EndpointUrl, ...]:
+    """Return the issuer, the documents that list everything, and the endpoints that are enabled."""
+    policy = oauth_policy()
+    provider = openid_provider(policy)
+    issuer, *others = (
+        EndpointUrl(id=f"url-{name}", label=label, url=str(provider[name]))
+        for name, label in _LABELS.items()
+        if name in provider
+    )
+    documents = (
+        EndpointUrl(id=f"url-{name}", label=label, url=f"{policy.issuer}/.well-known/{name}")
+        for name, label in _METADATA.items()
+    )
+    info = f"{policy.issuer}/oauth/token/info"
+    return (issuer, *documents, *others, EndpointUrl(id="url-info", label="Token info", url=info))
+
+
+class LongRequestError(DomainError):
+    """The parameters do not fit into a URL."""
+
+    def __init__(self) -> None:
+        """Set the message."""
+        super().__init__("The authorization request of the application is too long.")
+
+
+def authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
+    """Return the URL, with every value of every parameter, or raise LongRequestError."""
+    url = f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}"
+    if len(url) > _LONGEST:
+        raise LongRequestError
+    return url
+
+
+def with_asked_at(parameters: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Return the parameters with a sealed `asked_at` of now."""
+    return {**parameters, _ASKED_AT: [seal(now().isoformat(), purpose=_PURPOSE)]}
+
+
+def read_asked_at(parameters: MultiDict[str, str]) -> datetime | None:
+    """Return the sealed time in `asked_at`, or None if it is absent or invalid."""
+    try:
+        moment = unseal(parameters.get(_ASKED_AT, ""), purpose=_PURPOSE, lifetime=_LIFETIME)
+    except BrokenSealError:
+        return None
+    return datetime.fromisoformat(moment)

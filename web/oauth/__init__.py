@@ -1,1 +1,0 @@
-"""Binds the authorization server of the domain to Flask."""

@@ -1,1 +1,0 @@
-"""What pages, API and commands share about on-call schedules."""

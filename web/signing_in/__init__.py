@@ -1,1 +1,0 @@
-"""Code shared by the ways to sign in."""
