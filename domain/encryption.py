@@ -10,6 +10,7 @@ import ssl
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -42,7 +43,7 @@ _CURVES = {
 
 #: Members of a JWK that only its owner may know (RFC 7518 section 6, RFC 8037).
 PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
-Key = PublicKeyTypes | PrivateKeyTypes
+Key: TypeAlias = PublicKeyTypes | PrivateKeyTypes
 
 
 class RefusedKeyError(InvalidError):
