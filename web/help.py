@@ -44,7 +44,7 @@ LONGEST_SEARCH = 200
 _EXCERPT = 160
 #: What Markdown writes around words.
 _SIGNS = re.compile(r"[`*|]|\]\([^)\s]*\)|\[")
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 #: Shown by /help itself.
 _INDEX = "README"
 _TITLE = re.compile(r"\A# (.+)\n")

@@ -20,7 +20,7 @@ _COMMANDS = {
         "domain.audit_streams.actions",
         "Destinations that get every audit event by HTTP.",
     ),
-    "backup": ("backups.backup:backup", "Write a backup while the service runs."),
+    "backup": ("backups.restore:backup", "Write a backup while the service runs."),
     "channels": (
         "domain.contacts.actions:notification_channels",
         "Channels: chat rooms and lists that projects page.",

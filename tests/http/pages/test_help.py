@@ -153,8 +153,8 @@ def test_every_block_of_a_guide_that_has_a_name_is_run() -> None:
         for block in re.findall(r"^```\w+ (\S+)$", document.text, re.MULTILINE)
     }
     tests = [
-        *(ROOT / "tests" / "stories").glob("*guide*.py"),
-        *(ROOT / "tests" / "browser").glob("*guide*.py"),
+        *(ROOT / "tests" / "stories").rglob("*guide*.py"),
+        *(ROOT / "tests" / "browser").rglob("*guide*.py"),
     ]
     run = "".join(file.read_text(encoding="utf-8") for file in tests)
     assert named - {each for each in named if f'"{each}"' in run} == {"build.gradle"}
