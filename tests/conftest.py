@@ -52,11 +52,8 @@ hypothesis.settings.load_profile("untimed")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Run one more than there are processors: tests of live services wait now and then.
-
-    Each more starts services of its own, and collects all tests.
-    """
-    return (os.cpu_count() or 1) + 1
+    """Run two more than there are processors: tests of live services wait now and then."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_configure() -> None:
