@@ -32,9 +32,13 @@ pictures: $(VENV)/development ## Take the README's pictures again, from a separa
 	@$(PY) -m demo.pictures
 
 # Types take as long as an eighth of the tests: they are checked beside them, and reported after them.
-test: style counterparts ## Check and test everything, on SQLite, on Postgres and in a browser
+# In a new checkout the tests are compiled while the counterparts are fetched, which is waiting: else
+# each process of the tests would compile them all.
+test: style ## Check and test everything, on SQLite, on Postgres and in a browser
 	@mkdir -p build
 	@$(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
+	    [ -d tests/__pycache__ ] || $(PYTEST) --collect-only --quiet > build/collected.log 2>&1 & \
+	    $(MAKE) --no-print-directory counterparts || { wait; exit 1; }; \
 	    $(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS); tested=$$?; \
 	    wait $$types; checked=$$?; cat build/types.log; \
 	    [ $$tested -ne 1 ] || { scripts/test-again $(PYTEST_ARGS); tested=$$?; }; exit $$((tested | checked))
