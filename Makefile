@@ -37,7 +37,7 @@ pictures: $(VENV)/development ## Take the README's pictures again, from a separa
 test: style ## Check and test everything, on SQLite, on Postgres and in a browser
 	@mkdir -p build
 	@$(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
-	    [ -d tests/__pycache__ ] || $(PYTEST) --collect-only --quiet > build/collected.log 2>&1 & \
+	    [ -n "$$(find tests -name __pycache__ -print -quit)" ] || $(PYTEST) --collect-only --quiet > build/collected.log 2>&1 & \
 	    $(MAKE) --no-print-directory counterparts || { wait; exit 1; }; \
 	    $(PYTEST) --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS); tested=$$?; \
 	    wait $$types; checked=$$?; cat build/types.log; \
