@@ -102,7 +102,9 @@ def set_settings(
     if wanted.active:
         _check_alone(kind, [other for other in others if other.active])
     usual = kind.api_url.usual if kind.api_url else None
-    for name, value in {**dict(wanted), "name": clean, "api_url": wanted.api_url or usual}.items():
+    # Of a new one, the other fields are no settings.
+    values = {each: getattr(wanted, each) for each in IntegrationBody.model_fields}
+    for name, value in {**values, "name": clean, "api_url": wanted.api_url or usual}.items():
         setattr(integration, name, value)
 
 
