@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    CheckConstraint,
     ColumnElement,
     DateTime,
     Dialect,
@@ -132,6 +133,18 @@ def belongs_to(table: str, **options: Any) -> MappedColumn[Any]:
 def refers_to(table: str, **options: Any) -> MappedColumn[Any]:
     """Return a column for the id of a row of another table, NULL when that was deleted."""
     return mapped_column(ForeignKey(f"{table}.id", ondelete="SET NULL"), **options)
+
+
+class OfNamespace:
+    """A mixin of tables whose rows belong to a project, or to a group for all its projects."""
+
+    project_id: Mapped[int | None] = belongs_to("projects")
+    group_id: Mapped[int | None] = belongs_to("groups")
+
+
+def of_one_holder() -> CheckConstraint:
+    """Return the constraint that a row of `OfNamespace` belongs to one of both."""
+    return CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_holder")
 
 
 def partial_index(

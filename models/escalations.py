@@ -6,18 +6,26 @@ from typing import Any
 from sqlalchemy import JSON, Index, Integer, SmallInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, Numbered, belongs_to, partial_index, refers_to
+from models.base import (
+    Base,
+    BigId,
+    Numbered,
+    OfNamespace,
+    belongs_to,
+    of_one_holder,
+    partial_index,
+    refers_to,
+)
 from models.folding import folded, keep_folded
 
 
-class EscalationPolicy(Numbered):
+class EscalationPolicy(OfNamespace, Numbered):
     """Steps that page people one after the other, until somebody acknowledges the alert."""
 
     __tablename__ = "escalation_policies"
 
-    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
-    #: For alerts that no route is about; at most one of a project.
+    #: For alerts that no route is about; at most one of a project or group.
     is_default: Mapped[bool]
     #: In order of time: `{"after": seconds since the round began, "targets": [[kind, id], …]}`.
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
@@ -31,6 +39,8 @@ class EscalationPolicy(Numbered):
 
     __table_args__ = (
         Index("uq_escalation_policies_project_id_name_key", "project_id", "name_key", unique=True),
+        Index("uq_escalation_policies_group_id_name_key", "group_id", "name_key", unique=True),
+        of_one_holder(),
         # SQLite would give the id of a deleted policy to a new one, and its escalations with it.
         {"sqlite_autoincrement": True},
     )
@@ -39,12 +49,11 @@ class EscalationPolicy(Numbered):
 keep_folded(EscalationPolicy.name, EscalationPolicy.name_key)
 
 
-class AlertRoute(Numbered):
-    """Which alerts of a project go to which policy; the first route that fits decides."""
+class AlertRoute(OfNamespace, Numbered):
+    """Which alerts of a project or group go to which policy; the first route that fits decides."""
 
     __tablename__ = "alert_routes"
 
-    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
     #: 1, 2, 3 … in the order in which routes are asked.
     position: Mapped[int] = mapped_column(Integer)
@@ -57,6 +66,8 @@ class AlertRoute(Numbered):
 
     __table_args__ = (
         Index("ix_alert_routes_project_id_position", "project_id", "position"),
+        Index("ix_alert_routes_group_id_position", "group_id", "position"),
+        of_one_holder(),
         {"sqlite_autoincrement": True},
     )
 

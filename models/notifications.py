@@ -17,12 +17,13 @@ from models.base import Base, BigId, Numbered, belongs_to, partial_index
 
 
 class Contact(Numbered):
-    """Where a person, or a project as a whole, gets messages, and the state of their delivery."""
+    """Where a person, a project or a group gets messages, and the state of their delivery."""
 
     __tablename__ = "contacts"
 
     user_id: Mapped[int | None] = belongs_to("users", index=True)
     project_id: Mapped[int | None] = belongs_to("projects", index=True)
+    group_id: Mapped[int | None] = belongs_to("groups", index=True)
     #: email or apprise.
     type: Mapped[str] = mapped_column(String(16))
     label: Mapped[str] = mapped_column(String(100))
@@ -53,7 +54,12 @@ class Contact(Numbered):
     last_sent_at: Mapped[datetime | None]
 
     __table_args__ = (
-        CheckConstraint("(user_id IS NULL) <> (project_id IS NULL)", name="one_owner"),
+        CheckConstraint(
+            "(CASE WHEN user_id IS NULL THEN 0 ELSE 1 END)"
+            " + (CASE WHEN project_id IS NULL THEN 0 ELSE 1 END)"
+            " + (CASE WHEN group_id IS NULL THEN 0 ELSE 1 END) = 1",
+            name="one_holder",
+        ),
         partial_index("ix_contacts_next_try_at", "next_try_at", where="next_try_at IS NOT NULL"),
         # One each, however many workers find that somebody has no other contact.
         partial_index(

@@ -16,22 +16,23 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, belongs_to, refers_to
+from models.base import Base, Numbered, OfNamespace, belongs_to, of_one_holder, refers_to
 from models.folding import folded, keep_folded
 
 
-class OnCallSchedule(Numbered):
-    """An on-call schedule of a project."""
+class OnCallSchedule(OfNamespace, Numbered):
+    """An on-call schedule of a project, or of a group for all its projects."""
 
     __tablename__ = "on_call_schedules"
     # SQLite would give the number of a deleted schedule to another one, and steps of escalation
     # policies name schedules by number.
     __table_args__ = (
         UniqueConstraint("project_id", "name_key"),
+        Index("uq_on_call_schedules_group_id_name_key", "group_id", "name_key", unique=True),
+        of_one_holder(),
         {"sqlite_autoincrement": True},
     )
 
-    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(100))
     description: Mapped[str] = mapped_column(Text, default="")
     #: A name of the IANA database.

@@ -6,15 +6,14 @@ from typing import Any
 from sqlalchemy import JSON, Index, String, Text, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, belongs_to, refers_to
+from models.base import Base, Numbered, OfNamespace, belongs_to, of_one_holder, refers_to
 
 
-class Silence(Numbered):
+class Silence(OfNamespace, Numbered):
     """Matchers whose alerts page nobody for a time."""
 
     __tablename__ = "silences"
 
-    project_id: Mapped[int] = belongs_to("projects")
     #: In their canonical form (`domain.alerts.matching.matchers`).
     matchers: Mapped[str] = mapped_column(Text)
     comment: Mapped[str] = mapped_column(String(1000), default="")
@@ -29,15 +28,16 @@ class Silence(Numbered):
     __table_args__ = (
         Index("ix_silences_project_id_id", "project_id", "id"),
         Index("ix_silences_project_id_ends_at", "project_id", "ends_at"),
+        Index("ix_silences_group_id_ends_at", "group_id", "ends_at"),
+        of_one_holder(),
     )
 
 
-class MaintenanceWindow(Numbered):
+class MaintenanceWindow(OfNamespace, Numbered):
     """A time, once or recurring, in which alerts page nobody."""
 
     __tablename__ = "maintenance_windows"
 
-    project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
     #: The first start in local time, as `2026-12-06T02:00`.
     local_start: Mapped[str] = mapped_column(String(16))
@@ -59,6 +59,8 @@ class MaintenanceWindow(Numbered):
     __table_args__ = (
         Index("ix_maintenance_windows_project_id_id", "project_id", "id"),
         Index("ix_maintenance_windows_project_id_last_ends_at", "project_id", "last_ends_at"),
+        Index("ix_maintenance_windows_group_id_last_ends_at", "group_id", "last_ends_at"),
+        of_one_holder(),
     )
 
 

@@ -110,6 +110,11 @@ class ProjectView:
         return self.has(Feature.MONITOR) and self.may(Ability.ADMIN_INTEGRATIONS)
 
     @property
+    def url_values(self) -> Mapping[str, str]:
+        """Return what the URLs of its pages are built from."""
+        return {"project_path": self.path}
+
+    @property
     def namespace(self) -> Namespace:
         """Return the project as a namespace with members."""
         return Namespace(project_id=self.id, path=self.path)
@@ -207,6 +212,26 @@ class GroupView:
         """Return that each feature is on: only projects turn some off."""
         del feature
         return AccessLevel.ENABLED
+
+    def may(self, ability: Ability) -> bool:
+        """Return whether the viewer has an ability by the role, or by a custom one."""
+        has_role = self.role is not None and self.role >= LEAST_ROLES[ability]
+        return has_role or ability in self.abilities
+
+    @property
+    def shows_alerts(self) -> bool:
+        """Return whether the viewer may see what the group has for alerts."""
+        return not self.is_personal and self.may(Ability.READ_ALERTS)
+
+    @property
+    def handles_alerts(self) -> bool:
+        """Return whether the viewer may silence the alerts of its projects."""
+        return self.may(Ability.ADMIN_ALERTS)
+
+    @property
+    def url_values(self) -> Mapping[str, str]:
+        """Return what the URLs of its pages are built from."""
+        return {"group_path": self.path}
 
     @property
     def namespace(self) -> Namespace:

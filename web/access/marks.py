@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from inspect import signature
 from typing import Any, cast
 
 from flask import flash, g, redirect, request, url_for
@@ -10,7 +11,7 @@ from flask_login import UserMixin, current_user
 
 from domain.access.checks import check_feature, check_role, check_state, check_takes_changes
 from domain.access.features import feature_of
-from domain.access.permissions import Target, permission_of
+from domain.access.permissions import permission_of
 from domain.access.roles import Ability, Role
 from domain.accounts.signing_in.sessions import LiveSignIn, find_sign_in
 from domain.errors import NotFoundError
@@ -241,6 +242,8 @@ def project_member(
     return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
 
 
+#: Rooms of the table of permissions whose changes say who has access.
+_GIVES_ACCESS = frozenset({"former_paths", "invitations", "members", "resource_tokens"})
 _SHARES = frozenset({"projects.share", "projects.unshare"})
 
 
@@ -248,13 +251,14 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
     """Require what the action of this name asks for (`domain/access/permissions.py`).
 
     `to_post` names another action for POST. The view gets the project as `project` instead of
-    `project_path`, or the group as `group` instead of `group_path`.
+    `project_path`, or the group as `group` instead of `group_path`; or either as `holder`, if it
+    has an argument of this name.
     Administrators own everything: what only owners may change, and who has access (members and
     access tokens), needs a recent sign-in of them.
     """
     permission, posting = permission_of(name), permission_of(to_post or name)
     room = name.partition(".")[0]
-    gives_access = posting.target is Target.NAMESPACE or name in _SHARES
+    gives_access = room in _GIVES_ACCESS or name in _SHARES
 
     def check(found: ProjectView | GroupView) -> None:
         changes = request.method == "POST"
@@ -263,6 +267,8 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
         check_state(asked, room, found, changes=changes)
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
+        takes_either = "holder" in signature(view).parameters
+
         def guarded(*, project_path: str = "", group_path: str = "", **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
                 return to_sign_in()
@@ -272,10 +278,11 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
             if group_path:
                 group = get_group(group_path, viewer(), session=db.session())
                 check(group)
-                return view(group=group, **kwargs)
+                return view(**{"holder" if takes_either else "group": group}, **kwargs)
             project = get_project(project_path, viewer(), session=db.session())
             check(project)
-            return view(project=_shown(project), **kwargs)
+            found = _shown(project)
+            return view(**{"holder" if takes_either else "project": found}, **kwargs)
 
         return guarded
 

@@ -138,6 +138,20 @@ class PageBlueprint(Blueprint):
         return replace(usual, **mark.refinement)
 
 
+class NamespaceBlueprint(PageBlueprint):
+    """Pages of a project, and the same ones of a group: a view gets either as `holder`."""
+
+    def __init__(self, name: str, import_name: str, *, below: str) -> None:
+        """Take Flask's arguments, and the part of the URL after that of the project or group."""
+        super().__init__(name, import_name)
+        self._below = below
+
+    def add_url_rule(self, rule: str, *args: Any, **options: Any) -> None:
+        """Add a view at two URLs; `url_for` chooses by `holder.url_values`."""
+        for place in ("/<names:project_path>", "/groups/<names:group_path>"):
+            super().add_url_rule(f"{place}/-/{self._below}{rule}", *args, **options)
+
+
 class MachineBlueprint(Blueprint):
     """Views for programs, which read and write no cookie."""
 
