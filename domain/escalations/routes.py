@@ -87,7 +87,7 @@ def read_routing(project_ids: Collection[int], *, session: Session) -> Mapping[i
         # One that this release does not understand must not keep all alerts from their policies.
         with suppress(InvalidError):
             route = conditions_from(row.conditions), Choice(row.policy_id, row.id)
-            routes.setdefault(row.project_id, []).append(route)
+            routes.setdefault(row.project_id or 0, []).append(route)
     usual = session.execute(
         select(EscalationPolicy.project_id, EscalationPolicy.id).where(
             EscalationPolicy.project_id.in_(project_ids), EscalationPolicy.is_default

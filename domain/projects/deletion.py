@@ -150,11 +150,14 @@ _OF_PROJECTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
     ("incident", Incident.project_id),
     ("integration", Integration.project_id),
     ("heartbeat", Heartbeat.project_id),
-    ("on-call schedule", OnCallSchedule.project_id),
-    ("silence", Silence.project_id),
     ("environment", Environment.project_id),
     ("deployment", Deployment.project_id),
     ("release", ProjectRelease.project_id),
+)
+#: What groups have as well.
+_OF_NAMESPACES: tuple[tuple[str, type[OnCallSchedule | Silence]], ...] = (
+    ("on-call schedule", OnCallSchedule),
+    ("silence", Silence),
 )
 
 
@@ -186,6 +189,10 @@ def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...
     counted = [
         *((("subgroup", below), ("project", projects)) if namespace.group_id else ()),
         *((word, select(literal(1)).where(key.in_(projects))) for word, key in _OF_PROJECTS),
+        *(
+            (word, select(literal(1)).where(_is_inside(table, groups, projects, namespace)))
+            for word, table in _OF_NAMESPACES
+        ),
         ("image repository", _images(projects)),
         ("access token", _tokens(groups, projects, namespace)),
         ("direct member", _people(groups, projects, namespace)),
@@ -220,7 +227,7 @@ def _people(groups: Select[int], projects: Select[int], namespace: Namespace) ->
 
 
 def _is_inside(
-    table: type[Bot] | type[Member],
+    table: type[Bot | Member | OnCallSchedule | Silence],
     groups: Select[int],
     projects: Select[int],
     namespace: Namespace,

@@ -7,21 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+from sqlalchemy import ColumnElement, Select, and_, func, literal, or_, select
+from sqlalchemy.orm import Session, aliased
 
 from domain.projects.grants import subtree
 from domain.projects.paths import ancestors
 from domain.projects.views import Holder
 from models import Group, Project
 from models.folding import fold
-
-
-class HeldTable(Protocol):
-    """A table of which each row belongs to a project or to a group."""
-
-    project_id: InstrumentedAttribute[int | None]
-    group_id: InstrumentedAttribute[int | None]
 
 
 class HeldRow(Protocol):
@@ -63,7 +56,7 @@ def pages_url(holder: Holder, base_url: str) -> str:
 def projects_of(holder: Holder) -> Select[int]:
     """Return the ids of the project itself, or of all projects below a group."""
     if not holder.is_group:
-        return select(Project.id).where(Project.id == holder.id)
+        return select(literal(holder.id))
     groups = subtree(select(Group.id).where(Group.id == holder.id))
     return select(Project.id).where(Project.group_id.in_(groups), Project.deleted_at.is_(None))
 
@@ -144,6 +137,21 @@ def is_used_by(table: Any, used: Iterable[Lineage]) -> ColumnElement[bool]:
     return or_(table.project_id.in_(projects), table.group_id.in_(groups))
 
 
+def is_listed_by(
+    table: Any, holder: Holder, *, with_groups_above: bool, session: Session
+) -> ColumnElement[bool]:
+    """Return the condition for rows of its own, and if asked for those of the groups above."""
+    if not with_groups_above:
+        return belongs_to(table, holder)
+    return is_used_by(table, [lineage_of(holder, session=session)])
+
+
+def is_above(table: Any, holder: Holder, *, session: Session) -> ColumnElement[bool]:
+    """Return the condition for rows that belong to the groups above a project or group."""
+    ids = lineage_of(holder, session=session).group_ids
+    return and_(table.group_id.in_(ids[1:] if holder.is_group else ids))
+
+
 def by_user(rows: Iterable[Row], used: Mapping[int, Lineage]) -> Mapping[int, Sequence[Row]]:
     """Return which rows each project uses, by its id, in the order of the rows."""
     of_project: dict[int, list[int]] = {}
@@ -155,7 +163,7 @@ def by_user(rows: Iterable[Row], used: Mapping[int, Lineage]) -> Mapping[int, Se
         if row.group_id is not None:
             users = of_project.get(row.group_id, [])
         else:
-            users = [row.project_id] if row.project_id in used else []
+            users = [each for each in (row.project_id,) if each in used and each is not None]
         for project_id in users:
             found.setdefault(project_id, []).append(row)
     return found
