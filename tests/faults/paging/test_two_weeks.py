@@ -147,9 +147,7 @@ class Weeks:
             "starts_at": thursday.replace(hour=20).isoformat(),
             "ends_at": (thursday + timedelta(days=1)).replace(hour=8).isoformat(),
         }
-        call.done(
-            "POST", f"/on_call/schedules/{schedule['id']}/overrides", json=cover, status=201
-        )
+        call.done("POST", f"/on_call/schedules/{schedule['id']}/overrides", json=cover, status=201)
 
     def let_die(self, what: str) -> None:
         """End a part of the service without a warning; it has to come back by itself."""
