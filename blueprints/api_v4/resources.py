@@ -216,8 +216,9 @@ alert_mutes.bind("GET", "/mute", silence_actions.show_mute)
 alert_timeline = Resources("alert_timeline", __name__, url_prefix=f"{_ALERT}/timeline")
 alert_timeline.bind("GET", "", timeline_actions.list_alert_timeline)
 
-incident_timeline = Resources("incident_timeline", __name__, url_prefix=f"{_INCIDENT}/timeline")
-incident_timeline.bind("GET", "", timeline_actions.list_incident_timeline)
+incident_timeline = Resources("incident_timeline", __name__, url_prefix=_INCIDENT)
+incident_timeline.bind("GET", "/timeline", timeline_actions.list_incident_timeline)
+incident_timeline.bind("GET", "/surroundings", timeline_actions.show_surroundings)
 
 maintenance_windows = _of(_PROJECT, "maintenance_windows")
 maintenance_windows.bind_usual(maintenance_window_actions, "/<int:window_id>")

@@ -185,6 +185,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "incidents.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "incidents.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "incident_timeline.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "incident_timeline.surroundings": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "incidents.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "incidents.change": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "incidents.delete": _project(_WRITE, Role.OWNER),

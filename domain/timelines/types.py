@@ -8,6 +8,7 @@ from pydantic import Field
 from domain.alerts.handling.types import AlertAuthor, AlertChange, AlertOccurrence
 from domain.ci_cd.types import Deployment
 from domain.escalations.types import SentPage
+from domain.on_call.types import ScheduleOnCall
 from domain.types.base import KeysetQuery, Resource, Time
 
 
@@ -74,3 +75,12 @@ class TimelineItem(Resource):
         default=False, description="Whether only members from Reporter up see the comment."
     )
     updated_at: Time | None = Field(default=None, description="When the comment was changed.")
+
+
+class IncidentSurroundings(Resource):
+    """What somebody who comes to an incident looks for first."""
+
+    on_call: tuple[ScheduleOnCall, ...] = Field(
+        description="Who is on call in the schedules of the project."
+    )
+    runbooks: tuple[str, ...] = Field(description="Of its newest alerts.")
