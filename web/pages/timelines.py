@@ -49,5 +49,5 @@ def shown_timeline(found: Found[TimelineItem], query: TimelineQuery) -> ShownTim
 
 
 def _url(sort: str, cursor: str | None) -> str:
-    given = {"sort": sort if sort != "desc" else None, "cursor": cursor}
-    return url_for(request.endpoint or "", **(request.view_args or {}), **given, _anchor="timeline")
+    given = {**(request.view_args or {}), "sort": sort if sort != "desc" else None}
+    return url_for(request.endpoint or "", **given, cursor=cursor, _anchor="timeline")

@@ -15,7 +15,13 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 
 def deploy(project: IncidentProject, environment: str, ref: str, *, minutes_ago: int) -> None:
     """Report a deployment that was so long ago."""
-    body = {"environment": environment, "sha": SHA, "ref": ref, "tag": False, "status": "success"}
+    body: dict[str, Any] = {
+        "environment": environment,
+        "sha": SHA,
+        "ref": ref,
+        "tag": False,
+        "status": "success",
+    }
     made = project.api("POST", "/deployments", code=201, **body)
     with project.app.app_context():
         at = project.now - timedelta(minutes=minutes_ago)
@@ -73,7 +79,8 @@ def test_pages_of_a_timeline_have_each_line_once(project: IncidentProject) -> No
     for sort in ("asc", "desc"):
         at = f"/api/v4/projects/acme%2Fshop/alerts/1/timeline?sort={sort}"
         client, headers = project.app.test_client(), {"PRIVATE-TOKEN": project.token}
-        whole, url, seen = client.get(at, headers=headers).json, f"{at}&per_page=2", []
+        whole, url = client.get(at, headers=headers).json, f"{at}&per_page=2"
+        seen: list[Any] = []
         while url:
             answer = client.get(url, headers=headers)
             seen += answer.json or []
