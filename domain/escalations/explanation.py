@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.clock import date_and_time
 from domain.escalations.policies import names_of, plan_of
+from domain.escalations.resting import is_resting
 from domain.escalations.state import State
 from domain.escalations.steps import (
     Plan,
@@ -43,6 +44,11 @@ _SENTENCES = {
     State.EXHAUSTED: "All steps have run. Nobody else is paged.",
     State.UNANSWERED: "All steps have run, and nobody answered. Nobody else is paged.",
     State.POLICY_DELETED: "Paging ended: its policy was deleted.",
+    State.ACKNOWLEDGED: "The acknowledgement holds until {until}. If nobody resolves the alert by "
+    "then, it is triggered again.",
+    State.SNOOZED: "Snoozed until {until}. Nobody is paged until then.",
+    State.LAPSED: "The acknowledgement has run out. Paging begins again.",
+    State.ESCALATED: "The alert was escalated. The next step follows now.",
 }
 _WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
 _WITHOUT_ESCALATION = "No page: the alert was opened before the project had an escalation policy."
@@ -70,7 +76,10 @@ class SentPage:
     #: A person or channel, in words.
     name: str
     round: int
+    #: 0 for a person who was paged beside the steps.
     step: int
+    #: Who asked for the person, empty for the command line; None if nobody did.
+    asked_by: str | None = None
     #: None for a page of which nothing is known any more.
     state: PageState | None = None
     contacts: Sequence[ContactOutcome] = ()
@@ -92,6 +101,8 @@ class EscalationView:
     #: The number of the next step, from 1, and when it is due; None if no step follows.
     next_step: int | None = None
     next_at: datetime | None = None
+    #: Until when the acknowledgement holds, or the alert is snoozed.
+    rests_until: datetime | None = None
     round: int = 1
     #: The newest first.
     pages: Sequence[SentPage] = ()
@@ -101,7 +112,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
     """Return how it stands with the paging for an alert."""
     row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
     pages = _pages(alert_id, session=session)
-    if row is None:
+    if row is None or (row.policy_id is None and State(row.state) is State.STOPPED):
         of_project = EscalationPolicy.project_id == project_id
         has_policies = session.scalar(select(EscalationPolicy.id).where(of_project).limit(1))
         sentence = _WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES
@@ -119,6 +130,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
         reason=_reason(row, route.name if route else None),
         next_step=row.step + 1 if next_at else None,
         next_at=next_at,
+        rests_until=row.next_at if is_resting(row) else None,
         round=row.round,
         pages=pages,
     )
@@ -149,7 +161,8 @@ def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
         return f"Nobody is paged now{until}: {row.held_by}."
     if state is State.NO_POLICY:
         return "Nobody is paged for this alert."
-    return _SENTENCES[state]
+    until = date_and_time(row.next_at) if row.next_at else ""
+    return _SENTENCES[state].format(until=until)
 
 
 def _reason(row: Escalation, route: str | None) -> str:
@@ -177,6 +190,7 @@ def _pages(alert_id: int, *, session: Session) -> Sequence[SentPage]:
             name=_name(row, names),
             round=row.round,
             step=row.step,
+            asked_by=row.asked_by,
             state=_state(page),
             contacts=contacts.get(page.batch_id or 0, ()) if page else (),
         )
@@ -239,18 +253,23 @@ def page_reasons(
         .join(EscalationPolicy, EscalationPolicy.id == Escalation.policy_id)
         .where(Escalation.alert_id.in_(alert_ids))
     ).all()
-    pages = _pages_of_alerts([row.alert_id for row, _ in rows], session=session)
+    escalations = {row.alert_id: (row, policy) for row, policy in rows}
     reasons = _Reasons(session)
     found: dict[int, PageReason] = {}
-    for row, policy in rows:
-        own = [
-            page
-            for page in pages[row.alert_id]
-            if (page.user_id, page.channel_id) == (user_id, channel_id)
-        ]
-        if own:
-            found[row.alert_id] = reasons.of(row, policy, pages[row.alert_id][0], own[-1])
+    for alert_id, pages in _pages_of_alerts(alert_ids, session=session).items():
+        own = [page for page in pages if (page.user_id, page.channel_id) == (user_id, channel_id)]
+        if own and alert_id in escalations:
+            found[alert_id] = reasons.of(*escalations[alert_id], pages[0], own[-1])
+        elif own and own[-1].asked_by is not None:
+            found[alert_id] = _asked(own[-1])
     return found
+
+
+def _asked(page: EscalationPage) -> PageReason:
+    """Return why somebody is paged for an alert that no policy pages for."""
+    return PageReason(
+        policy="", step=0, steps=0, round=1, first_paged_at=page.paged_at, asked_by=page.asked_by
+    )
 
 
 def _pages_of_alerts(
@@ -289,6 +308,7 @@ class _Reasons:
             step=own.step,
             steps=len(plan.steps),
             round=own.round,
+            asked_by=own.asked_by,
             schedules=self._schedules(plan, own),
             first_paged_at=first.paged_at,
             next_whom=self._whom(step, at) if step and at else None,
@@ -298,7 +318,8 @@ class _Reasons:
     def _schedules(self, plan: Plan, own: EscalationPage) -> tuple[str, ...]:
         """Return the schedules that led a step to a person; none if the step names the person."""
         # The policy may have changed since.
-        targets = plan.steps[own.step - 1].targets if own.step <= len(plan.steps) else ()
+        is_step = 1 <= own.step <= len(plan.steps)
+        targets = plan.steps[own.step - 1].targets if is_step else ()
         if own.user_id is None or Target(TargetKind.USER, own.user_id) in targets:
             return ()
         on_call = self._who(targets, own.paged_at)

@@ -13,7 +13,10 @@ from web.commands.program import Program
 #: completion wait for them.
 _COMMANDS = {
     "alert-routes": ("domain.escalations.actions", "Which alerts go to which escalation policy."),
-    "alerts": ("domain.alerts.handling.actions", "Alerts of projects."),
+    "alerts": (
+        "domain.alerts.handling.actions+domain.escalations.handling",
+        "Alerts of projects.",
+    ),
     "applications": ("applications:applications", "OAuth clients."),
     "audit": ("audit:audit", "The audit log."),
     "audit-streams": (
