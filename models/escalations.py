@@ -140,7 +140,8 @@ class EscalationPage(Numbered):
     page_key: Mapped[str | None] = mapped_column(String(255))
     #: What became of the page, a `domain.notifications.states.PageState`; NULL until known.
     outcome: Mapped[str | None] = mapped_column(String(16))
-    #: The name of who asked for the person, empty for the command line; NULL if nobody did.
-    asked_by: Mapped[str | None] = mapped_column(String(255))
+    #: The user who asked for the person, 0 for the command line; NULL if nobody did. It has no
+    #: foreign key: a deleted account keeps its id.
+    asked_by_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (Index("uq_escalation_pages_page_key", "page_key", unique=True),)

@@ -198,7 +198,8 @@ def _fill(work: Work, row: PolicyRow, plan: Plan, *, is_default: bool) -> None:
     row.steps = stored_steps(plan.steps)
     row.repeats = plan.repeats
     row.repeat_pause = int(plan.pause.total_seconds())
-    row.acknowledgement_timeout = plan.timeout and int(plan.timeout.total_seconds())
+    timeout = plan.timeout
+    row.acknowledgement_timeout = int(timeout.total_seconds()) if timeout else None
 
 
 def _store(work: Work, row: PolicyRow) -> None:

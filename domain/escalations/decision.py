@@ -16,7 +16,7 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.handling.activity import NewEntry, NoteKind
 from domain.clock import CLOCK_TOLERANCE, date_and_time
 from domain.durations import duration_text
-from domain.escalations.recipients import Reached, Recipients
+from domain.escalations.recipients import Person, Reached, Recipients
 from domain.escalations.state import Event, State, after
 from domain.escalations.steps import (
     Plan,
@@ -28,7 +28,6 @@ from domain.escalations.steps import (
     after_unreached_round,
     asking,
     beginning,
-    listed,
     mute_words,
     next_due,
     shifted,
@@ -370,17 +369,17 @@ class Decision:
             return
         row.answered_by_id = None
         found = self._reached(asking(user_id))
-        why = [*found.gaps, *(f"@{who.name} {why.value}" for who, why in found.unreached.items())]
         if not found.is_somebody:
-            self._note(f"The acknowledgement has run out, and {listed(why)}. Paging begins again.")
+            self._note("Paging begins again: who acknowledged the alert cannot be reached.")
+            self._name_unreached(found.unreached)
             return
         self._page(_keys(found), 0, f"escalation {row.id}, asked first")
         place(row, beginning(self._now + _TIME_TO_ANSWER))
         row.judge_at = self._now + _JUDGE_AFTER
-        name = self._recipients.names[asking(user_id).targets[0]]
+        pause = duration_text(_TIME_TO_ANSWER)
         self._note(
-            f"The acknowledgement of @{name} has run out. They are paged first. Without an answer, "
-            f"paging begins again in {duration_text(_TIME_TO_ANSWER)}."
+            "Who acknowledged the alert is paged first. Without an answer, paging begins again in "
+            f"{pause}."
         )
 
     def _page_again(self) -> None:
@@ -491,8 +490,11 @@ class Decision:
             self._say(f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._goes_on}.")
         elif gaps:
             self._say(f"{step}: {gaps}.")
-        if self._is_repetition:
-            return
+        if not self._is_repetition:
+            quiet = Reach.QUIET  # paged when they end
+            self._name_unreached({who: why for who, why in found.unreached.items() if why != quiet})
+
+    def _name_unreached(self, people: Mapping[Person, Reach]) -> None:
         self._results.entries += [
             NewEntry(
                 alert_id=self._row.alert_id,
@@ -501,8 +503,7 @@ class Decision:
                 user_id=person.id,
                 user_name=person.name,
             )
-            for person, reach in found.unreached.items()
-            if reach is not Reach.QUIET  # paged when they end
+            for person, reach in people.items()
         ]
 
     @property

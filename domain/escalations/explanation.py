@@ -78,7 +78,7 @@ class SentPage:
     round: int
     #: 0 for a person who was paged beside the steps.
     step: int
-    #: Who asked for the person, empty for the command line; None if nobody did.
+    #: Who asked for the person, in words; None if nobody did.
     asked_by: str | None = None
     #: None for a page of which nothing is known any more.
     state: PageState | None = None
@@ -180,7 +180,8 @@ def _pages(alert_id: int, *, session: Session) -> Sequence[SentPage]:
         .order_by(EscalationPage.id.desc())
         .limit(_MOST_PAGES)
     ).all()
-    names = names_of(filter(None, map(_target, rows)), session=session)
+    asking = [Target(TargetKind.USER, row.asked_by_id) for row in rows if row.asked_by_id]
+    names = names_of([*filter(None, map(_target, rows)), *asking], session=session)
     keys = [row.page_key for row in rows]
     pages = {page.key: page for page in session.scalars(select(Page).where(Page.key.in_(keys)))}
     contacts = _contacts({page.batch_id for page in pages.values()}, session=session)
@@ -190,7 +191,7 @@ def _pages(alert_id: int, *, session: Session) -> Sequence[SentPage]:
             name=_name(row, names),
             round=row.round,
             step=row.step,
-            asked_by=row.asked_by,
+            asked_by=_asker(row, names),
             state=_state(page),
             contacts=contacts.get(page.batch_id or 0, ()) if page else (),
         )
@@ -234,6 +235,14 @@ def _target(row: EscalationPage) -> Target | None:
     return None if row.user_id is None else Target(TargetKind.USER, row.user_id)
 
 
+def _asker(row: EscalationPage, names: Mapping[Target, str]) -> str | None:
+    """Return who asked for a person, in words; None if nobody did."""
+    if not row.asked_by_id:
+        return None if row.asked_by_id is None else "the operator"
+    asker = Target(TargetKind.USER, row.asked_by_id)
+    return target_words(TargetKind.USER, names.get(asker))
+
+
 def _name(row: EscalationPage, names: Mapping[Target, str]) -> str:
     target = _target(row)
     if target is None:
@@ -260,16 +269,9 @@ def page_reasons(
         own = [page for page in pages if (page.user_id, page.channel_id) == (user_id, channel_id)]
         if own and alert_id in escalations:
             found[alert_id] = reasons.of(*escalations[alert_id], pages[0], own[-1])
-        elif own and own[-1].asked_by is not None:
-            found[alert_id] = _asked(own[-1])
+        elif own and own[-1].asked_by_id is not None:
+            found[alert_id] = reasons.asked(own[-1])
     return found
-
-
-def _asked(page: EscalationPage) -> PageReason:
-    """Return why somebody is paged for an alert that no policy pages for."""
-    return PageReason(
-        policy="", step=0, steps=0, round=1, first_paged_at=page.paged_at, asked_by=page.asked_by
-    )
 
 
 def _pages_of_alerts(
@@ -308,12 +310,21 @@ class _Reasons:
             step=own.step,
             steps=len(plan.steps),
             round=own.round,
-            asked_by=own.asked_by,
+            asked_by=self._asker(own),
             schedules=self._schedules(plan, own),
             first_paged_at=first.paged_at,
             next_whom=self._whom(step, at) if step and at else None,
             next_at=at,
         )
+
+    def asked(self, page: EscalationPage) -> PageReason:
+        """Return why somebody is paged for an alert that no policy pages for."""
+        asked_by, at = self._asker(page), page.paged_at
+        return PageReason(policy="", step=0, steps=0, round=1, first_paged_at=at, asked_by=asked_by)
+
+    def _asker(self, page: EscalationPage) -> str | None:
+        asker = [Target(TargetKind.USER, page.asked_by_id)] if page.asked_by_id else []
+        return _asker(page, names_of(asker, session=self._session))
 
     def _schedules(self, plan: Plan, own: EscalationPage) -> tuple[str, ...]:
         """Return the schedules that led a step to a person; none if the step names the person."""

@@ -132,7 +132,7 @@ def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody)
         "step": 0,
         "page_key": key,
         "paged_at": work.now,
-        "asked_by": work.actor.name,
+        "asked_by_id": work.actor.id or 0,
     }
     work.session.execute(insert(EscalationPage), [shown])
     _say(work, alert, f"paged @{name}")
@@ -265,7 +265,7 @@ def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPa
 
 
 _BRIEF = select(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity)
-_Brief = Row[tuple[int, int, int, str, str, int]]
+_Brief = Row[int, int, int, str, str, int]
 
 
 def _open_alert(work: Work, project: ProjectView, iid: int) -> _Brief:

@@ -204,8 +204,12 @@ def plan_of(row: PolicyRow) -> Plan:
         steps=read_steps(row.steps),
         repeats=row.repeats,
         pause=timedelta(seconds=row.repeat_pause),
-        timeout=row.acknowledgement_timeout and timedelta(seconds=row.acknowledgement_timeout),
+        timeout=_seconds(row.acknowledgement_timeout),
     )
+
+
+def _seconds(number: int | None) -> timedelta | None:
+    return None if number is None else timedelta(seconds=number)
 
 
 def named_steps(plan: Plan, *, session: Session) -> list[EscalationStep]:

@@ -75,7 +75,7 @@ def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: dateti
         note = given.get(row.alert_id)
         row.state = after(State(row.state), Event.TIMED).value
         row.answered_by_id = note.user_id if note else None
-        row.next_at = (min(note.created_at, now) if note else now) + timedelta(seconds=seconds)
+        row.next_at = (min(note.created_at, now) if note else now) + timedelta(seconds=seconds or 0)
         row.ended_at, row.decided_at = None, now
     session.flush()  # Before the statements that follow.
     return [row.id for row, _ in rows]

@@ -198,7 +198,7 @@ def _short_reason(reason: PageReason, reader: Reader) -> str:
 
 def _why(reason: PageReason) -> str:
     if reason.asked_by is not None:
-        return f"@{one_line(reason.asked_by)}" if reason.asked_by else "the operator"
+        return one_line(reason.asked_by)
     if not reason.step:
         return f"{one_line(reason.policy)}, since your acknowledgement has run out"
     of_all = f" of {reason.steps}" if reason.steps >= reason.step else ""

@@ -20,7 +20,7 @@ class PageReason:
     steps: int
     #: From 1.
     round: int
-    #: Who asked for the person, empty for the command line; None if a policy pages.
+    #: Who asked for the person, in words; None if a policy pages.
     asked_by: str | None = None
     #: The schedules of the step in which the person is on call; none if the step names the person.
     schedules: tuple[str, ...] = ()

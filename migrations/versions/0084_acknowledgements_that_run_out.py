@@ -16,11 +16,11 @@ def upgrade() -> None:
     timeout = sa.Column("acknowledgement_timeout", sa.Integer(), nullable=True)
     op.add_column("escalation_policies", timeout)
     op.add_column("escalations", sa.Column("answered_by_id", BIG, nullable=True))
-    op.add_column("escalation_pages", sa.Column("asked_by", sa.String(255), nullable=True))
+    op.add_column("escalation_pages", sa.Column("asked_by_id", BIG, nullable=True))
 
 
 def downgrade() -> None:
     """Go back."""
-    op.drop_column("escalation_pages", "asked_by")
+    op.drop_column("escalation_pages", "asked_by_id")
     op.drop_column("escalations", "answered_by_id")
     op.drop_column("escalation_policies", "acknowledgement_timeout")

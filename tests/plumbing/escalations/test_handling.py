@@ -261,7 +261,7 @@ def test_an_acknowledgement_runs_out_and_its_author_is_asked_first(shop: Escalat
         "bob is still on it, until 2026-03-01 20:50 UTC",
         "triggered by itself when its acknowledgement ran out",
     ]
-    assert shop.said(alert)[0].startswith("The acknowledgement of @bob has run out.")
+    assert shop.said(alert)[0].startswith("Who acknowledged the alert is paged first.")
 
 
 def test_who_cannot_be_asked_is_passed_over(shop: Escalated) -> None:
@@ -276,10 +276,8 @@ def test_who_cannot_be_asked_is_passed_over(shop: Escalated) -> None:
     shop.pass_time(minutes=5)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("alice", 1, 1)]
-    assert (
-        "The acknowledgement has run out, and @bob is not active. Paging begins again."
-        in shop.said(alert)
-    )
+    assert "Paging begins again: who acknowledged the alert cannot be reached." in shop.said(alert)
+    assert ("page", "bob", "is not active: not paged") in shop.activity(alert)
 
 
 def test_a_time_out_that_is_resolved_or_never_set_does_nothing(shop: Escalated) -> None:
