@@ -191,6 +191,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "incidents.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "incidents.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "incidents.change": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "incidents.page": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "incidents.delete": _project(_WRITE, Role.OWNER),
     "incident_alerts.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "incident_alerts.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),

@@ -113,6 +113,7 @@ class EventKind(StrEnum):
     INCIDENT_CREATED = "incident.created"
     #: Its fields, alerts or comments.
     INCIDENT_CHANGED = "incident.changed"
+    INCIDENT_PEOPLE_PAGED = "incident.people_paged"
     INCIDENT_REMOVED = "incident.removed"
     INCIDENT_RULE_CREATED = "incident_rule.created"
     INCIDENT_RULE_CHANGED = "incident_rule.changed"

@@ -47,6 +47,7 @@ _MUTE_WORDS = {
     MuteKind.MAINTENANCE: "maintenance window “{}”",
     MuteKind.FLAPPING: "the alert is flapping, {}",
     MuteKind.REOPENED: "the alert {}",
+    MuteKind.INCIDENT: "{}",
 }
 
 

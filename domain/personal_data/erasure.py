@@ -160,7 +160,7 @@ def _rename_in_incidents(user: UserView, names: _Names, *, session: Session) -> 
     session.execute(opened.values(author_name=names.pseudonym))
     theirs = update(IncidentNote).where(IncidentNote.user_id == user.id)
     session.execute(theirs.values(user_name=names.pseudonym))
-    kinds = (EntryKind.ASSIGNED.value, EntryKind.UNASSIGNED.value)
+    kinds = (EntryKind.ASSIGNED.value, EntryKind.UNASSIGNED.value, EntryKind.PAGED.value)
     assigned = IncidentNote.kind.in_(kinds) & (IncidentNote.text == names.username)
     session.execute(update(IncidentNote).where(assigned).values(text=names.pseudonym))
 

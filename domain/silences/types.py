@@ -146,6 +146,8 @@ class MuteKind(StrEnum):
     FLAPPING = "flapping"
     #: It continues an alert that somebody acknowledged.
     REOPENED = "reopened"
+    #: It belongs to an incident that somebody has acknowledged.
+    INCIDENT = "incident"
 
 
 class AlertMute(Resource):
@@ -162,7 +164,7 @@ class AlertMute(Resource):
         description="Who made the silence or window, or acknowledged the alert that this one "
         "continues.",
     )
-    until: Time | None = None
+    until: Time | None = Field(default=None, description="Null: until its incident is closed.")
 
 
 class FlapSettings(Resource):
