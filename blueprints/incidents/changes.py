@@ -53,7 +53,7 @@ def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
     names = [person.username for person in present if person.username != request.form.get("remove")]
     added = request.form.get("add")
     names += [added] if added and added not in names else []
-    return _change(project, iid, assignees=names, page_assignees="page" in request.form)
+    return _change(project, iid, assignees=names, page_assignees="page_now" in request.form)
 
 
 @incident_changes.post(f"{_ONE}/page")

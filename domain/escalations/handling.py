@@ -1,6 +1,6 @@
 """What people do with the paging for an alert: escalate it, page somebody, let it rest."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from typing import NoReturn
 
@@ -12,7 +12,7 @@ from domain.alerts.handling.activity import NoteKind, add_entry
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.handling.status import StatusChange, change_all
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.audit.events import Actor, EventKind
+from domain.audit.events import EventKind
 from domain.clock import date_and_time
 from domain.database.rows import insert_into
 from domain.durations import duration_text
@@ -24,6 +24,12 @@ from domain.escalations.resting import ACKNOWLEDGED, end, trigger
 from domain.escalations.state import MOVES, Event, State, after
 from domain.escalations.steps import Progress, after_failure
 from domain.escalations.types import AlertPageBody, AlertPaging, AlertSnooze
+from domain.notifications.acknowledging import (
+    VIA,
+    AcknowledgementLink,
+    Chosen,
+    chosen_alerts,
+)
 from domain.notifications.asking import check_reachable
 from domain.notifications.paging import ASKED, NewPage, queue_pages
 from domain.projects.views import ProjectView
@@ -148,38 +154,47 @@ def snooze_alert(work: Work, project: ProjectView, iid: int, body: AlertSnooze) 
     """
     until = _end_of_snooze(work, body)
     alert = _open_alert(work, project, iid)
-    snooze_alerts(work, project, [alert.id], until, by=work.actor.source.actor)
+    _snooze(work, project, [alert.id], until)
     _open_alert(work, project, iid)  # It may have ended meanwhile.
     return show_paging(work, project, iid)
 
 
-def snooze_alerts(
+def snooze_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen, length: timedelta) -> int:
+    """Let chosen alerts of a message rest for a while; return their number.
+
+    Raises ForbiddenError or InvalidError as `chosen_alerts`.
+    """
+    found = chosen_alerts(work, link, chosen)
+    own = work.acting_as(found.user.id or 0, found.user.name)
+    for project_id, alert_ids in found.by_project.items():
+        project = found.projects[project_id]
+        _snooze(own, project, alert_ids, work.now + length, via=VIA)
+    return sum(map(len, found.by_project.values()))
+
+
+def _snooze(
     work: Work,
     project: ProjectView,
-    alert_ids: Collection[int],
+    alert_ids: Sequence[int],
     until: datetime,
     *,
-    by: Actor | None,
     via: str | None = None,
 ) -> None:
-    """Let open alerts of a project rest, on behalf of a person."""
-    rows = _rows_to_rest(work, project, alert_ids)
-    for row in rows:
+    for row in _rows_to_rest(work, project, alert_ids):
         row.state = after(State(row.state), Event.SNOOZE).value
         row.next_at, row.decided_at, row.ended_at = until, work.now, None
     work.session.flush()  # Escalations are written before alerts are locked.
-    change = StatusChange(status=ACKNOWLEDGED, by=by, via=via)
+    change = StatusChange(status=ACKNOWLEDGED, by=work.actor.source.actor, via=via)
     ids = select(Alert.id).where(Alert.id.in_(alert_ids))
     change_all(project.id, ids, change, among=("triggered",), session=work.session, now=work.now)
     alerts = work.session.execute(_BRIEF.where(Alert.id.in_(alert_ids)).order_by(Alert.id))
     for alert in alerts.all():
-        entry = f"snoozed it until {date_and_time(until)}"
-        _say(work, alert, entry, by=by, via=via)
+        _say(work, alert, f"snoozed it until {date_and_time(until)}", via=via)
         _record(work, project, alert, EventKind.ALERT_SNOOZED, until=until.isoformat())
     work.session.flush()
 
 
-def _rows_to_rest(work: Work, project: ProjectView, alert_ids: Collection[int]) -> list[Escalation]:
+def _rows_to_rest(work: Work, project: ProjectView, alert_ids: Sequence[int]) -> list[Escalation]:
     """Lock the escalations of alerts, made where nobody was to be paged yet."""
     stopped = {
         "project_id": project.id,
@@ -295,11 +310,9 @@ def _trigger(work: Work, alert: _Brief, *, via: str) -> None:
     )
 
 
-def _say(
-    work: Work, alert: _Brief, text: str, *, by: Actor | None = None, via: str | None = None
-) -> None:
+def _say(work: Work, alert: _Brief, text: str, *, via: str | None = None) -> None:
     """Add what somebody did to the activity of an alert."""
-    who = by or work.actor.source.actor
+    who = work.actor.source.actor
     entry = add_entry(alert.id, NoteKind.HANDLING, text, by=who, session=work.session, now=work.now)
     entry.via = via or (None if who else _BY_OPERATOR)
 
