@@ -53,7 +53,7 @@ def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) ->
     page = pages.do("/incidents/1", "/1/edit", title="Checkout", quiet_alerts="y")
     assert "page nobody while it is acknowledged" in page
     script = incident_script(gatebell, endpoint.project)
-    assert script.get("/1").json()["quiet_alerts"] is True
+    assert script.get("/1")["quiet_alerts"] is True
 
 
 @pytest.mark.both_databases
