@@ -14,7 +14,7 @@ from wtforms import (
     TextAreaField,
 )
 from wtforms import Form as PlainForm
-from wtforms.validators import DataRequired, InputRequired, NumberRange
+from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
 from domain.durations import parse_duration
 from domain.errors import InvalidError
@@ -79,6 +79,7 @@ class EscalationPolicyForm(Form):
         ],
     )
     repeat_pause = DurationLine("Pause before a repeat", is_duration, default=USUAL_PAUSE)
+    acknowledgement_timeout = DurationLine("Acknowledgement timeout", Optional(), is_duration)
     is_default = BooleanField("Default policy")
 
     def policy(self, body: type[Policy]) -> Policy:
@@ -88,7 +89,12 @@ class EscalationPolicyForm(Form):
             if not step["targets"]:
                 message = f"Step {number}: choose between 1 and {MOST_TARGETS} targets."
                 raise InvalidError(message, field="steps")
-        return self.read(body, steps=steps, default=bool(self.is_default.data))
+        return self.read(
+            body,
+            steps=steps,
+            acknowledgement_timeout=self.acknowledgement_timeout.data or None,
+            default=bool(self.is_default.data),
+        )
 
     def changed(self, action: str) -> "EscalationPolicyForm":
         """Return the form after `add_step`, `remove_step:1` or `add_target:1`; steps are from 0."""
@@ -139,6 +145,7 @@ def policy_form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
             ],
             "repeats": policy.repeats,
             "repeat_pause": policy.plan.pause,
+            "acknowledgement_timeout": policy.plan.timeout,
             "is_default": policy.default,
         }
     )

@@ -40,6 +40,7 @@ class IncidentForm(Form):
     )
     severity = SelectField("Severity", choices=_SEVERITIES, default="unknown")
     close_when_resolved = BooleanField("Close it when all of its alerts are resolved")
+    quiet_alerts = BooleanField("Its open alerts page nobody while somebody has acknowledged it")
 
 
 class IncidentRuleForm(ConditionsForm):
@@ -53,6 +54,9 @@ class IncidentRuleForm(ConditionsForm):
     close_when_resolved = BooleanField("Close its incidents when all of their alerts are resolved")
     open_when_silenced = BooleanField(
         "Open incidents for silenced alerts too, and during maintenance windows"
+    )
+    quiet_alerts = BooleanField(
+        "Open alerts of its incidents page nobody while somebody has acknowledged the incident"
     )
 
     @classmethod

@@ -33,6 +33,8 @@ class EscalationPolicy(OfNamespace, Numbered):
     repeats: Mapped[int] = mapped_column(SmallInteger)
     #: Seconds between the last step and the next round.
     repeat_pause: Mapped[int] = mapped_column(Integer)
+    #: For how many seconds an acknowledgement holds; NULL: without an end.
+    acknowledgement_timeout: Mapped[int | None] = mapped_column(Integer)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     name_key: Mapped[str | None] = folded()
@@ -94,7 +96,8 @@ class Escalation(Base):
     step: Mapped[int] = mapped_column(SmallInteger)
     #: Delays of steps count from here.
     round_began_at: Mapped[datetime]
-    #: When the next step is due, or a mute is looked at again; NULL when it ended.
+    #: When the next step is due, a mute is looked at again, or an acknowledgement or snooze ends;
+    #: NULL when it ended.
     next_at: Mapped[datetime | None]
     #: Whether a message of this round was accepted by somebody's mail server or channel.
     has_reached: Mapped[bool]
@@ -111,6 +114,9 @@ class Escalation(Base):
     held_since: Mapped[datetime | None]
     held_by: Mapped[str | None] = mapped_column(Text)
     held_until: Mapped[datetime | None]
+    #: Who acknowledged it last, to be asked first when that has run out. It has no foreign key: a
+    #: deleted account keeps its id.
+    answered_by_id: Mapped[int | None] = mapped_column(BigId)
     started_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
 
@@ -127,7 +133,7 @@ class Escalation(Base):
 
 
 class EscalationPage(Numbered):
-    """A person or channel that a step paged."""
+    """A person or channel that a step paged, or a person that somebody asked for."""
 
     __tablename__ = "escalation_pages"
 
@@ -136,7 +142,7 @@ class EscalationPage(Numbered):
     user_id: Mapped[int | None] = refers_to("users", index=True)
     #: NULL for a person. It has no foreign key: the channel may be deleted.
     channel_id: Mapped[int | None] = mapped_column(BigId)
-    #: The numbers of round and step, from 1.
+    #: The numbers of round and step, from 1. The step is 0 if a person was paged beside the steps.
     round: Mapped[int] = mapped_column(SmallInteger)
     step: Mapped[int] = mapped_column(SmallInteger)
     paged_at: Mapped[datetime] = mapped_column(index=True)
@@ -145,5 +151,8 @@ class EscalationPage(Numbered):
     page_key: Mapped[str | None] = mapped_column(String(255))
     #: What became of the page, a `domain.notifications.states.PageState`; NULL until known.
     outcome: Mapped[str | None] = mapped_column(String(16))
+    #: The user who asked for the person, 0 for the command line; NULL if nobody did. It has no
+    #: foreign key: a deleted account keeps its id.
+    asked_by_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (Index("uq_escalation_pages_page_key", "page_key", unique=True),)

@@ -41,6 +41,8 @@ class IncidentRule(Numbered):
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Whether it opens them for alerts that a silence or a maintenance window matches as well.
     opens_when_silenced: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: Whether its incidents quiet the alerts that join them.
+    quiets_alerts: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: One that is not opens nothing.
     is_active: Mapped[bool] = mapped_column(default=True, server_default=true())
     created_at: Mapped[datetime]
@@ -76,6 +78,8 @@ class Incident(Numbered):
     #: triggered, acknowledged or resolved.
     status: Mapped[str] = mapped_column(String(16))
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: Whether its open alerts page nobody while it is acknowledged.
+    quiets_alerts: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: The rule that opened it; NULL if a user did, or if the rule was deleted.
     rule_id: Mapped[int | None] = refers_to("incident_rules")
     author_id: Mapped[int | None] = refers_to("users", index=True)

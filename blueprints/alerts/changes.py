@@ -1,5 +1,6 @@
 """What users change of alerts, in lists and on the page of one, and the filters that they save."""
 
+from datetime import datetime
 from urllib.parse import parse_qsl, urlencode
 
 from flask import flash, redirect, render_template, request, url_for
@@ -24,8 +25,12 @@ from domain.alerts.listing.saved_filters import delete_filter, save_filter
 from domain.audit.events import Actor
 from domain.database.paging import parse_id
 from domain.errors import ConflictError, InvalidError
+from domain.escalations import handling
+from domain.escalations.types import AlertPageBody, AlertSnooze
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
+from domain.time_zones import instant, zone
+from domain.types.reading import read_body
 from forms.alerts import read_query, read_query_across
 from web.access.marks import get_current_user, permitted, project_member, signed_in
 from web.extensions import db
@@ -197,6 +202,60 @@ def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
     actions.delete_alert(work(), project, iid)
     flash(f"Alert #{iid} was deleted.")
     return redirect(url_for("alerts.index", project_path=project.path))
+
+
+@alert_changes.post(f"{_ONE}/<any(escalate, wake, renew):verb>")
+@permitted("alerts.escalate")
+def handle(project: ProjectView, iid: int, verb: str) -> ResponseReturnValue:
+    """Escalate an alert, wake it, or say that somebody is still on it."""
+    act, done = _VERBS[verb]
+    with refusals_shown(ConflictError):
+        act(work(), project, iid)
+        flash(done)
+    return _to_alert(project, iid)
+
+
+_VERBS = {
+    "escalate": (handling.escalate_alert, "The alert is escalated: the next step is taken now."),
+    "wake": (handling.wake_alert, "The alert is triggered again, and paging begins again."),
+    "renew": (handling.renew_acknowledgement, "The acknowledgement holds as long again."),
+}
+
+
+@alert_changes.post(f"{_ONE}/page")
+@permitted("alerts.page")
+def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Page a person about an alert."""
+    with refusals_shown(InvalidError):
+        body = read_body(AlertPageBody, {"user": request.form.get("user", "")})
+        handling.page_person(work(), project, iid, body)
+        flash(f"@{body.user} is paged now.")
+    return _to_alert(project, iid)
+
+
+@alert_changes.post(f"{_ONE}/snooze")
+@permitted("alerts.snooze")
+def snooze(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Let an alert rest for a while."""
+    with refusals_shown(InvalidError):
+        handling.snooze_alert(work(), project, iid, _asked_snooze())
+        flash("The alert is snoozed.")
+    return _to_alert(project, iid)
+
+
+def _asked_snooze() -> AlertSnooze:
+    """Return for how long: a length, until tomorrow, or until a time of the user's clock."""
+    chosen = request.form.get("for", "")
+    if chosen == "tomorrow":
+        return AlertSnooze(tomorrow=True)
+    if chosen != "until":
+        return read_body(AlertSnooze, {"duration": chosen})
+    try:
+        local = datetime.fromisoformat(request.form.get("until", ""))
+    except ValueError as error:
+        raise InvalidError("Enter until when it is snoozed.", field="until") from error
+    until = instant(local.replace(tzinfo=None), zone(get_current_user().time_zone))
+    return AlertSnooze(until=until)
 
 
 def _to_alert(project: ProjectView, iid: int, *, part: str | None = None) -> ResponseReturnValue:

@@ -125,6 +125,9 @@ on_call_swaps.bind_usual(change_actions, _one("swap_id"))
 _INCIDENT = f"{_PROJECT}/incidents{_one('iid', LARGEST_IID)}"
 incidents = _of(_PROJECT, "incidents")
 incidents.bind_usual(incident_actions, _one("iid", LARGEST_IID))
+incidents.bind(
+    "POST", f"{_one('iid', LARGEST_IID)}/page", incident_actions.page_responders, status=200
+)
 
 incident_alerts = Resources("incident_alerts", __name__, url_prefix=f"{_INCIDENT}/alerts")
 incident_alerts.bind_usual(incident_actions, _one("alert_iid", LARGEST_IID))

@@ -11,6 +11,7 @@ from domain.incidents.types import (
     IncidentAlertsBody,
     IncidentChange,
     IncidentNoteChange,
+    IncidentPageBody,
     NewIncidentNote,
 )
 from domain.projects.views import ProjectView
@@ -52,7 +53,18 @@ def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
     names = [person.username for person in present if person.username != request.form.get("remove")]
     added = request.form.get("add")
     names += [added] if added and added not in names else []
-    return _change(project, iid, assignees=names)
+    return _change(project, iid, assignees=names, page_assignees="page_now" in request.form)
+
+
+@incident_changes.post(f"{_ONE}/page")
+@permitted("incidents.page")
+def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Page an assignee about an incident."""
+    with refusals_shown(InvalidError):
+        body = read_body(IncidentPageBody, {"users": request.form.get("user", "")})
+        actions.page_responders(work(), project, iid, body)
+        flash("Paged.")
+    return _to_incident(project, iid)
 
 
 @incident_changes.post(f"{_ONE}/edit")
@@ -65,6 +77,7 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
         title=request.form.get("title"),
         description=request.form.get("description"),
         close_when_resolved="close_when_resolved" in request.form,
+        quiet_alerts="quiet_alerts" in request.form,
     )
 
 

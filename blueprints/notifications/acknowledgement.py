@@ -5,11 +5,13 @@ reads and writes no cookie: whoever has the link is the person that the message 
 """
 
 import re
+from datetime import timedelta
 
 from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
 from domain.errors import InvalidError
+from domain.escalations.handling import snooze_by_link
 from domain.notifications.acknowledging import (
     AcknowledgementLink,
     Chosen,
@@ -28,6 +30,7 @@ acknowledgement: Blueprint = MachineBlueprint(
     "acknowledgement", __name__, url_prefix="/-/acknowledge", errors=ErrorFormat.PAGE
 )
 _ID = re.compile("[0-9]{1,19}")
+_SNOOZES = {"1h": timedelta(hours=1), "4h": timedelta(hours=4)}
 
 
 @acknowledgement.get("/<sealed>")
@@ -40,19 +43,27 @@ def show(sealed: str) -> ResponseReturnValue:
 @acknowledgement.post("/<sealed>")
 @open_to_anyone
 def confirm(sealed: str) -> ResponseReturnValue:
-    """Acknowledge the selected alerts of a message that still wait for somebody."""
-    link = _opened(sealed)
+    """Acknowledge or snooze the selected alerts of a message that still wait for somebody."""
+    link, length = _opened(sealed), request.form.get("snooze", "")
     try:
-        done = acknowledge(work(), link, _chosen())
+        if length in _SNOOZES:
+            done = snooze_by_link(work(), link, _chosen(), _SNOOZES[length])
+        else:
+            done = acknowledge(work(), link, _chosen())
     except InvalidError as error:
         return _page(link, problem=str(error)), 422, NOT_KEPT
-    return _page(link, done=done), 200, NOT_KEPT
+    return _page(link, done=done, snoozed_for=length), 200, NOT_KEPT
 
 
-def _page(link: AcknowledgementLink, *, done: int = 0, problem: str = "") -> str:
-    found = alerts_of_link(link, session=db.session(), now=now())
+def _page(
+    link: AcknowledgementLink, *, done: int = 0, snoozed_for: str = "", problem: str = ""
+) -> str:
     return render_template(
-        "notifications/acknowledge.html", found=found, done=done, problem=problem
+        "notifications/acknowledge.html",
+        found=alerts_of_link(link, session=db.session(), now=now()),
+        done=done,
+        snoozed_for=snoozed_for if snoozed_for in _SNOOZES else "",
+        problem=problem,
     )
 
 

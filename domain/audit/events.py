@@ -85,6 +85,12 @@ class EventKind(StrEnum):
     INVITATION_ACCEPTED = "invitation.accepted"
     INTEGRATION_CHANGED = "integration.changed"
     ALERT_DELETED = "alert.deleted"
+    ALERT_ESCALATED = "alert.escalated"
+    #: A person, by hand.
+    ALERT_PERSON_PAGED = "alert.person_paged"
+    ALERT_SNOOZED = "alert.snoozed"
+    ALERT_WOKEN = "alert.woken"
+    ALERT_ACKNOWLEDGEMENT_RENEWED = "alert.acknowledgement_renewed"
     SILENCE_CREATED = "silence.created"
     SILENCE_CHANGED = "silence.changed"
     SILENCE_EXPIRED = "silence.expired"
@@ -107,6 +113,7 @@ class EventKind(StrEnum):
     INCIDENT_CREATED = "incident.created"
     #: Its fields, alerts or comments.
     INCIDENT_CHANGED = "incident.changed"
+    INCIDENT_PEOPLE_PAGED = "incident.people_paged"
     INCIDENT_REMOVED = "incident.removed"
     INCIDENT_RULE_CREATED = "incident_rule.created"
     INCIDENT_RULE_CHANGED = "incident_rule.changed"

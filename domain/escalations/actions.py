@@ -74,7 +74,8 @@ def read_plan(work: Work, project: ProjectView, new: NewPolicy) -> Plan:
     steps = resolve_steps(
         new.named_steps, project.namespace, session=work.session, today=work.now.date()
     )
-    plan = Plan(steps=steps, repeats=new.repeats, pause=new.repeat_pause)
+    timeout = new.acknowledgement_timeout
+    plan = Plan(steps=steps, repeats=new.repeats, pause=new.repeat_pause, timeout=timeout)
     check_plan(plan)
     return plan
 
@@ -124,6 +125,7 @@ def change_policy(
         steps=steps,
         repeats=given.get("repeats", present.repeats),
         pause=given.get("repeat_pause", present.plan.pause),
+        timeout=given.get("acknowledgement_timeout", present.plan.timeout),
     )
     check_plan(plan)
     with work.session.no_autoflush:
@@ -196,6 +198,8 @@ def _fill(work: Work, row: PolicyRow, plan: Plan, *, is_default: bool) -> None:
     row.steps = stored_steps(plan.steps)
     row.repeats = plan.repeats
     row.repeat_pause = int(plan.pause.total_seconds())
+    timeout = plan.timeout
+    row.acknowledgement_timeout = int(timeout.total_seconds()) if timeout else None
 
 
 def _store(work: Work, row: PolicyRow) -> None:

@@ -16,7 +16,7 @@ from domain.alerts.formats.base import Reading
 from domain.alerts.handling.activity import NewEntry, NoteKind
 from domain.clock import CLOCK_TOLERANCE, date_and_time
 from domain.durations import duration_text
-from domain.escalations.recipients import Reached, Recipients
+from domain.escalations.recipients import Person, Reached, Recipients
 from domain.escalations.state import Event, State, after
 from domain.escalations.steps import (
     Plan,
@@ -26,6 +26,7 @@ from domain.escalations.steps import (
     after_round,
     after_step,
     after_unreached_round,
+    asking,
     beginning,
     mute_words,
     next_due,
@@ -45,6 +46,8 @@ _TRIGGERED = "triggered"
 _JUDGE_AFTER = timedelta(seconds=90)
 #: An archived project is looked at again after a tenth of the time for which it was archived.
 _SOONEST_LOOK, _LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
+#: Whoever gave an acknowledgement that has run out has so long before others are paged.
+_TIME_TO_ANSWER = timedelta(minutes=5)
 _ARCHIVED = "the project is archived"
 #: In the keys of repeated pages.
 _AGAIN = ", again"
@@ -168,6 +171,8 @@ class Beginnings:
     stories: Mapping[int, Story] = field(default_factory=dict)
     #: More severe than before.
     raised: Collection[int] = ()
+    #: The escalations of those that somebody escalated, as they were.
+    escalated: Mapping[int, Escalation] = field(default_factory=dict)
 
 
 @dataclass
@@ -230,10 +235,18 @@ class Decision:
         """Go on with the story of an alert that came back, or say why another one begins."""
         row = self._row
         story = beginnings.stories.get(row.alert_id)
-        if row.alert_id in beginnings.raised:
+        former = beginnings.escalated.get(row.alert_id)
+        if former is not None and former.policy_id == row.policy_id:
+            self._go_on(Progress(former.round, former.step, former.round_began_at))
+        elif row.alert_id in beginnings.raised:
             self._note(f"The alert is more severe now. Paging begins with {self._policy.name}.")
         elif story is not None and story.policy_id == row.policy_id:
             self._come_back(story)
+
+    def _go_on(self, progress: Progress) -> None:
+        """Take the step at once that would have been next, if there was one in the round."""
+        if progress.step < len(self._plan.steps):
+            place(self._row, after_failure(self._plan, progress, now=self._now))
 
     def _come_back(self, story: Story) -> None:
         row, waits = self._row, story.again_at > self._now
@@ -265,6 +278,7 @@ class Decision:
             return
         self._release()
         self._judge(pages)
+        self._ask_first()
         self._page_again()
         self._take_due()
 
@@ -325,7 +339,8 @@ class Decision:
     def _judge(self, pages: Sequence[EscalationPage]) -> None:
         """Learn what became of the pages of the round, and of those of the last step."""
         row = self._row
-        row.has_reached = row.has_reached or any(map(_is_accepted, pages))
+        taken = [each for each in pages if each.step]
+        row.has_reached = row.has_reached or any(map(_is_accepted, taken))
         if row.judge_at is None:
             return
         own = [each for each in pages if not _is_repeat(each)]
@@ -338,13 +353,34 @@ class Decision:
             return
         row.judge_at = None
         self._move(Event.FAILED)
-        step = f"Step {number} of {self._policy.name}"
-        self._say(f"{step} reached nobody: no contact accepted its pages{self._goes_on}.")
+        step = f"Step {number} of {self._policy.name}" if number else "Who acknowledged it"
+        what = "reached nobody" if number else "was not reached"
+        self._say(f"{step} {what}: no contact accepted its pages{self._goes_on}.")
         place(row, after_failure(self._plan, self._progress, now=self._now))
 
     @property
     def _goes_on(self) -> str:
         return "" if self._is_round_over else ", so the next step follows immediately"
+
+    def _ask_first(self) -> None:
+        """Page whoever gave the acknowledgement that has run out, before the first step."""
+        row, user_id = self._row, self._row.answered_by_id
+        if user_id is None:
+            return
+        row.answered_by_id = None
+        found = self._reached(asking(user_id))
+        if not found.is_somebody:
+            self._note("Paging begins again: who acknowledged the alert cannot be reached.")
+            self._name_unreached(found.unreached)
+            return
+        self._page(_keys(found), 0, f"escalation {row.id}, asked first")
+        place(row, beginning(self._now + _TIME_TO_ANSWER))
+        row.judge_at = self._now + _JUDGE_AFTER
+        pause = duration_text(_TIME_TO_ANSWER)
+        self._note(
+            "Who acknowledged the alert is paged first. Without an answer, paging begins again in "
+            f"{pause}."
+        )
 
     def _page_again(self) -> None:
         """Page those who were paged before the alert was over and came back."""
@@ -454,8 +490,11 @@ class Decision:
             self._say(f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._goes_on}.")
         elif gaps:
             self._say(f"{step}: {gaps}.")
-        if self._is_repetition:
-            return
+        if not self._is_repetition:
+            quiet = Reach.QUIET  # paged when they end
+            self._name_unreached({who: why for who, why in found.unreached.items() if why != quiet})
+
+    def _name_unreached(self, people: Mapping[Person, Reach]) -> None:
         self._results.entries += [
             NewEntry(
                 alert_id=self._row.alert_id,
@@ -464,8 +503,7 @@ class Decision:
                 user_id=person.id,
                 user_name=person.name,
             )
-            for person, reach in found.unreached.items()
-            if reach is not Reach.QUIET  # paged when they end
+            for person, reach in people.items()
         ]
 
     @property

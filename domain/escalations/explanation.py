@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.clock import date_and_time
 from domain.escalations.policies import names_of, plan_of
+from domain.escalations.resting import is_resting
 from domain.escalations.state import State
 from domain.escalations.steps import (
     Plan,
@@ -42,6 +43,11 @@ _SENTENCES = {
     State.EXHAUSTED: "All steps have run. Nobody else is paged.",
     State.UNANSWERED: "All steps have run, and nobody answered. Nobody else is paged.",
     State.POLICY_DELETED: "Paging ended: its policy was deleted.",
+    State.ACKNOWLEDGED: "The acknowledgement holds until {until}. If nobody resolves the alert by "
+    "then, it is triggered again.",
+    State.SNOOZED: "Snoozed until {until}. Nobody is paged until then.",
+    State.LAPSED: "The acknowledgement has run out. Paging begins again.",
+    State.ESCALATED: "The alert was escalated. The next step follows now.",
 }
 _WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
 _WITHOUT_ESCALATION = "No page: the alert was opened before the project had an escalation policy."
@@ -65,6 +71,8 @@ class EscalationView:
     next_at: datetime | None = None
     #: Whom that step pages, in words.
     next_whom: str = ""
+    #: Until when the acknowledgement holds, or the alert is snoozed.
+    rests_until: datetime | None = None
     round: int = 1
     was_paged: bool = False
 
@@ -74,7 +82,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
     row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
     of_alert = EscalationPage.alert_id == alert_id
     was_paged = session.scalar(select(EscalationPage.id).where(of_alert).limit(1)) is not None
-    if row is None:
+    if row is None or (row.policy_id is None and State(row.state) is State.STOPPED):
         of_project = EscalationPolicy.project_id == project_id
         has_policies = session.scalar(select(EscalationPolicy.id).where(of_project).limit(1))
         return EscalationView(
@@ -97,6 +105,7 @@ def explain(project_id: int, alert_id: int, *, session: Session) -> EscalationVi
         next_step=row.step + 1 if next_at else None,
         next_at=next_at,
         next_whom=_Reasons(session).whom(plan.steps[row.step], next_at) if plan and next_at else "",
+        rests_until=row.next_at if is_resting(row) else None,
         round=row.round,
         was_paged=was_paged,
     )
@@ -127,7 +136,8 @@ def _sentence(row: Escalation, state: State, *, was_paged: bool) -> str:
         return f"Nobody is paged now{until}: {row.held_by}."
     if state is State.NO_POLICY:
         return "Nobody is paged for this alert."
-    return _SENTENCES[state]
+    until = date_and_time(row.next_at) if row.next_at else ""
+    return _SENTENCES[state].format(until=until)
 
 
 def _reason(row: Escalation, route: str | None) -> str:
@@ -157,7 +167,8 @@ def pages_among(
         wanted = wanted.where(key > following if is_oldest_first else key < following)
     order = key.asc() if is_oldest_first else key.desc()
     rows = session.scalars(wanted.order_by(order).limit(size)).all()
-    names = names_of(filter(None, map(_target, rows)), session=session)
+    asking = [Target(TargetKind.USER, row.asked_by_id) for row in rows if row.asked_by_id]
+    names = names_of([*filter(None, map(_target, rows)), *asking], session=session)
     keys = [row.page_key for row in rows]
     pages = {page.key: page for page in session.scalars(select(Page).where(Page.key.in_(keys)))}
     contacts = _contacts({page.batch_id for page in pages.values()}, session=session)
@@ -169,6 +180,7 @@ def pages_among(
             name=_name(row, names),
             round=row.round,
             step=row.step,
+            asked_by=_asker(row, names),
             state=_state(page),
             contacts=contacts.get(page.batch_id or 0, ()) if page else (),
         )
@@ -214,6 +226,14 @@ def _target(row: EscalationPage) -> Target | None:
     return None if row.user_id is None else Target(TargetKind.USER, row.user_id)
 
 
+def _asker(row: EscalationPage, names: Mapping[Target, str]) -> str | None:
+    """Return who asked for a person, in words; None if nobody did."""
+    if not row.asked_by_id:
+        return None if row.asked_by_id is None else "the operator"
+    asker = Target(TargetKind.USER, row.asked_by_id)
+    return target_words(TargetKind.USER, names.get(asker))
+
+
 def _name(row: EscalationPage, names: Mapping[Target, str]) -> str:
     target = _target(row)
     if target is None:
@@ -233,17 +253,15 @@ def page_reasons(
         .join(EscalationPolicy, EscalationPolicy.id == Escalation.policy_id)
         .where(Escalation.alert_id.in_(alert_ids))
     ).all()
-    pages = _pages_of_alerts([row.alert_id for row, _ in rows], session=session)
+    escalations = {row.alert_id: (row, policy) for row, policy in rows}
     reasons = _Reasons(session)
     found: dict[int, PageReason] = {}
-    for row, policy in rows:
-        own = [
-            page
-            for page in pages[row.alert_id]
-            if (page.user_id, page.channel_id) == (user_id, channel_id)
-        ]
-        if own:
-            found[row.alert_id] = reasons.of(row, policy, pages[row.alert_id][0], own[-1])
+    for alert_id, pages in _pages_of_alerts(alert_ids, session=session).items():
+        own = [page for page in pages if (page.user_id, page.channel_id) == (user_id, channel_id)]
+        if own and alert_id in escalations:
+            found[alert_id] = reasons.of(*escalations[alert_id], pages[0], own[-1])
+        elif own and own[-1].asked_by_id is not None:
+            found[alert_id] = reasons.asked(own[-1])
     return found
 
 
@@ -283,16 +301,27 @@ class _Reasons:
             step=own.step,
             steps=len(plan.steps),
             round=own.round,
+            asked_by=self._asker(own),
             schedules=self._schedules(plan, own),
             first_paged_at=first.paged_at,
             next_whom=self.whom(step, at) if step and at else None,
             next_at=at,
         )
 
+    def asked(self, page: EscalationPage) -> PageReason:
+        """Return why somebody is paged for an alert that no policy pages for."""
+        asked_by, at = self._asker(page), page.paged_at
+        return PageReason(policy="", step=0, steps=0, round=1, first_paged_at=at, asked_by=asked_by)
+
+    def _asker(self, page: EscalationPage) -> str | None:
+        asker = [Target(TargetKind.USER, page.asked_by_id)] if page.asked_by_id else []
+        return _asker(page, names_of(asker, session=self._session))
+
     def _schedules(self, plan: Plan, own: EscalationPage) -> tuple[str, ...]:
         """Return the schedules that led a step to a person; none if the step names the person."""
         # The policy may have changed since.
-        targets = plan.steps[own.step - 1].targets if own.step <= len(plan.steps) else ()
+        is_step = 1 <= own.step <= len(plan.steps)
+        targets = plan.steps[own.step - 1].targets if is_step else ()
         if own.user_id is None or Target(TargetKind.USER, own.user_id) in targets:
             return ()
         on_call = self._who(targets, own.paged_at)

@@ -191,6 +191,7 @@ def policies_of(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[Esca
             **columns_of(row, EscalationPolicy) | {"steps": steps},
             default=row.is_default,
             repeat_pause_seconds=row.repeat_pause,
+            acknowledgement_timeout_seconds=row.acknowledgement_timeout,
             summary=" ".join(describe(plan, steps)),
         )
         for row, plan, steps in zip(rows, plans, named, strict=True)
@@ -203,7 +204,12 @@ def plan_of(row: PolicyRow) -> Plan:
         steps=read_steps(row.steps),
         repeats=row.repeats,
         pause=timedelta(seconds=row.repeat_pause),
+        timeout=_seconds(row.acknowledgement_timeout),
     )
+
+
+def _seconds(number: int | None) -> timedelta | None:
+    return None if number is None else timedelta(seconds=number)
 
 
 def named_steps(plan: Plan, *, session: Session) -> list[EscalationStep]:

@@ -45,9 +45,10 @@ from domain.escalations.decision import (
 )
 from domain.escalations.policies import plan_of
 from domain.escalations.recipients import Recipients, read_recipients
+from domain.escalations.resting import end_rests, hold_acknowledged, is_resting, wake_raised
 from domain.escalations.routes import Choice, read_routing
 from domain.escalations.state import Event, State, after, moved_by
-from domain.escalations.steps import Plan, beginning
+from domain.escalations.steps import Plan, asking, beginning
 from domain.notifications.outcomes import Notice, tell_maintainers
 from domain.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
 from domain.notifications.policy import PagingPolicy
@@ -77,14 +78,18 @@ def handle_changes(
     Of several changes of an alert the last one counts.
     """
     last = {change.alert_id: change.kind for change in changes}
-    raised = [alert_id for alert_id, kind in last.items() if kind is ChangeKind.RAISED]
-    opening = {alert_id for alert_id, kind in last.items() if kind in _OPENING}
-    stop_escalations(last.keys() - opening - set(raised), session=session, now=now)
+    by_kind = {kind: {each for each in last if last[each] is kind} for kind in ChangeKind}
+    opening = {each for each in last if last[each] in _OPENING}
+    answered = by_kind[ChangeKind.ACKNOWLEDGED]
+    hold_acknowledged(answered, session=session, now=now)
+    raised = by_kind[ChangeKind.RAISED]
+    stop_escalations(last.keys() - opening - raised - answered, session=session, now=now)
+    raised = raised - wake_raised(raised, session=session, now=now)
     elsewhere = _routed_elsewhere(raised, session=session, around=around)
     start_escalations(
         opening | elsewhere, session=session, now=now, around=around, raised=elsewhere
     )
-    _let_critical_leave(set(raised) - elsewhere, session=session, now=now)
+    _let_critical_leave(raised - elsewhere, session=session, now=now)
 
 
 def _routed_elsewhere(
@@ -125,10 +130,10 @@ def _let_critical_leave(alert_ids: Collection[int], *, session: Session, now: da
 
 
 def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """End the escalations of alerts; pages that have not left do not leave."""
+    """End the escalations of alerts that are over; pages that have not left do not leave."""
     if not alert_ids:
         return
-    under_way = moved_by(Event.ANSWERED, State.STOPPED)
+    under_way = moved_by(Event.OVER, State.STOPPED)
     session.execute(
         update_rows(Escalation)
         .where(Escalation.alert_id.in_(alert_ids), Escalation.state.in_(under_way))
@@ -156,10 +161,8 @@ def start_escalations(
         return
     labels = labels_of(triggered, session=session, reading=around.reading)
     routing = read_routing({each.project_id for each in triggered.values()}, session=session)
-    begun = {
-        row.alert_id: row.last_paged_at
-        for row in session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered)))
-    }
+    former = session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered))).all()
+    begun = {row.alert_id: row for row in former}
     new = {number: triggered[number].project_id for number in sorted(triggered.keys() - begun)}
     stories = find_stories(new, session=session, now=now)
     rows = [
@@ -173,13 +176,23 @@ def start_escalations(
         .execution_options(synchronize_session="fetch")
     )
     for row in rows:
-        row.last_paged_at = begun.get(row.alert_id)
+        _take_over(row, begun.get(row.alert_id))
     session.add_all(rows)
     session.flush()  # Pages have the ids of escalations in their keys.
     running = [row for row in rows if row.next_at is not None]
-    beginnings = Beginnings(stories=stories, raised=frozenset(raised))
+    escalated = {row.alert_id: row for row in former if State(row.state) is State.ESCALATED}
+    beginnings = Beginnings(stories=stories, raised=frozenset(raised), escalated=escalated)
     work = Work(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
     take_steps(running, work, session=session, now=now)
+
+
+def _take_over(row: Escalation, former: Escalation | None) -> None:
+    """Take from the escalation before when somebody was paged, and who is asked first."""
+    if former is None:
+        return
+    row.last_paged_at = former.last_paged_at
+    if State(former.state) is State.LAPSED and row.next_at is not None:
+        row.answered_by_id = former.answered_by_id
 
 
 def _new_escalation(alert: AlertInBrief, choice: Choice, *, now: datetime) -> Escalation:
@@ -284,7 +297,11 @@ def take_due_steps(
         .with_for_update(skip_locked=True)
     ).all()
     alerts = alerts_in_brief([row.alert_id for row in rows], session=session)
-    under_way = [row for row in rows if row.next_at is not None]
+    end_rests([row for row in rows if is_resting(row)], session=session, now=now)
+    escalated = {row.alert_id for row in rows if State(row.state) is State.ESCALATED}
+    under_way = [
+        row for row in rows if row.next_at and not is_resting(row) and row.alert_id not in escalated
+    ]
     live = [row for row in under_way if alerts[row.alert_id].is_triggered]
     over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
     # The change that ended them is handled in a moment; nobody is to be paged until then.
@@ -292,7 +309,9 @@ def take_due_steps(
     labels = labels_of([row.alert_id for row in live], session=session, reading=around.reading)
     work = Work(alerts=alerts, labels=labels, around=around)
     take_steps(live, work, session=session, now=now)
-    return len(rows)
+    count = len(rows)
+    start_escalations(escalated, session=session, now=now, around=around)
+    return count
 
 
 def postpone(escalation_id: int, *, session: Session, now: datetime) -> None:
@@ -362,6 +381,8 @@ def _recipients_of(
     for row in rows:
         key = row.project_id, work.alerts[row.alert_id].is_critical
         wanted.setdefault(key, set()).add(plans[row.policy_id].plan)
+        if row.answered_by_id is not None:
+            wanted[key].add(Plan((asking(row.answered_by_id),)))
     sends_mail = work.around.paging.sends_mail
     return read_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
 

@@ -22,6 +22,14 @@ class State(StrEnum):
     UNANSWERED = "unanswered"
     #: Somebody acknowledged or ignored the alert, or it was resolved.
     STOPPED = "stopped"
+    #: Somebody acknowledged the alert, which holds until `next_at`.
+    ACKNOWLEDGED = "acknowledged"
+    #: The acknowledgement has run out: the alert is triggered, and who gave it is asked first.
+    LAPSED = "lapsed"
+    #: The alert rests until `next_at`; its status is acknowledged.
+    SNOOZED = "snoozed"
+    #: Somebody escalated an alert that pages nobody: the next step is about to be taken.
+    ESCALATED = "escalated"
     #: No policy is there for the alert.
     NO_POLICY = "no_policy"
     #: Of releases that ended an escalation with its policy.
@@ -39,8 +47,15 @@ class Event(StrEnum):
     NO_ANSWER = "nobody answers"
     RAISED = "the alert becomes more severe"
     LOWERED = "the alert becomes less severe"
-    ANSWERED = "the alert is acknowledged, ignored, resolved or deleted"
-    REOPENED = "the alert is triggered again by hand"
+    ANSWERED = "the alert is acknowledged, and its policy has no time-out"
+    TIMED = "the alert is acknowledged, and its policy has a time-out"
+    RENEWED = "somebody is still on it"
+    LAPSE = "the acknowledgement runs out"
+    SNOOZE = "somebody snoozes the alert"
+    WOKEN = "the snooze ends, or somebody wakes the alert"
+    ESCALATE = "somebody escalates the alert"
+    OVER = "the alert is ignored, resolved or deleted"
+    REOPENED = "the alert is triggered again"
     BACK = "an alert with the same fingerprint opens soon after this one ended"
     HOLD = "a silence or window begins, or the project is archived"
     RELEASE = "nothing holds it back any more"
@@ -58,6 +73,36 @@ class Move(NamedTuple):
 
 _ANEW = "It begins anew at step 1 of the policy that is chosen now."
 _STOPS = Move(State.STOPPED, "Pages that have not left do not leave.")
+_TIMED = Move(
+    State.ACKNOWLEDGED, "Pages that have not left do not leave. The acknowledgement holds so long."
+)
+_SNOOZED = Move(
+    State.SNOOZED,
+    "The alert is acknowledged, and pages nobody until then. Pages that have not left do not "
+    "leave.",
+)
+_ESCALATED = Move(State.ESCALATED, "The alert is triggered again.")
+_AT_ONCE = Move(State.ESCALATED, "Its next step is due at once.")
+_GOES_ON = Move(
+    State.RUNNING,
+    "The step that would have been next is taken. If another policy is chosen now, or the round "
+    "was over, it begins anew.",
+)
+_SAME = "Nothing changes."
+
+
+_ANSWERS = {
+    Event.ANSWERED: _STOPS,
+    Event.TIMED: _TIMED,
+    Event.SNOOZE: _SNOOZED,
+    Event.OVER: _STOPS,
+}
+
+
+def _stays(state: State, *events: Event) -> dict[Event, Move]:
+    return {event: Move(state, _SAME) for event in events}
+
+
 _KEEPS = "It stays with its policy. Further pages carry the new severity."
 _MOVED = "All its times move back by as much as the clock."
 _RISES = (
@@ -88,7 +133,11 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.ALL_TAKEN: Move(State.EXHAUSTED, "The activity says that nobody else is paged."),
         Event.RAISED: Move(State.RUNNING, _RISES),
         Event.LOWERED: Move(State.RUNNING, _KEEPS),
-        Event.ANSWERED: _STOPS,
+        Event.ESCALATE: Move(
+            State.RUNNING,
+            "The next step is taken at once, and after the last step of a round step 1.",
+        ),
+        **_ANSWERS,
         Event.HOLD: Move(State.HELD, "The activity says by what, and until when."),
         Event.POLICY_CHANGED: Move(State.RUNNING, "It goes on with the new steps at once."),
         Event.POLICY_GONE: Move(State.RUNNING, _ROUTED),
@@ -99,7 +148,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.FAILED: Move(State.HELD, "It counts when nothing holds the escalation back."),
         Event.RAISED: Move(State.HELD, _RISES),
         Event.LOWERED: Move(State.HELD, _KEEPS),
-        Event.ANSWERED: _STOPS,
+        **_ANSWERS,
         Event.HOLD: Move(State.HELD, "If it is something else now, the activity says so."),
         Event.RELEASE: Move(
             State.RUNNING, "The activity says so. No time has passed for the steps."
@@ -116,7 +165,8 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         ),
         Event.RAISED: Move(State.RUNNING, _ANEW),
         Event.LOWERED: Move(State.EXHAUSTED, "Nothing changes."),
-        Event.ANSWERED: _STOPS,
+        Event.ESCALATE: _AT_ONCE,
+        **_ANSWERS,
         Event.POLICY_CHANGED: Move(State.EXHAUSTED, "Nothing changes."),
         Event.POLICY_GONE: Move(State.EXHAUSTED, "Nothing changes."),
         Event.CLOCK_BACK: Move(State.EXHAUSTED, _MOVED),
@@ -126,7 +176,8 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
         Event.FAILED: Move(State.UNANSWERED, "Nothing changes."),
         Event.RAISED: Move(State.RUNNING, _ANEW),
         Event.LOWERED: Move(State.UNANSWERED, "Nothing changes."),
-        Event.ANSWERED: _STOPS,
+        Event.ESCALATE: _AT_ONCE,
+        **_ANSWERS,
         Event.POLICY_CHANGED: Move(State.UNANSWERED, "Nothing changes."),
         Event.POLICY_GONE: Move(State.UNANSWERED, "Nothing changes."),
     },
@@ -138,17 +189,61 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
             "were paged are paged again: at once, or while it flaps once in a while. Otherwise it "
             "begins anew.",
         ),
+        Event.TIMED: Move(
+            State.ACKNOWLEDGED, "A step that was due at this moment had stopped it already."
+        ),
+        Event.ESCALATE: _ESCALATED,
+        Event.SNOOZE: _SNOOZED,
+    },
+    State.ACKNOWLEDGED: {
+        Event.RENEWED: Move(State.ACKNOWLEDGED, "The acknowledgement holds so long again."),
+        Event.LAPSE: Move(State.LAPSED, "The alert is triggered again."),
+        Event.ESCALATE: _ESCALATED,
+        **_ANSWERS,
+        Event.REOPENED: Move(State.RUNNING, _ANEW),
+        Event.CLOCK_BACK: Move(State.ACKNOWLEDGED, _MOVED),
+        **_stays(State.ACKNOWLEDGED, Event.RAISED, Event.LOWERED),
+        **_stays(State.ACKNOWLEDGED, Event.POLICY_CHANGED, Event.POLICY_GONE),
+    },
+    State.LAPSED: {
+        Event.REOPENED: Move(
+            State.RUNNING,
+            "Whoever acknowledged it last is paged first. Step 1 of the policy that is chosen now "
+            "follows after five minutes, or at once if that person cannot be reached.",
+        ),
+        Event.ESCALATE: _ESCALATED,
+        **_ANSWERS,
+        **_stays(State.LAPSED, Event.RAISED, Event.LOWERED),
+    },
+    State.SNOOZED: {
+        Event.WOKEN: Move(State.STOPPED, "The alert is triggered again."),
+        Event.RAISED: Move(State.STOPPED, "The alert is triggered again."),
+        Event.ESCALATE: _ESCALATED,
+        Event.SNOOZE: Move(State.SNOOZED, "The new time counts."),
+        Event.OVER: _STOPS,
+        Event.REOPENED: Move(State.RUNNING, _ANEW),
+        Event.CLOCK_BACK: Move(State.SNOOZED, _MOVED),
+        **_stays(State.SNOOZED, Event.ANSWERED, Event.TIMED, Event.LOWERED),
+        **_stays(State.SNOOZED, Event.POLICY_CHANGED, Event.POLICY_GONE),
+    },
+    State.ESCALATED: {
+        Event.REOPENED: _GOES_ON,
+        Event.STEP_DUE: _GOES_ON,
+        **_ANSWERS,
+        **_stays(State.ESCALATED, Event.RAISED, Event.LOWERED, Event.ESCALATE),
     },
     State.NO_POLICY: {
         Event.RAISED: Move(State.RUNNING, "If a policy is chosen now, it begins at step 1."),
         Event.LOWERED: Move(State.NO_POLICY, "Nothing changes."),
-        Event.ANSWERED: Move(State.NO_POLICY, "Nothing changes."),
+        Event.SNOOZE: _SNOOZED,
+        **_stays(State.NO_POLICY, Event.ANSWERED, Event.OVER),
         Event.REOPENED: Move(State.RUNNING, _ANEW),
     },
     State.POLICY_DELETED: {
         Event.RAISED: Move(State.RUNNING, _ANEW),
         Event.LOWERED: Move(State.POLICY_DELETED, "Nothing changes."),
-        Event.ANSWERED: Move(State.POLICY_DELETED, "Nothing changes."),
+        Event.SNOOZE: _SNOOZED,
+        **_stays(State.POLICY_DELETED, Event.ANSWERED, Event.OVER),
         Event.REOPENED: Move(State.RUNNING, _ANEW),
     },
 }

@@ -26,6 +26,8 @@ LONGEST_DELAY = timedelta(days=1)
 SHORTEST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(days=1)
 USUAL_PAUSE = timedelta(minutes=5)
+SHORTEST_TIMEOUT = timedelta(minutes=5)
+LONGEST_TIMEOUT = timedelta(days=1)
 #: A step that is later than this, because no worker ran, moves the steps after it: everybody has
 #: as much time to answer as the policy says.
 _PUNCTUAL = timedelta(seconds=30)
@@ -45,6 +47,7 @@ _MUTE_WORDS = {
     MuteKind.MAINTENANCE: "maintenance window “{}”",
     MuteKind.FLAPPING: "the alert is flapping, {}",
     MuteKind.REOPENED: "the alert {}",
+    MuteKind.INCIDENT: "{}",
 }
 
 
@@ -102,6 +105,13 @@ class Plan:
     repeats: int = 0
     #: Between the last step and the next round.
     pause: timedelta = USUAL_PAUSE
+    #: For how long an acknowledgement holds; None for ever.
+    timeout: timedelta | None = None
+
+
+def asking(user_id: int) -> Step:
+    """Return a step that pages one person at once, beside those of a policy."""
+    return Step(timedelta(), (Target(TargetKind.USER, user_id),))
 
 
 def check_plan(plan: Plan) -> None:
@@ -115,6 +125,9 @@ def check_plan(plan: Plan) -> None:
     if not SHORTEST_PAUSE <= plan.pause <= LONGEST_PAUSE:
         message = "The pause before a repetition is between 1 minute and 24 hours."
         raise InvalidError(message, field="repeat_pause")
+    if plan.timeout is not None and not SHORTEST_TIMEOUT <= plan.timeout <= LONGEST_TIMEOUT:
+        message = "An acknowledgement holds for 5 minutes to 24 hours, or without an end."
+        raise InvalidError(message, field="acknowledgement_timeout")
 
 
 def _check_steps(steps: Sequence[Step]) -> None:
@@ -270,6 +283,11 @@ def repeat_words(repeats: int, pause: timedelta) -> str:
         return "No repeats."
     times = "once" if repeats == 1 else f"{repeats} times"
     return f"Repeats {times}, {length_words(pause)} after the last step."
+
+
+def timeout_words(timeout: timedelta) -> str:
+    """Return for how long an acknowledgement holds, as a sentence."""
+    return f"An acknowledgement holds for {length_words(timeout)}."
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from domain.alerts.matching.conditions import (
     ConditionsResource,
     conditions_from,
 )
+from domain.escalations.state import State
 from domain.escalations.steps import (
     MOST_REPEATS,
     MOST_STEPS,
@@ -30,9 +31,11 @@ from domain.escalations.steps import (
     repeat_words,
     step_words,
     target_words,
+    timeout_words,
 )
 from domain.notifications.states import MessageState, PageState
 from domain.types.base import (
+    Argument,
     Body,
     Duration,
     GivenTime,
@@ -90,6 +93,9 @@ class EscalationPolicy(Resource):
     steps: list[EscalationStep]
     repeats: int
     repeat_pause_seconds: int
+    acknowledgement_timeout_seconds: int | None = Field(
+        description="Null: an acknowledgement holds without an end."
+    )
     summary: str = Field(description="What it does, in words.")
     created_at: Time
     updated_at: Time
@@ -105,7 +111,9 @@ class EscalationPolicy(Resource):
             for step in self.steps
         )
         pause = timedelta(seconds=self.repeat_pause_seconds)
-        return Plan(steps=steps, repeats=self.repeats, pause=pause)
+        seconds = self.acknowledgement_timeout_seconds
+        timeout = timedelta(seconds=seconds) if seconds else None
+        return Plan(steps=steps, repeats=self.repeats, pause=pause, timeout=timeout)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -120,7 +128,8 @@ class EscalationPolicy(Resource):
 
 def describe(plan: Plan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
     """Return what a plan does, in words."""
-    return (*(step.words for step in steps), repeat_words(plan.repeats, plan.pause))
+    timeout = [timeout_words(plan.timeout)] if plan.timeout else []
+    return (*(step.words for step in steps), repeat_words(plan.repeats, plan.pause), *timeout)
 
 
 class GivenTarget(Body):
@@ -176,6 +185,14 @@ class NewPolicy(Body):
     repeat_pause: Duration = Field(
         default=USUAL_PAUSE, description="Between the last step and the next round."
     )
+    acknowledgement_timeout: Annotated[
+        Duration | None,
+        Option("--acknowledgement-timeout", null="--no-acknowledgement-timeout"),
+        Field(
+            description="An alert that is not resolved so long after it was acknowledged is "
+            "triggered again: 5 minutes to 24 hours. Null for never."
+        ),
+    ] = None
     default: bool = Field(default=False, description="For alerts that match no route.")
 
     @property
@@ -320,6 +337,42 @@ class SentPage(Resource):
     at: Time = Field(description="When the step was taken.")
     name: str = Field(description="A person or channel, in words.")
     round: int
-    step: int
+    step: int = Field(description="0 for a person who was paged beside the steps.")
+    asked_by: str | None = Field(description="Who asked for the person; null if nobody did.")
     state: PageState | None = Field(description="Null if nothing is known of it any more.")
     contacts: tuple[ContactOutcome, ...]
+
+
+class AlertPaging(Resource):
+    """How it stands with the paging for an alert."""
+
+    state: State | None = Field(description="Null if nobody was ever to be paged for it.")
+    sentence: str = Field(description="The state in words.")
+    escalation_policy: str | None = Field(description="The name of its policy.")
+    round: int
+    next_step: int | None = Field(description="The number of the step that is next.")
+    next_at: Time | None = Field(description="When that is due.")
+    acknowledged_until: Time | None = Field(description="Until when its acknowledgement holds.")
+    snoozed_until: Time | None
+
+
+class AlertPageBody(Body):
+    """Who is paged about an alert."""
+
+    user: Annotated[RequiredText, Argument("USER")] = Field(description="A user name.")
+
+
+class AlertSnooze(Body):
+    """For how long an alert rests: one of these is needed."""
+
+    duration: Annotated[
+        Duration | None,
+        Option("--for"),
+        Field(description="A length such as `1h`, from now on; at most a week."),
+    ] = None
+    until: GivenTime | None = None
+    tomorrow: Annotated[
+        bool,
+        Option("--tomorrow"),
+        Field(description="Until 9:00 of the next day in your time zone."),
+    ] = False

@@ -13,7 +13,7 @@ from domain.alerts.listing.types import Alert as ShownAlert
 from domain.alerts.listing.types import shown_alert
 from domain.audit.events import Actor, EventKind
 from domain.database.paging import Page, Slice, fetch_page
-from domain.errors import InvalidError, NotFoundError
+from domain.errors import ConflictError, InvalidError, NotFoundError
 from domain.incidents import listing
 from domain.incidents.changes import change_status, edit_incident, set_assignees, usernames_of
 from domain.incidents.links import (
@@ -37,6 +37,7 @@ from domain.incidents.listing import (
     locked_incident,
 )
 from domain.incidents.opening import Composer, open_incident
+from domain.incidents.paging import page_people
 from domain.incidents.timeline import NewEntry, add_entries, alerts_in
 from domain.incidents.types import (
     OPEN_STATUSES,
@@ -45,6 +46,7 @@ from domain.incidents.types import (
     IncidentAlertsBody,
     IncidentAlertsQuery,
     IncidentChange,
+    IncidentPageBody,
     IncidentQuery,
     NewIncident,
 )
@@ -137,6 +139,8 @@ def create_incident(work: Work, project: ProjectView, new: NewIncident) -> Incid
     assignees = _assignees(work, new) or ()
     by, session, now = _by(work), work.session, work.now
     set_assignees(project, row, assignees, by=by, session=session, now=now)
+    if new.page_assignees and assignees:
+        page_people(work, project, row, assignees, by=by)
     made = _one(work, project, row)
     alerts = {"alerts": list(made.alerts)} if made.alerts else {}
     _record(work, project, made, EventKind.INCIDENT_CREATED, **alerts)
@@ -156,6 +160,9 @@ def change_incident(work: Work, project: ProjectView, iid: int, change: Incident
     edit_incident(row, change, by=by, session=session, now=now)
     if assignees is not None:
         set_assignees(project, row, assignees, by=by, session=session, now=now)
+    added = set(assignees or ()) - {person.username for person in present.assignees}
+    if change.page_assignees and added:
+        page_people(work, project, row, sorted(added), by=by)
     if change.status is not None:
         change_status(row, change.status, by=by, session=session, now=now)
     changed = _one(work, project, row)
@@ -163,6 +170,25 @@ def change_incident(work: Work, project: ProjectView, iid: int, change: Incident
         given = change.model_dump(mode="json", exclude_unset=True, exclude={"description"})
         _record(work, project, changed, EventKind.INCIDENT_CHANGED, **given)
     return changed
+
+
+@action("incidents.page")
+def page_responders(work: Work, project: ProjectView, iid: int, body: IncidentPageBody) -> Incident:
+    """Page people about an open incident, by default its assignees.
+
+    Raises NotFoundError, ConflictError if it is closed, or InvalidError if somebody cannot be paged
+    now.
+    """
+    row = locked_incident(project.id, iid, session=work.session)
+    incident = _one(work, project, row)
+    if not incident.is_open:
+        raise ConflictError("The incident is closed. Reopen it first.")
+    names = body.users or [person.username for person in incident.assignees]
+    if not names:
+        raise InvalidError("Nobody is assigned to the incident: name users.", field="users")
+    paged = page_people(work, project, row, names, by=_by(work))
+    _record(work, project, incident, EventKind.INCIDENT_PEOPLE_PAGED, people=list(paged))
+    return incident
 
 
 @action("incidents.delete")

@@ -160,6 +160,10 @@ def _changes(incident: Incident, change: IncidentChange) -> Iterator[NewEntry]:
     if closes is not None and closes != incident.closes_when_resolved:
         incident.closes_when_resolved = closes
         yield NewEntry(incident_id=incident.id, kind=EntryKind.CLOSING, details={"new": closes})
+    quiets = change.quiet_alerts
+    if quiets is not None and quiets != incident.quiets_alerts:
+        incident.quiets_alerts = quiets
+        yield NewEntry(incident_id=incident.id, kind=EntryKind.QUIET, details={"new": quiets})
 
 
 def severity_entry(incident: Incident, urgency: int) -> NewEntry:

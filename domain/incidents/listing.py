@@ -303,6 +303,7 @@ def incidents_of(rows: Sequence[IncidentRow], *, url: str, session: Session) -> 
             "alerts": alerts.get(row.id, ()),
             "alerts_count": row.alerts,
             "close_when_resolved": row.closes_when_resolved,
+            "quiet_alerts": row.quiets_alerts,
             "author": IncidentPerson(id=row.author_id, username=name) if name else None,
             "web_url": f"{url}/{row.iid}",
         }

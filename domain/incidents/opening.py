@@ -276,6 +276,7 @@ def _row(
         urgency=urgency_of(new.severity or Severity.UNKNOWN),
         status=IncidentStatus.TRIGGERED.value,
         closes_when_resolved=bool(new.close_when_resolved),
+        quiets_alerts=bool(new.quiet_alerts),
         author_id=by.id if by else None,
         author_name=by.name if by else "",
         created_at=now,
@@ -339,8 +340,11 @@ def _row_of_rule(
     composer: Composer,
     now: datetime,
 ) -> Incident:
-    new = NewIncident(close_when_resolved=opening.rule.closes_when_resolved)
+    rule = opening.rule
+    new = NewIncident(
+        close_when_resolved=rule.closes_when_resolved, quiet_alerts=rule.quiets_alerts
+    )
     row = _row(project_id, iid, _completed(new, report, iid, composer), by=None, now=now)
-    row.urgency, row.rule_id = opening.urgency, opening.rule.id
+    row.urgency, row.rule_id = opening.urgency, rule.id
     row.alerts = len(opening.alerts)
     return row

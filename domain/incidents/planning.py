@@ -33,6 +33,8 @@ class ActiveRule:
     conditions: Conditions
     #: Whether its incidents are closed when all of their alerts are resolved.
     closes_when_resolved: bool
+    #: Whether its incidents quiet the alerts that join them.
+    quiets_alerts: bool
     #: Whether it opens them for silenced alerts as well, and during maintenance windows.
     opens_when_silenced: bool
 

@@ -113,6 +113,7 @@ def _rules(project: ProjectView) -> Select[*tuple[Any, ...]]:
         *RuleRow.__table__.columns,
         RuleRow.closes_when_resolved.label("close_when_resolved"),
         RuleRow.opens_when_silenced.label("open_when_silenced"),
+        RuleRow.quiets_alerts.label("quiet_alerts"),
         RuleRow.is_active.label("active"),
     ).where(RuleRow.project_id == project.id)
 
@@ -146,6 +147,7 @@ def _store(
         "conditions": wanted.conditions().to_json(),
         "closes_when_resolved": wanted.close_when_resolved,
         "opens_when_silenced": wanted.open_when_silenced,
+        "quiets_alerts": wanted.quiet_alerts,
         "is_active": wanted.active,
     }
     if all(getattr(row, field) == value for field, value in values.items()):
@@ -179,6 +181,7 @@ def _record(work: Work, project: ProjectView, row: RuleRow, kind: EventKind) -> 
         **conditions_from(row.conditions).to_json(),
         "close_when_resolved": row.closes_when_resolved,
         "open_when_silenced": row.opens_when_silenced,
+        "quiet_alerts": row.quiets_alerts,
         "active": row.is_active,
     }
     work.record(kind, subject=row.name, details=details)

@@ -178,6 +178,11 @@ _SENTENCES: Mapping[EntryKind, Callable[[_Details], str]] = {
     EntryKind.CLOSING: lambda details: (
         "turned closing with its alerts " + ("on" if details["new"] else "off")
     ),
+    EntryKind.QUIET: lambda details: (
+        "let its alerts page nobody while it is acknowledged"
+        if details["new"]
+        else "let its alerts page while it is acknowledged"
+    ),
 }
 
 
@@ -185,6 +190,6 @@ def sentence_of(entry: TimelineEntry) -> str:
     """Return what happened, such as `closed it and its 2 alerts`; a comment is its text."""
     if entry.kind is EntryKind.NOTE:
         return entry.text
-    if entry.kind in {EntryKind.ASSIGNED, EntryKind.UNASSIGNED}:
+    if entry.kind in {EntryKind.ASSIGNED, EntryKind.UNASSIGNED, EntryKind.PAGED}:
         return f"{entry.kind.value} @{entry.text}"
     return _SENTENCES[entry.kind](entry.details)

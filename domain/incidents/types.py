@@ -78,10 +78,14 @@ class EntryKind(StrEnum):
     #: The text is the user name.
     ASSIGNED = "assigned"
     UNASSIGNED = "unassigned"
+    #: By hand; the text is the user name.
+    PAGED = "paged"
     TITLE = "title"
     DESCRIPTION = "description"
     #: Whether it is closed when its alerts are resolved.
     CLOSING = "closing"
+    #: Whether its alerts page nobody while it is acknowledged.
+    QUIET = "quiet"
 
 
 class EntryFilter(StrEnum):
@@ -148,6 +152,9 @@ class IncidentQuery(KeysetQuery):
     )
 
 
+_QUIETS = "Whether its open alerts page nobody while"
+
+
 class _IncidentFields(Body):
     title: Text | None = Field(default=None, description=f"At most {LONGEST_TITLE} characters.")
     description: Text | None = Field(
@@ -167,6 +174,16 @@ class _IncidentFields(Body):
         Option("--close-when-resolved/--close-by-hand"),
         Field(description="Whether it is closed when all of its alerts are resolved."),
     ] = None
+    quiet_alerts: Annotated[
+        bool | None,
+        Option("--quiet-alerts/--page-alerts"),
+        Field(description=f"{_QUIETS} it is acknowledged."),
+    ] = None
+    page_assignees: Annotated[
+        bool,
+        Option("--page-assignees"),
+        Field(description="Whether those who are assigned by this are paged now."),
+    ] = False
 
 
 class NewIncident(_IncidentFields):
@@ -212,6 +229,7 @@ class Incident(Resource):
     )
     alerts_count: int
     close_when_resolved: bool
+    quiet_alerts: bool = Field(description=f"{_QUIETS} it is acknowledged.")
     rule_id: int | None = Field(description="The rule that opened it.")
     author: IncidentPerson | None = Field(description="Null if a rule or the command line did.")
     created_at: Time
@@ -224,6 +242,14 @@ class Incident(Resource):
     def is_open(self) -> bool:
         """Whether somebody still has to work on it."""
         return self.status is not IncidentStatus.RESOLVED
+
+
+class IncidentPageBody(Body):
+    """Who is paged about an incident."""
+
+    users: Annotated[
+        Words, Option("--user"), Field(description="User names; by default its assignees.")
+    ] = ()
 
 
 class IncidentAlertsQuery(KeysetQuery):
@@ -311,6 +337,14 @@ class NewIncidentRule(ConditionsBody):
             "maintenance window. If not, they wait until that is over."
         ),
     ] = False
+    quiet_alerts: Annotated[
+        bool,
+        Option("--quiet-alerts/--page-alerts"),
+        Field(
+            description="Whether open alerts of its incidents page nobody while somebody has "
+            "acknowledged the incident."
+        ),
+    ] = False
     active: Annotated[
         bool, Option("--on/--off"), Field(description="Whether it opens incidents.")
     ] = True
@@ -330,6 +364,10 @@ class IncidentRule(ConditionsResource):
     open_when_silenced: bool = Field(
         description="Whether it opens incidents for alerts that are silenced or in a maintenance "
         "window. If not, they wait until that is over."
+    )
+    quiet_alerts: bool = Field(
+        description="Whether open alerts of its incidents page nobody while somebody has "
+        "acknowledged the incident."
     )
     active: bool = Field(description="Whether it opens incidents.")
     created_at: Time

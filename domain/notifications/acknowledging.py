@@ -1,7 +1,7 @@
 """Acknowledges the alerts of a page for the person it was sent to."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from itsdangerous import BadData, URLSafeSerializer
@@ -159,39 +159,53 @@ def _view(alert: Alert, project: ProjectView) -> PagedAlert:
     )
 
 
-def acknowledge(work: Work, link: AcknowledgementLink, chosen: Chosen) -> int:
-    """Acknowledge chosen alerts of a link that still wait for somebody; return their number.
+@dataclass(frozen=True, kw_only=True)
+class ChosenAlerts:
+    """What was chosen of the alerts of a link that still wait for somebody."""
+
+    user: Actor
+    projects: Mapping[int, ProjectView]
+    #: The ids of the alerts by project, in the order in which they are locked.
+    by_project: Mapping[int, Sequence[int]]
+
+
+def chosen_alerts(work: Work, link: AcknowledgementLink, chosen: Chosen) -> ChosenAlerts:
+    """Return the chosen alerts of a link that still wait for somebody.
 
     The link is the permission of the person that it was sent to. Raises ForbiddenError as
     `alerts_of_link`, and InvalidError if nothing was chosen though something waits.
     """
-    session, now = work.session, work.now
-    user, _, alerts = _found(link, session=session, now=now)
+    user, projects, alerts = _found(link, session=work.session, now=work.now)
     waiting = [each for each in alerts if each.status == _WAITING]
     # One alert has no checkbox.
     is_plain = len(waiting) == 1 and chosen == Chosen()
     if waiting and not (is_plain or chosen.alerts or chosen.others_of):
         raise InvalidError("Select at least one alert.")
     wanted = waiting if is_plain else [each for each in waiting if chosen.has(each)]
-    change = StatusChange(status="acknowledged", by=user, via=VIA)
     by_project: dict[int, list[int]] = {}
-    for each in wanted:
+    for each in sorted(wanted, key=lambda each: each.project_id):
         by_project.setdefault(each.project_id, []).append(each.id)
+    return ChosenAlerts(user=user, projects=projects, by_project=by_project)
+
+
+def acknowledge(work: Work, link: AcknowledgementLink, chosen: Chosen) -> int:
+    """Acknowledge chosen alerts of a link that still wait for somebody; return their number.
+
+    Raises ForbiddenError or InvalidError as `chosen_alerts`.
+    """
+    session, now = work.session, work.now
+    found = chosen_alerts(work, link, chosen)
+    change = StatusChange(status="acknowledged", by=found.user, via=VIA)
     done = 0
-    for project_id in sorted(by_project):  # in one order, as each is locked
-        ids = select(Alert.id).where(Alert.id.in_(by_project[project_id]))
+    for project_id, alert_ids in found.by_project.items():
+        ids = select(Alert.id).where(Alert.id.in_(alert_ids))
         done += change_all(project_id, ids, change, among=(_WAITING,), session=session, now=now)
     session.flush()  # before the alerts are read again
     if done:
-        _record(work, user, done)
+        own, details = work.acting_as(found.user.id or 0, found.user.name), {"alerts": done}
+        kind = EventKind.ALERTS_ACKNOWLEDGED_BY_LINK
+        own.record(kind, user_id=found.user.id, details=details)
     return done
-
-
-def _record(work: Work, user: Actor, done: int) -> None:
-    source = replace(work.actor.source, actor=user)
-    own = replace(work, actor=replace(work.actor, id=user.id, name=user.name, source=source))
-    details = {"alerts": done}
-    own.record(EventKind.ALERTS_ACKNOWLEDGED_BY_LINK, user_id=user.id, details=details)
 
 
 def _found(

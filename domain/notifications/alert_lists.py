@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from sqlalchemy import Select, distinct, exists, func, select
+from sqlalchemy import Select, and_, distinct, exists, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.handling.activity import FormerAlerts, NoteKind, former_alerts
 from domain.alerts.handling.alert_detail import AlertFacts, first_fields, read_facts
 from domain.alerts.listing.filters import SEVERITIES
-from domain.notifications.paging import PageKind
+from domain.notifications.paging import ASKED, PageKind
 from domain.notifications.policy import PageReason, PagingPolicy
 from models import Alert, AlertNote, Contact, Page, PageMessage, Project
 
@@ -67,16 +67,23 @@ class Firing:
 def firing_of(
     contact: Contact, batches: Sequence[int], policy: PagingPolicy, *, session: Session
 ) -> Firing:
-    """Return the alerts of batches that still wait for somebody, the most severe first."""
+    """Return the alerts of batches that still wait for somebody, the most severe first.
+
+    For a person who was asked for, that is an acknowledged one as well.
+    """
     paged = select(Page.alert_id).where(
         Page.batch_id.in_(batches),
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
     )
+    waits = or_(
+        Alert.status == "triggered",
+        and_(Alert.status == "acknowledged", Alert.id.in_(paged.where(Page.key.like(f"{ASKED}%")))),
+    )
     waiting: Select[Alert, str] = (
         select(Alert, Project.path)
         .join(Project, Project.id == Alert.project_id)
-        .where(Alert.id.in_(paged), Alert.status == "triggered", Project.deleted_at.is_(None))
+        .where(Alert.id.in_(paged), waits, Project.deleted_at.is_(None))
     )
     found = waiting.subquery()
     count, projects = session.execute(

@@ -165,28 +165,35 @@ class _Gathering:
 
     def _contacts(self) -> Sequence[int]:
         """Return the contacts that a message goes to; none if nobody can be reached."""
-        recipient = self._recipient
+        recipient, session, now = self._recipient, self._session, self._now
         if recipient.contact_id is not None:
             return [recipient.contact_id]
-        user_id = recipient.user_id
-        by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
-        is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
-        confirmed = self._session.execute(
-            select(Contact.id, is_on)
-            .where(
-                Contact.user_id == user_id,
-                Contact.confirmed_at.is_not(None),
-                Contact.address_ciphertext.is_not(None),
-            )
-            .order_by(Contact.id)
-        ).all()
-        contact_ids = [contact_id for contact_id, _ in confirmed]
-        if user_id is None or not self._sends_mail or any(is_on for _, is_on in confirmed):
-            return contact_ids
-        # There is none, or all of them fail. Of e-mail it may be the server, and the address of the
-        # account follows when an attempt has shown that it is not.
-        account = account_contact(user_id, session=self._session, now=self._now)
-        return [*contact_ids, account]
+        if recipient.user_id is None:
+            return []
+        return contacts_of(recipient.user_id, sends_mail=self._sends_mail, session=session, now=now)
+
+
+def contacts_of(
+    user_id: int, *, sends_mail: bool, session: Session, now: datetime
+) -> Sequence[int]:
+    """Return the contacts of a person that a message goes to; none if nobody can be reached."""
+    by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
+    is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
+    confirmed = session.execute(
+        select(Contact.id, is_on)
+        .where(
+            Contact.user_id == user_id,
+            Contact.confirmed_at.is_not(None),
+            Contact.address_ciphertext.is_not(None),
+        )
+        .order_by(Contact.id)
+    ).all()
+    contact_ids = [contact_id for contact_id, _ in confirmed]
+    if not sends_mail or any(is_on for _, is_on in confirmed):
+        return contact_ids
+    # There is none, or all of them fail. Of e-mail it may be the server, and the address of the
+    # account follows when an attempt has shown that it is not.
+    return [*contact_ids, account_contact(user_id, session=session, now=now)]
 
 
 def seen_projects(

@@ -197,6 +197,10 @@ def _short_reason(reason: PageReason, reader: Reader) -> str:
 
 
 def _why(reason: PageReason) -> str:
+    if reason.asked_by is not None:
+        return one_line(reason.asked_by)
+    if not reason.step:
+        return f"{one_line(reason.policy)}, since your acknowledgement has run out"
     of_all = f" of {reason.steps}" if reason.steps >= reason.step else ""
     again = f", round {reason.round}" if reason.round > 1 else ""
     schedules = " and ".join(one_line(each) for each in reason.schedules)

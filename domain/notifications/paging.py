@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from sqlalchemy import case, exists, select
+from sqlalchemy import ColumnElement, case, exists, select, true
 from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into, update_rows
@@ -29,6 +29,11 @@ from models import Alert, Page, PageRecipient
 Value = TypeVar("Value")
 #: Rows of a statement.
 _SLICE = 1_000
+
+
+#: How the keys of pages begin for which a person was named by hand. They leave whether or not the
+#: alert is acknowledged.
+ASKED = "asked: "
 
 
 class PageKind(StrEnum):
@@ -67,19 +72,26 @@ def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) ->
     )
 
 
-def withdraw_pages(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+def withdraw_pages(
+    alert_ids: Sequence[int], *, keeps_asked: bool = False, session: Session, now: datetime
+) -> None:
     """Withdraw the pages of alerts that nobody needs to look at any more.
 
+    Of acknowledged alerts, those to people who were asked for are kept.
     What has not left does not leave. Recipients who were paged already are told what became of the
     alert, unless they do not want that; the message says what is true when it is sent.
     """
     for part in _slices(sorted(set(alert_ids))):
-        _withdraw(part, session=session, now=now)
+        kept = Page.key.not_like(f"{ASKED}%") if keeps_asked else true()
+        _withdraw(part, kept, session=session, now=now)
 
 
-def _withdraw(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+def _withdraw(
+    alert_ids: Sequence[int], which: ColumnElement[bool], *, session: Session, now: datetime
+) -> None:
     paged = (
         Page.alert_id.in_(alert_ids),
+        which,
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
     )

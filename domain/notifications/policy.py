@@ -15,11 +15,13 @@ class PageReason:
     """Why somebody is paged for an alert, and what follows."""
 
     policy: str
-    #: The step that paged, from 1, and how many the policy has.
+    #: The step that paged, from 1, and how many the policy has; 0 for who is paged beside them.
     step: int
     steps: int
     #: From 1.
     round: int
+    #: Who asked for the person, in words; None if a policy pages.
+    asked_by: str | None = None
     #: The schedules of the step in which the person is on call; none if the step names the person.
     schedules: tuple[str, ...] = ()
     #: When the first person or channel was paged for the alert.

@@ -148,6 +148,11 @@ def _rename_in_activity(user: UserView, names: _Names, *, session: Session) -> N
     session.execute(theirs.values(user_name=names.pseudonym))
     assigned = (AlertNote.kind == NoteKind.ASSIGNEE.value) & (AlertNote.text == names.username)
     session.execute(update(AlertNote).where(assigned).values(text=names.pseudonym))
+    # `domain/escalations/handling.py` writes it.
+    was_paged = (AlertNote.kind == NoteKind.HANDLING.value) & (
+        AlertNote.text == f"paged @{names.username}"
+    )
+    session.execute(update(AlertNote).where(was_paged).values(text=f"paged @{names.pseudonym}"))
 
 
 def _rename_in_incidents(user: UserView, names: _Names, *, session: Session) -> None:
@@ -155,7 +160,7 @@ def _rename_in_incidents(user: UserView, names: _Names, *, session: Session) -> 
     session.execute(opened.values(author_name=names.pseudonym))
     theirs = update(IncidentNote).where(IncidentNote.user_id == user.id)
     session.execute(theirs.values(user_name=names.pseudonym))
-    kinds = (EntryKind.ASSIGNED.value, EntryKind.UNASSIGNED.value)
+    kinds = (EntryKind.ASSIGNED.value, EntryKind.UNASSIGNED.value, EntryKind.PAGED.value)
     assigned = IncidentNote.kind.in_(kinds) & (IncidentNote.text == names.username)
     session.execute(update(IncidentNote).where(assigned).values(text=names.pseudonym))
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Row, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
+from domain.alerts.following import Follower
 from domain.alerts.formats.base import Reading
 from domain.alerts.handling.activity import NoteKind
 from domain.alerts.listing.filters import OPEN_STATUSES
@@ -32,8 +33,19 @@ from domain.maintenance_windows.windows import CurrentWindow, find_current
 from domain.projects.holders import Lineage, by_user, is_used_by, lineages
 from domain.projects.views import ProjectView
 from domain.silences.types import FlapSettings, MuteKind
+from domain.time_zones import LATEST
 from domain.types.base import columns_of
-from models import Alert, AlertNote, FlapSetting, Group, Silence, User
+from models import (
+    Alert,
+    AlertChange,
+    AlertNote,
+    FlapSetting,
+    Group,
+    Incident,
+    IncidentAlert,
+    Silence,
+    User,
+)
 
 _MINUTE = timedelta(minutes=1)
 _IDS_AT_ONCE = 1_000
@@ -310,6 +322,8 @@ def _last_status_notes(
 #: A page is held back no longer without asking again, so that it leaves soon after a silence was
 #: ended by hand, or a window deleted.
 _ASK_AGAIN = timedelta(seconds=30)
+#: Until it is known whether an alert joins an incident.
+_MOMENT = timedelta(seconds=1)
 
 
 class LiveSilence(NamedTuple):
@@ -406,14 +420,16 @@ class Mute:
     name: str
     #: Who made the silence or window, or acknowledged the alert before; empty for the command line.
     by: str
-    #: When it ends, if nobody ends it before.
-    until: datetime
+    #: When it ends, if nobody ends it before; None if that is not known.
+    until: datetime | None
     #: When to ask again, which is soon: it may be ended before its time.
     look_again_at: datetime
     #: The path of the group that the silence or window belongs to; None for one of the project.
     group: str | None = None
     #: The number of the alert that it continues.
     continues_iid: int | None = None
+    #: The number of the incident that quiets it.
+    incident_iid: int | None = None
 
 
 @dataclass(frozen=True)
@@ -462,7 +478,8 @@ def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> M
     rules = _rules({alert.project_id for alert in alerts}, at=at, session=session)
     mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
     projects = {alert.alert_id: alert.project_id for alert in alerts}
-    return _longest(mutes + _held(projects, at=at, session=session))
+    mutes += _held(projects, at=at, session=session)
+    return _longest(mutes + _quieted(projects, at=at, session=session))
 
 
 def silenced(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Collection[int]:
@@ -483,7 +500,8 @@ def muted_rows(
     concerned = [alert_id for alert_id, project in projects.items() if rules.concern(project)]
     alerts = labels_of(concerned, session=session, reading=reading).values() if concerned else ()
     mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
-    return _longest(mutes + _held(projects, at=at, session=session))
+    mutes += _held(projects, at=at, session=session)
+    return _longest(mutes + _quieted(projects, at=at, session=session))
 
 
 def muted_alert(alert_id: int, *, at: datetime, session: Session, reading: Reading) -> Mute | None:
@@ -516,9 +534,73 @@ def _held(projects: Mapping[int, int], *, at: datetime, session: Session) -> lis
 def _longest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
     found: dict[int, Mute] = {}
     for alert_id, mute in mutes:
-        if alert_id not in found or mute.until > found[alert_id].until:
+        if alert_id not in found or _end(mute) > _end(found[alert_id]):
             found[alert_id] = mute
     return found
+
+
+def _end(mute: Mute) -> datetime:
+    return mute.until or LATEST
+
+
+def _quieted(
+    projects: Mapping[int, int], *, at: datetime, session: Session
+) -> list[tuple[int, Mute]]:
+    """Return what acknowledged incidents quiet: their alerts, and those that may join them now.
+
+    Which incident takes a new alert is decided beside its first step (`domain/incidents/`), which
+    waits for that.
+    """
+    rows = session.execute(
+        select(Incident.id, Incident.iid, Incident.project_id).where(
+            Incident.project_id.in_(set(projects.values())),
+            Incident.status == _ACKNOWLEDGED,
+            Incident.quiets_alerts,
+        )
+    ).all()
+    if not rows:
+        return []
+    incidents = {row.id: row for row in rows}
+    of_these = {row.project_id for row in rows}
+    ids = [alert_id for alert_id, project_id in projects.items() if project_id in of_these]
+    found: list[tuple[int, Mute]] = []
+    for some in _slices(ids):
+        links = select(IncidentAlert.alert_id, IncidentAlert.incident_id).where(
+            IncidentAlert.alert_id.in_(some), IncidentAlert.incident_id.in_(incidents)
+        )
+        joined = dict(session.execute(links).all())
+        found += [(each, _of_incident(incidents[joined[each]], at)) for each in joined]
+        waiting = select(AlertChange.alert_id).where(
+            AlertChange.follower == Follower.INCIDENTS.value,
+            AlertChange.alert_id.in_(set(some) - joined.keys()),
+            # What fails holds back no page.
+            AlertChange.tries == 0,
+        )
+        found += [(each, _may_join(at)) for each in session.scalars(waiting)]
+    return found
+
+
+def _of_incident(incident: Row[*tuple[Any, ...]], at: datetime) -> Mute:
+    return Mute(
+        kind=MuteKind.INCIDENT,
+        id=incident.id,
+        name=f"it belongs to incident #{incident.iid}, which somebody has acknowledged",
+        by="",
+        until=None,
+        look_again_at=at + _ASK_AGAIN,
+        incident_iid=incident.iid,
+    )
+
+
+def _may_join(at: datetime) -> Mute:
+    return Mute(
+        kind=MuteKind.INCIDENT,
+        id=0,
+        name="whether it joins an incident is looked at first",
+        by="",
+        until=None,
+        look_again_at=at + _MOMENT,
+    )
 
 
 def _of_hold(hold: Hold, at: datetime) -> Mute:

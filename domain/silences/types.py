@@ -150,6 +150,8 @@ class MuteKind(StrEnum):
     FLAPPING = "flapping"
     #: It continues an alert that somebody acknowledged.
     REOPENED = "reopened"
+    #: It belongs to an incident that somebody has acknowledged.
+    INCIDENT = "incident"
 
 
 class AlertMute(Resource):
@@ -169,7 +171,7 @@ class AlertMute(Resource):
         description="Who made the silence or window, or acknowledged the alert that this one "
         "continues.",
     )
-    until: Time | None = None
+    until: Time | None = Field(default=None, description="Null: until its incident is closed.")
 
 
 class FlapSettings(Resource):

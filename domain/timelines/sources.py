@@ -32,6 +32,7 @@ _KINDS = {
     NoteKind.NOTE: ItemKind.NOTE,
     NoteKind.STATUS: ItemKind.STATUS,
     NoteKind.ASSIGNEE: ItemKind.ASSIGNEE,
+    NoteKind.HANDLING: ItemKind.HANDLING,
     NoteKind.PAGE: ItemKind.UNREACHED,
     NoteKind.ESCALATION: ItemKind.ESCALATION,
     NoteKind.CHANGE: ItemKind.CHANGE,

@@ -23,6 +23,8 @@ class ItemKind(StrEnum):
     NOTE = "note"
     STATUS = "status"
     ASSIGNEE = "assignee"
+    #: Somebody snoozed the alert, escalated it or had a person paged; or the time for it is over.
+    HANDLING = "handling"
     #: Somebody who was paged.
     PAGE = "page"
     #: Whether and why somebody was not paged, or not reached.

@@ -39,8 +39,9 @@ class Program(AppGroup):
     def __init__(self, *, places: Mapping[str, tuple[str, str]], **options: Any) -> None:
         """Take for each command its place in this package (`module:name`), and its short help.
 
-        Instead of its place, a command that is made from actions of the domain has their module,
-        and the beginning of their names if that is another one (`module:room`).
+        Instead of its place, a command that is made from actions of the domain has their module or
+        modules (`module+module`), and the beginning of their names if that is another one
+        (`module:room`).
         """
         super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
         self._places = places

@@ -39,6 +39,8 @@ class NoteKind(StrEnum):
     ASSIGNEE = "assignee"
     #: Whether and why the user, or a channel, was or was not paged: a sentence without its subject.
     PAGE = "page"
+    #: What else a user did, such as snoozing the alert: a sentence without its subject.
+    HANDLING = "handling"
     #: Why nobody was paged, or is not paged yet: a sentence.
     ESCALATION = "escalation"
     #: Fields that a report changed. A trigger stores it as a NOTE with changes (migration 0051).

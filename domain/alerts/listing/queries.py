@@ -51,7 +51,16 @@ from domain.csv_lines import csv_line
 from domain.database.paging import Page
 from domain.projects.access import COUNT_LIMIT
 from domain.types.base import columns_of
-from models import Alert, Assignment, Delivery, Integration, Occurrence, Project, User
+from models import (
+    Alert,
+    Assignment,
+    Delivery,
+    Escalation,
+    Integration,
+    Occurrence,
+    Project,
+    User,
+)
 
 LARGEST_IID = 2**31 - 1
 #: The number of newest alerts of each status that are sorted if no index has the order.
@@ -91,6 +100,8 @@ class AlertRow:
     assignee: str | None
     #: Whether nobody but users sent it, from the page of its integration.
     is_test: bool
+    #: None if it is not snoozed.
+    snoozed_until: datetime | None
 
 
 _report = aliased(Delivery)
@@ -102,6 +113,12 @@ _IS_REPORTED = exists(
     .correlate(Alert)
 )
 
+#: `domain/escalations/state.py` has the states.
+_SNOOZED_UNTIL = (
+    select(Escalation.next_at)
+    .where(Escalation.alert_id == Alert.id, Escalation.state == "snoozed")
+    .scalar_subquery()
+)
 ROWS = (
     select(
         Alert,
@@ -109,6 +126,7 @@ ROWS = (
         Project.path.label("project_path"),
         User.username.label("assignee"),
         func.coalesce(Delivery.is_test & ~_IS_REPORTED, false()).label("is_test"),
+        _SNOOZED_UNTIL.label("snoozed_until"),
     )
     .join(Project, Project.id == Alert.project_id)
     .outerjoin(Integration, Integration.id == Alert.integration_id)
@@ -134,6 +152,7 @@ def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
         project_path=row.project_path,
         assignee=row.assignee,
         is_test=row.is_test,
+        snoozed_until=row.snoozed_until,
     )
 
 

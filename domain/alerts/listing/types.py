@@ -134,6 +134,7 @@ class Alert(Resource):
         description="The name of the integration that received it.",
     )
     assignee: str | None = Field(description="A user name.")
+    snoozed_until: Time | None = Field(description="Until when it is snoozed and pages nobody.")
     web_url: str
 
 

@@ -17,9 +17,12 @@ def test_each_state_has_its_row_and_each_event_its_use() -> None:
 
 
 def test_an_answer_ends_whatever_pages_or_has_paged() -> None:
-    assert set(moved_by(Event.ANSWERED, State.STOPPED)) == {
-        *(State.RUNNING, State.HELD, State.EXHAUSTED, State.UNANSWERED)
-    }
+    pages = {State.RUNNING, State.HELD, State.EXHAUSTED, State.UNANSWERED}
+    waits = {State.ACKNOWLEDGED, State.LAPSED, State.ESCALATED}
+    assert set(moved_by(Event.ANSWERED, State.STOPPED)) == pages | waits
+    assert set(moved_by(Event.OVER, State.STOPPED)) == pages | waits | {State.SNOOZED}
+    assert pages <= set(moved_by(Event.TIMED, State.ACKNOWLEDGED))
+    assert set(moved_by(Event.SNOOZE, State.SNOOZED)) == set(State) - {State.SNOOZED}
 
 
 def test_no_event_but_an_answer_and_no_answer_ends_an_escalation_that_reached_nobody() -> None:
@@ -28,7 +31,8 @@ def test_no_event_but_an_answer_and_no_answer_ends_an_escalation_that_reached_no
         for event, move in MOVES[State.RUNNING].items()
         if move.to not in {State.RUNNING, State.HELD}
     }
-    assert ends == {Event.ANSWERED, Event.ALL_TAKEN}
+    answers = {Event.ANSWERED, Event.TIMED, Event.SNOOZE, Event.OVER}
+    assert ends == {*answers, Event.ALL_TAKEN}
 
 
 def test_what_cannot_happen_is_an_error() -> None:

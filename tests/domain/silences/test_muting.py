@@ -115,6 +115,7 @@ def test_a_flapping_alert_pages_the_same_people_once_in_a_while(quiet: Quiet) ->
             "every 10 minutes"
         ),
     )
+    assert mute.until is not None
     assert timedelta() < mute.until - now() <= 10 * MINUTE
     assert quiet.muted(mute.until) == {}
     quiet.configure(settings.model_copy(update={"holds_critical": False}))
@@ -162,6 +163,7 @@ def test_an_alert_that_opens_after_an_acknowledged_one_waits_for_a_while(quiet: 
         first,
         quiet.actor.name,
     )
+    assert mute.until is not None
     assert timedelta() < mute.until - now() <= 5 * MINUTE
     # The third one is still the same story.
     quiet.resolve()

@@ -36,6 +36,26 @@ class Pages:
         return self.browser.get(self.service + answer.headers["Location"]).text
 
 
+def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    endpoint.accepted(title="Checkout is down")
+    pages = Pages(endpoint, Role.DEVELOPER, gatebell)
+    me = person_for(gatebell, Role.DEVELOPER).username
+    pages.do("/alerts/1", "/-/incidents", alert="1")
+    shown = pages.do("/incidents/1", "/1/assignees", add=me, page_now="y")
+    if "has no confirmed contact" in shown:
+        address = ("--type", "email", "--address", f"{me}@pager.example")
+        gatebell.cli("contacts", "create", me, *address)
+        shown = pages.do("/incidents/1", "/1/assignees", add=me, page_now="y")
+    assert f"paged @{me}" in shown
+    shown = pages.do("/incidents/1", "/1/page", user=me)
+    assert shown.count(f"paged @{me}") == 2
+    page = pages.do("/incidents/1", "/1/edit", title="Checkout", quiet_alerts="y")
+    assert "page nobody while it is acknowledged" in page
+    script = incident_script(gatebell, endpoint.project)
+    assert script.get("/1")["quiet_alerts"] is True
+
+
 @pytest.mark.both_databases
 @pytest.mark.spec("J2")
 def test_a_developer_opens_an_incident_from_an_alert_and_closes_it(

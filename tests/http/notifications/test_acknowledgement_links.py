@@ -11,7 +11,7 @@ from sqlalchemy import delete, update
 from werkzeug.test import TestResponse
 
 from domain.notifications.paging import withdraw_pages
-from models import Alert, AlertNote, Member, User
+from models import Alert, AlertNote, AuditEvent, Escalation, Member, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person
 from web.settings.reader import Settings
@@ -70,7 +70,7 @@ def test_the_button_acknowledges_and_a_look_does_not(
     assert "@alice" in page.text
     assert page.text.count('method="post"') == 1
     buttons = re.findall(r"<button[^>]*type=\"submit\"[^>]*>([^<]*)<", page.text)
-    assert buttons == ["Acknowledge alert"]
+    assert buttons == ["Acknowledge alert", "Snooze for 1 hour", "For 4 hours"]
 
     done = client.post(link)
     assert (done.status_code, statuses(pages)) == (200, ["acknowledged"])
@@ -78,6 +78,25 @@ def test_the_button_acknowledges_and_a_look_does_not(
     (entry,) = pages.activity(alert)
     assert entry == ("status", "alice", "acknowledged")
     assert [row.via for row in pages.rows(AlertNote)] == ["from the link in a message"]
+
+
+@pytest.mark.both_databases
+def test_a_message_lets_an_alert_rest_as_well(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    alert = pages.alert()
+    link = link_of(pages, mailbox, [alert], alice)
+    done = client.post(link, data={"snooze": "4h"})
+    assert "1 alert snoozed for 4h as @alice" in done.text
+    (row,) = pages.rows(Escalation)
+    assert (row.alert_id, row.state, statuses(pages)) == (alert, "snoozed", ["acknowledged"])
+    assert [entry[:2] for entry in pages.activity(alert)] == [
+        ("status", "alice"),
+        ("handling", "alice"),
+    ]
+    assert {row.via for row in pages.rows(AlertNote)} == {"from the link in a message"}
+    (event,) = [each for each in pages.rows(AuditEvent) if each.kind == "alert.snoozed"]
+    assert event.actor_id == alice.id
 
 
 def test_a_page_about_many_alerts_acknowledges_those(

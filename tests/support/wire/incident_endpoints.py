@@ -8,11 +8,11 @@ ALERTS_AT = f"{INCIDENTS_AT}/{{id}}/alerts"
 RULES_AT = "/api/v4/{project}/incident_rules"
 INCIDENT = (
     *("title", "description", "severity", "assignees", "assignees[]", "assignee_ids"),
-    *("close_when_resolved",),
+    *("close_when_resolved", "quiet_alerts", "page_assignees"),
 )
 RULE = (
     *("name", "severities", "environments", "services", "labels", "close_when_resolved"),
-    "open_when_silenced",
+    *("open_when_silenced", "quiet_alerts"),
     *("active", "severities[]", "environments[]"),
 )
 
@@ -26,6 +26,7 @@ INCIDENT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.incidents.create", "POST", INCIDENTS_AT, (*INCIDENT, "alerts", "alerts[]")),
     ("api_v4.incidents.show", "GET", f"{INCIDENTS_AT}/{{id}}", TOKEN),
     ("api_v4.incidents.change", "PUT", f"{INCIDENTS_AT}/{{id}}", (*INCIDENT, "status")),
+    ("api_v4.incidents.page", "POST", f"{INCIDENTS_AT}/{{id}}/page", ("users", "users[]")),
     ("api_v4.incidents.delete", "DELETE", f"{INCIDENTS_AT}/{{id}}", TOKEN),
     ("api_v4.incident_alerts.index", "GET", ALERTS_AT, PAGES),
     ("api_v4.incident_alerts.create", "POST", ALERTS_AT, ("alerts", "alerts[]")),

@@ -1,0 +1,324 @@
+"""What people do with the paging for an alert: escalate it, page somebody, let it rest."""
+
+from collections.abc import Sequence
+from datetime import datetime, time, timedelta
+from typing import NoReturn
+
+from sqlalchemy import Row, insert, select
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.alerts.handling.activity import NoteKind, add_entry
+from domain.alerts.handling.alert_detail import get_alert_id
+from domain.alerts.handling.status import StatusChange, change_all
+from domain.alerts.listing.filters import OPEN_STATUSES
+from domain.audit.events import EventKind
+from domain.clock import date_and_time
+from domain.database.rows import insert_into
+from domain.durations import duration_text
+from domain.errors import ConflictError, InvalidError
+from domain.escalations.decision import place
+from domain.escalations.explanation import explain
+from domain.escalations.policies import plan_of
+from domain.escalations.resting import ACKNOWLEDGED, end, trigger
+from domain.escalations.state import MOVES, Event, State, after
+from domain.escalations.steps import Progress, after_failure
+from domain.escalations.types import AlertPageBody, AlertPaging, AlertSnooze
+from domain.notifications.acknowledging import (
+    VIA,
+    AcknowledgementLink,
+    Chosen,
+    chosen_alerts,
+)
+from domain.notifications.asking import check_reachable
+from domain.notifications.paging import ASKED, NewPage, queue_pages
+from domain.projects.views import ProjectView
+from domain.time_zones import instant, wall_time, zone
+from models import Alert, Escalation, EscalationPage, EscalationPolicy, User
+
+SHORTEST_SNOOZE = timedelta(minutes=1)
+LONGEST_SNOOZE = timedelta(days=7)
+MORNING = time(9)
+_CRITICAL = 0
+_BY_OPERATOR = "on the command line"
+_NO_POLICY = "No escalation policy pages for this alert. Page a person instead."
+
+
+@question("alerts.paging")
+def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+    """Show how it stands with the paging for an alert."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    view = explain(project.id, alert_id, session=work.session)
+    return AlertPaging(
+        state=view.state,
+        sentence=view.sentence,
+        escalation_policy=view.policy,
+        round=view.round,
+        next_step=view.next_step,
+        next_at=view.next_at,
+        acknowledged_until=view.rests_until if view.state is State.ACKNOWLEDGED else None,
+        snoozed_until=view.rests_until if view.state is State.SNOOZED else None,
+    )
+
+
+@action("alerts.escalate")
+def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+    """Take the next step of an alert's policy now; an acknowledged alert is triggered again.
+
+    Raises NotFoundError, or ConflictError if there is no step to take.
+    """
+    row = _lock_escalation(work, project, iid)
+    alert = _open_alert(work, project, iid)
+    state = State(row.state) if row else State.NO_POLICY
+    if row is None or row.policy_id is None or Event.ESCALATE not in MOVES[state]:
+        _refuse_to_escalate(row)
+    if alert.status == ACKNOWLEDGED:
+        # The change that stops it may not be handled yet.
+        row.state = State.STOPPED.value if state is State.RUNNING else row.state
+        end(row, Event.ESCALATE, now=work.now)
+        _trigger(work, alert, via="to escalate it")
+    elif state is State.RUNNING:
+        _hurry(work, row)
+    else:
+        end(row, Event.ESCALATE, now=work.now)
+        # Others wait for the change that triggered the alert.
+        row.next_at = work.now if state in {State.EXHAUSTED, State.UNANSWERED} else None
+    _say(work, alert, "escalated it: the next step is taken now")
+    _record(work, project, alert, EventKind.ALERT_ESCALATED)
+    work.session.flush()
+    return show_paging(work, project, iid)
+
+
+def _refuse_to_escalate(row: Escalation | None) -> NoReturn:
+    if row is not None and row.state == State.HELD.value:
+        message = f"Paging is held back: {row.held_by}. End that first, or page a person."
+        raise ConflictError(message)
+    raise ConflictError(_NO_POLICY)
+
+
+def _hurry(work: Work, row: Escalation) -> None:
+    """Let the next step be due now: that of the round, or the first one of another."""
+    row.state = after(State(row.state), Event.ESCALATE).value
+    row.next_at = row.decided_at = work.now
+    policy = work.session.get(EscalationPolicy, row.policy_id)
+    if policy is None:
+        return  # another one is chosen with the step
+    plan = plan_of(policy)
+    if row.step >= len(plan.steps):
+        place(row, Progress(row.round + 1, 0, work.now))
+        row.has_reached, row.judge_at = False, None
+    progress = Progress(row.round, row.step, row.round_began_at)
+    place(row, after_failure(plan, progress, now=work.now))
+
+
+@action("alerts.page")
+def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody) -> AlertPaging:
+    """Page a member of the project about an alert now, beside its policy.
+
+    Raises NotFoundError, ConflictError if the alert is over, or InvalidError if no page would reach
+    that person now.
+    """
+    alert = _open_alert(work, project, iid)
+    is_critical = alert.severity == _CRITICAL
+    found = check_reachable([body.user], project, work, field="user", is_critical=is_critical)
+    ((user_id, name),) = found.items()
+    key = f"{ASKED}alert {alert.id}, user {user_id}, {work.now.isoformat()}"
+    page = NewPage(
+        key=key,
+        project_id=project.id,
+        alert_id=alert.id,
+        user_id=user_id,
+        is_critical=is_critical,
+    )
+    queue_pages([page], session=work.session, now=work.now)
+    shown = {
+        "alert_id": alert.id,
+        "user_id": user_id,
+        "round": 1,
+        "step": 0,
+        "page_key": key,
+        "paged_at": work.now,
+        "asked_by_id": work.actor.id or 0,
+    }
+    work.session.execute(insert(EscalationPage), [shown])
+    _say(work, alert, f"paged @{name}")
+    _record(work, project, alert, EventKind.ALERT_PERSON_PAGED, person=name)
+    return show_paging(work, project, iid)
+
+
+@action("alerts.snooze")
+def snooze_alert(work: Work, project: ProjectView, iid: int, body: AlertSnooze) -> AlertPaging:
+    """Let an open alert rest: it pages nobody for a time, and is then triggered again.
+
+    Raises NotFoundError, ConflictError if it is over, or InvalidError.
+    """
+    until = _end_of_snooze(work, body)
+    alert = _open_alert(work, project, iid)
+    _snooze(work, project, [alert.id], until)
+    _open_alert(work, project, iid)  # It may have ended meanwhile.
+    return show_paging(work, project, iid)
+
+
+def snooze_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen, length: timedelta) -> int:
+    """Let chosen alerts of a message rest for a while; return their number.
+
+    Raises ForbiddenError or InvalidError as `chosen_alerts`.
+    """
+    found = chosen_alerts(work, link, chosen)
+    own = work.acting_as(found.user.id or 0, found.user.name)
+    for project_id, alert_ids in found.by_project.items():
+        project = found.projects[project_id]
+        _snooze(own, project, alert_ids, work.now + length, via=VIA)
+    return sum(map(len, found.by_project.values()))
+
+
+def _snooze(
+    work: Work,
+    project: ProjectView,
+    alert_ids: Sequence[int],
+    until: datetime,
+    *,
+    via: str | None = None,
+) -> None:
+    for row in _rows_to_rest(work, project, alert_ids):
+        row.state = after(State(row.state), Event.SNOOZE).value
+        row.next_at, row.decided_at, row.ended_at = until, work.now, None
+    work.session.flush()  # Escalations are written before alerts are locked.
+    change = StatusChange(status=ACKNOWLEDGED, by=work.actor.source.actor, via=via)
+    ids = select(Alert.id).where(Alert.id.in_(alert_ids))
+    change_all(project.id, ids, change, among=("triggered",), session=work.session, now=work.now)
+    alerts = work.session.execute(_BRIEF.where(Alert.id.in_(alert_ids)).order_by(Alert.id))
+    for alert in alerts.all():
+        _say(work, alert, f"snoozed it until {date_and_time(until)}", via=via)
+        _record(work, project, alert, EventKind.ALERT_SNOOZED, until=until.isoformat())
+    work.session.flush()
+
+
+def _rows_to_rest(work: Work, project: ProjectView, alert_ids: Sequence[int]) -> list[Escalation]:
+    """Lock the escalations of alerts, made where nobody was to be paged yet."""
+    stopped = {
+        "project_id": project.id,
+        "state": State.STOPPED.value,
+        "round": 1,
+        "step": 0,
+        "round_began_at": work.now,
+        "started_at": work.now,
+        "has_reached": False,
+    }
+    work.session.execute(
+        insert_into(Escalation, session=work.session).on_conflict_do_nothing(),
+        [{**stopped, "alert_id": each} for each in sorted(alert_ids)],
+    )
+    mine = select(Escalation).where(Escalation.alert_id.in_(alert_ids)).order_by(Escalation.id)
+    return list(work.session.scalars(mine.with_for_update()))
+
+
+def _end_of_snooze(work: Work, body: AlertSnooze) -> datetime:
+    given = [each for each in (body.duration, body.until, body.tomorrow) if each]
+    if len(given) != 1:
+        message = "Give one of duration, until and tomorrow."
+        raise InvalidError(message, field="duration")
+    if body.tomorrow:
+        return tomorrow_morning(work)
+    until = body.until or work.now + (body.duration or timedelta())
+    if not SHORTEST_SNOOZE <= until - work.now <= LONGEST_SNOOZE:
+        longest = duration_text(LONGEST_SNOOZE)
+        message = f"A snooze ends between one minute and {longest} from now."
+        raise InvalidError(message, field="until" if body.until else "duration")
+    return until
+
+
+def tomorrow_morning(work: Work) -> datetime:
+    """Return nine o'clock of the next day in the time zone of who acts."""
+    own = work.session.scalar(select(User.time_zone).where(User.id == work.actor.id))
+    place_of = zone(own or "UTC")
+    day = wall_time(work.now, place_of).date() + timedelta(days=1)
+    return instant(datetime.combine(day, MORNING), place_of)
+
+
+@action("alerts.wake")
+def wake_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+    """End the snooze of an alert: it is triggered again, and its policy begins at step 1.
+
+    Raises NotFoundError, or ConflictError if it is not snoozed.
+    """
+    row = _lock_escalation(work, project, iid)
+    alert = _open_alert(work, project, iid)
+    if row is None or row.state != State.SNOOZED.value:
+        raise ConflictError("This alert is not snoozed.")
+    end(row, Event.WOKEN, now=work.now)
+    _trigger(work, alert, via="before its snooze ended")
+    _record(work, project, alert, EventKind.ALERT_WOKEN)
+    return show_paging(work, project, iid)
+
+
+@action("alerts.renew")
+def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+    """Say that somebody is still on an alert: its acknowledgement holds as long again.
+
+    Raises NotFoundError, or ConflictError if the alert has none that runs out.
+    """
+    row = _lock_escalation(work, project, iid)
+    alert = _open_alert(work, project, iid)
+    policy = work.session.get(EscalationPolicy, row.policy_id) if row and row.policy_id else None
+    timeout = plan_of(policy).timeout if policy else None
+    if row is None or row.state != State.ACKNOWLEDGED.value or timeout is None:
+        raise ConflictError("This alert has no acknowledgement that runs out.")
+    row.state = after(State(row.state), Event.RENEWED).value
+    row.next_at, row.decided_at = work.now + timeout, work.now
+    row.answered_by_id = work.actor.id
+    _say(work, alert, f"is still on it, until {date_and_time(row.next_at)}")
+    _record(
+        work,
+        project,
+        alert,
+        EventKind.ALERT_ACKNOWLEDGEMENT_RENEWED,
+        until=row.next_at.isoformat(),
+    )
+    work.session.flush()
+    return show_paging(work, project, iid)
+
+
+_BRIEF = select(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity)
+_Brief = Row[int, int, int, str, str, int]
+
+
+def _open_alert(work: Work, project: ProjectView, iid: int) -> _Brief:
+    """Return an alert; raise NotFoundError, or ConflictError if nobody is to look at it."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    alert = work.session.execute(_BRIEF.where(Alert.id == alert_id)).one()
+    if alert.status not in OPEN_STATUSES:
+        raise ConflictError(f"The alert is {alert.status}. Reopen it first.")
+    return alert
+
+
+def _lock_escalation(work: Work, project: ProjectView, iid: int) -> Escalation | None:
+    """Lock the escalation of an alert, if there is one: before the alert, as the worker does."""
+    alert_id = get_alert_id(project.id, iid, session=work.session)
+    own = select(Escalation).where(Escalation.alert_id == alert_id)
+    return work.session.scalar(own.with_for_update())
+
+
+def _trigger(work: Work, alert: _Brief, *, via: str) -> None:
+    trigger(
+        alert.project_id,
+        [alert.id],
+        by=work.actor.source.actor,
+        via=via,
+        session=work.session,
+        now=work.now,
+    )
+
+
+def _say(work: Work, alert: _Brief, text: str, *, via: str | None = None) -> None:
+    """Add what somebody did to the activity of an alert."""
+    who = work.actor.source.actor
+    entry = add_entry(alert.id, NoteKind.HANDLING, text, by=who, session=work.session, now=work.now)
+    entry.via = via or (None if who else _BY_OPERATOR)
+
+
+def _record(
+    work: Work, project: ProjectView, alert: _Brief, kind: EventKind, **details: object
+) -> None:
+    about = {"project": project.path, "iid": alert.iid, **details}
+    work.record(kind, subject=alert.title, details=about)

@@ -1,0 +1,153 @@
+"""Escalations that wait for a time alone: acknowledgements that run out, and snoozed alerts.
+
+They are due as all others are, by `next_at`, in the transaction of one worker. Then the alert is
+triggered again, and that change begins its escalation anew (`domain/escalations/running.py`).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from domain.alerts.handling.activity import BY_ITSELF, NoteKind
+from domain.alerts.handling.status import StatusChange, change_all
+from domain.audit.events import Actor
+from domain.clock import CLOCK_TOLERANCE
+from domain.database.rows import update_rows
+from domain.escalations.state import Event, State, after, moved_by
+from domain.notifications.paging import withdraw_pages
+from models import Alert, AlertNote, Escalation, EscalationPolicy
+
+ACKNOWLEDGED = "acknowledged"
+_TRIGGERED = "triggered"
+#: What ends each rest, and how the activity says it.
+_ENDS = {
+    State.ACKNOWLEDGED: (Event.LAPSE, "when its acknowledgement ran out"),
+    State.SNOOZED: (Event.WOKEN, "when its snooze ended"),
+}
+_RAISED = "because it is more severe now"
+
+
+def is_resting(row: Escalation) -> bool:
+    """Return whether an escalation waits for nothing but a time."""
+    return State(row.state) in _ENDS
+
+
+def hold_acknowledged(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
+    """Stop the escalations of acknowledged alerts, those with a time-out until that is over.
+
+    What was triggered again since is left to the change that says so.
+    """
+    if not alert_ids:
+        return
+    answered = select(Alert.id).where(Alert.id.in_(alert_ids), Alert.status == ACKNOWLEDGED)
+    is_theirs = Escalation.alert_id.in_(answered)
+    timed = _hold_timed(is_theirs, session=session, now=now)
+    session.execute(
+        update_rows(Escalation)
+        .where(
+            is_theirs,
+            Escalation.id.not_in(timed),
+            Escalation.state.in_(moved_by(Event.ANSWERED, State.STOPPED)),
+        )
+        .values(state=State.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
+    )
+    withdraw_pages(sorted(alert_ids), keeps_asked=True, session=session, now=now)
+
+
+def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: datetime) -> list[int]:
+    """Let acknowledgements run whose policies have a time-out; return their escalations."""
+    states = (*moved_by(Event.TIMED, State.ACKNOWLEDGED), State.ACKNOWLEDGED)
+    rows = session.execute(
+        select(Escalation, EscalationPolicy.acknowledgement_timeout)
+        .join(EscalationPolicy, EscalationPolicy.id == Escalation.policy_id)
+        .where(
+            is_theirs,
+            Escalation.state.in_(states),
+            EscalationPolicy.acknowledgement_timeout.is_not(None),
+        )
+        .order_by(Escalation.id)
+        .with_for_update(of=Escalation)
+    ).all()
+    given = _last_statuses([row.alert_id for row, _ in rows], session=session)
+    for row, seconds in rows:
+        note = given.get(row.alert_id)
+        row.state = after(State(row.state), Event.TIMED).value
+        row.answered_by_id = note.user_id if note else None
+        row.next_at = (min(note.created_at, now) if note else now) + timedelta(seconds=seconds or 0)
+        row.ended_at, row.decided_at = None, now
+    session.flush()  # Before the statements that follow.
+    return [row.id for row, _ in rows]
+
+
+def _last_statuses(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertNote]:
+    """Return who gave alerts their present status, and when."""
+    newest = (
+        select(func.max(AlertNote.id))
+        .where(AlertNote.alert_id.in_(alert_ids), AlertNote.kind == NoteKind.STATUS.value)
+        .group_by(AlertNote.alert_id)
+    )
+    rows = session.scalars(select(AlertNote).where(AlertNote.id.in_(newest)))
+    return {row.alert_id: row for row in rows}
+
+
+def end_rests(rows: Sequence[Escalation], *, session: Session, now: datetime) -> None:
+    """Trigger the alerts again whose rest is over; the session holds the rows."""
+    over: dict[tuple[int, State], list[int]] = {}
+    for row in rows:
+        state = State(row.state)
+        ahead = row.decided_at - now if row.decided_at else timedelta()
+        if ahead > CLOCK_TOLERANCE and row.next_at is not None:
+            row.state, row.next_at = after(state, Event.CLOCK_BACK).value, row.next_at - ahead
+        row.decided_at = now
+        if row.next_at is not None and row.next_at <= now:
+            end(row, _ENDS[state][0], now=now)
+            over.setdefault((row.project_id, state), []).append(row.alert_id)
+    for (project_id, state), alert_ids in sorted(over.items()):
+        _trigger_by_itself(project_id, alert_ids, _ENDS[state][1], session=session, now=now)
+
+
+def wake_raised(alert_ids: Collection[int], *, session: Session, now: datetime) -> set[int]:
+    """Wake those snoozed alerts that became more severe; return which."""
+    rows = session.scalars(
+        select(Escalation)
+        .where(Escalation.alert_id.in_(alert_ids), Escalation.state == State.SNOOZED.value)
+        .order_by(Escalation.id)
+        .with_for_update()
+    ).all()
+    by_project: dict[int, list[int]] = {}
+    for row in rows:
+        end(row, Event.RAISED, now=now)
+        by_project.setdefault(row.project_id, []).append(row.alert_id)
+    for project_id, some in sorted(by_project.items()):
+        _trigger_by_itself(project_id, some, _RAISED, session=session, now=now)
+    return {row.alert_id for row in rows}
+
+
+def end(row: Escalation, event: Event, *, now: datetime) -> None:
+    """End a rest: nothing is due until the alert is triggered again."""
+    row.state = after(State(row.state), event).value
+    row.next_at, row.ended_at, row.decided_at = None, now, now
+
+
+def _trigger_by_itself(
+    project_id: int, alert_ids: Sequence[int], why: str, *, session: Session, now: datetime
+) -> None:
+    trigger(project_id, alert_ids, by=None, via=f"{BY_ITSELF} {why}", session=session, now=now)
+
+
+def trigger(
+    project_id: int,
+    alert_ids: Sequence[int],
+    *,
+    by: Actor | None,
+    via: str,
+    session: Session,
+    now: datetime,
+) -> None:
+    """Trigger acknowledged alerts again; others stay as they are."""
+    session.flush()  # Escalations are written before alerts are locked.
+    change = StatusChange(status=_TRIGGERED, by=by, via=via)
+    ids = select(Alert.id).where(Alert.id.in_(alert_ids))
+    change_all(project_id, ids, change, among=(ACKNOWLEDGED,), session=session, now=now)

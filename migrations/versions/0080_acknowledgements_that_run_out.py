@@ -1,0 +1,26 @@
+"""Let acknowledgements run out, and keep who asked for a person."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0080"
+down_revision = "0079"
+branch_labels = None
+depends_on = None
+
+BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    timeout = sa.Column("acknowledgement_timeout", sa.Integer(), nullable=True)
+    op.add_column("escalation_policies", timeout)
+    op.add_column("escalations", sa.Column("answered_by_id", BIG, nullable=True))
+    op.add_column("escalation_pages", sa.Column("asked_by_id", BIG, nullable=True))
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_column("escalation_pages", "asked_by_id")
+    op.drop_column("escalations", "answered_by_id")
+    op.drop_column("escalation_policies", "acknowledgement_timeout")

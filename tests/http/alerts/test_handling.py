@@ -1,0 +1,116 @@
+"""Escalating, paging a person, snoozing and “Still on it”: API, page and command line."""
+
+from datetime import timedelta
+
+import pytest
+import requests
+
+from domain.access.roles import Role
+from tests.support.accounts.administration import last_event
+from tests.support.accounts.api_caller import ApiCaller, api_caller
+from tests.support.accounts.people import alice, now, signed_in
+from tests.support.accounts.team import browser_of, give_role, person_for
+from tests.support.alerts.integration_pages import words
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def begin(gatebell: LiveGatebell, title: str) -> tuple[Endpoint, ApiCaller]:
+    """Return a project with an alert, and a caller at that alert."""
+    endpoint = connect(gatebell)
+    endpoint.accepted(title=title)
+    at = f"/projects/{endpoint.project.replace('/', '%2F')}/alert_management_alerts/1"
+    return endpoint, api_caller(gatebell, alice(gatebell), at)
+
+
+def do(browser: requests.Session, endpoint: Endpoint, what: str, **values: str) -> str:
+    """Submit a form of the alert's page, and return the text of the page that follows."""
+    page = browser.get(f"{endpoint.service}/{endpoint.project}/-/alerts/1")
+    answer = submit(browser, page, form_to(page, f"/alerts/1/{what}"), **values)
+    assert answer.status_code == 302, answer.text
+    return words(browser.get(endpoint.service + answer.headers["Location"]).text)
+
+
+@pytest.mark.both_databases
+def test_the_api_snoozes_and_wakes(gatebell: LiveGatebell) -> None:
+    _, call = begin(gatebell, "Snoozed by API")
+    view = call.done("POST", "/snooze", json={"duration": "4h"})
+    assert view["state"] == "snoozed"
+    assert view["sentence"].startswith("Snoozed until ")
+    event = last_event(gatebell, "Snoozed by API")
+    assert (event.kind, event.details["iid"]) == ("alert.snoozed", 1)
+    alert = call.done("GET")
+    assert (alert["status"], alert["snoozed_until"]) == ("acknowledged", view["snoozed_until"])
+    assert call.done("GET", "/paging") == view
+    entries = call.done("GET", "/activity")
+    assert [each["kind"] for each in entries] == ["handling", "status"]
+    assert call.done("POST", "/wake")["snoozed_until"] is None
+    assert last_event(gatebell, "Snoozed by API").kind == "alert.woken"
+    assert call.done("GET")["status"] == "triggered"
+    at = (now() + timedelta(days=8)).isoformat()
+    for wrong, why in (
+        ({}, "Give one of duration, until and tomorrow."),
+        ({"duration": "1h", "tomorrow": True}, "Give one of duration, until and tomorrow."),
+        ({"until": at}, "A snooze ends between one minute and 1w from now."),
+        ({"duration": "10s"}, "A snooze ends between one minute and 1w from now."),
+    ):
+        assert why in call.refused("POST", "/snooze", json=wrong, status=400)
+    call.refused("POST", "/wake", status=409)
+    call.refused("POST", "/renew", status=409)
+    call.refused("POST", "/escalate", status=409)
+    call.done("PUT", json={"status": "resolved"})
+    call.refused("POST", "/snooze", json={"tomorrow": True}, status=409)
+
+
+def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -> None:
+    endpoint, call = begin(gatebell, "Handled by page")
+    dev = person_for(gatebell, Role.DEVELOPER)
+    browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
+    mate = person_for(gatebell, Role.MAINTAINER)
+    give_role(gatebell, endpoint.project, mate, Role.MAINTAINER)
+    assert f"@{mate.username} has no confirmed contact: not paged." in do(
+        browser, endpoint, "page", user=mate.username
+    )
+    address = f"{mate.username}@pager.example"
+    gatebell.cli("contacts", "create", mate.username, "--type", "email", "--address", address)
+    text = do(browser, endpoint, "page", user=mate.username)
+    assert f"@{mate.username} is paged now." in text
+    assert f"@{dev.username} paged @{mate.username}" in text
+    event = last_event(gatebell, "Handled by page")
+    assert (event.kind, event.details["person"]) == ("alert.person_paged", mate.username)
+
+    assert "Enter until when it is snoozed." in do(browser, endpoint, "snooze", **{"for": "until"})
+    text = do(browser, endpoint, "snooze", **{"for": "1h"})
+    assert "Snoozed until" in text
+    listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts").text)
+    assert "Snoozed, ends" in listed
+    text = do(browser, endpoint, "wake")
+    assert f"@{dev.username} reopened it before its snooze ended" in text
+
+    policy = gatebell.cli(
+        *("escalations", "create", endpoint.project, "--name", "Night", "--default"),
+        *("--step", f"0s user:{mate.username}", "--acknowledgement-timeout", "30m"),
+    )
+    assert policy["acknowledgement_timeout_seconds"] == 1800
+    assert policy["summary"].endswith("An acknowledgement holds for 30 min.")
+    call.done("PUT", json={"status": "acknowledged"})
+    reader = signed_in(gatebell, alice(gatebell))
+    page = reader.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    assert "Still on it" not in page.text, "no policy had been chosen for this alert"
+
+
+def test_the_command_line_does_it_too(gatebell: LiveGatebell) -> None:
+    endpoint, call = begin(gatebell, "Handled by command")
+    view = gatebell.cli("alerts", "snooze", endpoint.project, "1", "--tomorrow")
+    assert view["snoozed_until"].endswith("T09:00:00.000Z")
+    assert gatebell.cli("alerts", "paging", endpoint.project, "1") == view
+    gatebell.cli("alerts", "wake", endpoint.project, "1")
+    refused = gatebell.run_cli("alerts", "page", endpoint.project, "1", "nobody-here")
+    assert "is not a member of this project" in refused.stderr
+    refused = gatebell.run_cli("alerts", "escalate", endpoint.project, "1")
+    assert "No escalation policy pages for this alert." in refused.stderr
+    vias = [each["via"] for each in call.done("GET", "/activity")]
+    assert "on the command line" in vias

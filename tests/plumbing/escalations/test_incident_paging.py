@@ -1,0 +1,113 @@
+"""People are paged about an incident, and an acknowledged one quiets the alerts that join it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from domain.errors import InvalidError
+from domain.incidents import actions, rule_actions
+from domain.incidents.types import (
+    IncidentChange,
+    IncidentPageBody,
+    NewIncident,
+    NewIncidentRule,
+)
+from models import IncidentNote
+from tests.plumbing.escalations.test_page_texts import subjects_to, texts_to
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.escalations import Escalated
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+def do(shop: Escalated, act: Callable[..., Any], *given: Any) -> Any:
+    with shop.session() as session:
+        return act(shop.work(session), shop.project_view(session), *given)
+
+
+def change(shop: Escalated, **given: Any) -> None:
+    do(shop, actions.change_incident, 1, IncidentChange.model_validate(given))
+
+
+def rule(shop: Escalated, *, quiets: bool) -> None:
+    do(shop, rule_actions.create_rule, NewIncidentRule(name="all", quiet_alerts=quiets))
+
+
+def begin_again(shop: Escalated, alert: int) -> int:
+    """Let an alert end, and one with the same fingerprint open; return its id."""
+    shop.resolve([alert])
+    shop.pass_time(minutes=1)
+    again = shop.alert(fingerprint=b"disk")
+    shop.pass_time(minutes=1)
+    return again
+
+
+@pytest.mark.both_databases
+def test_alerts_that_join_an_acknowledged_incident_page_nobody_until_they_leave_it(
+    shop: Escalated,
+) -> None:
+    shop.policy("0s user:alice", "5m user:bob")
+    rule(shop, quiets=True)
+    first = shop.alert(fingerprint=b"disk")
+    shop.pass_time()
+    assert shop.paged(first) == [("alice", 1, 1)]
+    change(shop, status="acknowledged")
+    again = begin_again(shop, first)
+    assert (do(shop, actions.show_incident, 1).alerts, shop.paged(again)) == ((1, 2), [])
+    assert shop.said(again)[-1] == (
+        "Paging is held back: it belongs to incident #1, which somebody has acknowledged."
+    )
+    change(shop, status="triggered")
+    shop.pass_time(minutes=1)
+    assert shop.paged(again) == [("alice", 1, 1)]
+    change(shop, status="acknowledged")
+    third = begin_again(shop, again)
+    assert shop.paged(third) == []
+    do(shop, actions.unlink_alert, 1, 3)
+    shop.pass_time(minutes=1)
+    assert shop.paged(third) == [("alice", 1, 1)]
+
+
+def test_without_the_switch_they_page(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    rule(shop, quiets=False)
+    first = shop.alert(fingerprint=b"disk")
+    shop.pass_time()
+    change(shop, status="acknowledged")
+    again = begin_again(shop, first)
+    assert shop.paged(again) == [("alice", 1, 1)]
+    change(shop, quiet_alerts=True)
+    third = begin_again(shop, again)
+    assert shop.paged(third) == []
+
+
+@pytest.mark.both_databases
+def test_assignees_are_paged_about_an_incident(shop: Escalated, mailbox: Mailbox) -> None:
+    given = {"title": "Checkout is down", "severity": "critical", "assignees": ["alice"]}
+    do(shop, actions.create_incident, NewIncident.model_validate({**given, "page_assignees": True}))
+    shop.run_for(3)
+    assert subjects_to(mailbox, "alice") == ["[critical] Incident: Checkout is down (acme/shop #1)"]
+    (text,) = texts_to(mailbox, "alice")
+    assert "Paged by: the operator" in text
+    assert "/acme/shop/-/incidents/1" in text
+    change(shop, assignees=["alice", "bob"], page_assignees=True)
+    shop.run_for(3)
+    assert [len(texts_to(mailbox, name)) for name in ("alice", "bob")] == [1, 1]
+    do(shop, actions.page_responders, 1, IncidentPageBody())
+    shop.run_for(3)
+    assert [len(texts_to(mailbox, name)) for name in ("alice", "bob")] == [2, 2]
+    paged = [row.text for row in shop.rows(IncidentNote) if row.kind == "paged"]
+    assert paged == ["alice", "bob", "alice", "bob"]
+
+
+def test_who_cannot_be_paged_about_an_incident_is_refused(shop: Escalated) -> None:
+    shop.person("eve", has_contact=False)
+    do(shop, actions.create_incident, NewIncident(title="Slow"))
+    with pytest.raises(InvalidError, match="Nobody is assigned"):
+        do(shop, actions.page_responders, 1, IncidentPageBody())
+    with pytest.raises(InvalidError, match="@eve has no confirmed contact: not paged"):
+        do(shop, actions.page_responders, 1, IncidentPageBody(users=("eve",)))
+    change(shop, status="resolved")
+    with pytest.raises(InvalidError, match="The incident is closed"):
+        do(shop, actions.page_responders, 1, IncidentPageBody(users=("alice",)))
