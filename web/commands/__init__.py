@@ -14,8 +14,10 @@ from web.commands.program import Program
 _COMMANDS = {
     "alert-routes": ("domain.escalations.actions", "Which alerts go to which escalation policy."),
     "alerts": (
-        "domain.alerts.handling.actions,domain.escalations.handling,"
-        "domain.timelines.actions:alert_timeline",
+        (
+            "domain.alerts.handling.actions,domain.escalations.handling,"
+            "domain.timelines.actions:alert_timeline"
+        ),
         "Alerts of projects.",
     ),
     "applications": ("applications:applications", "OAuth clients."),
