@@ -132,6 +132,9 @@ class EscalationPage(Numbered):
     #: The escalation, and the key of its page; NULL for pages of releases that kept neither.
     escalation_id: Mapped[int | None] = mapped_column(BigId, index=True)
     page_key: Mapped[str | None] = mapped_column(String(255))
+    #: What chose it, as of the escalation then; NULL for pages of releases that kept neither.
+    policy_id: Mapped[int | None] = mapped_column(BigId)
+    route_id: Mapped[int | None] = mapped_column(BigId)
     #: What became of the page, a `domain.notifications.states.PageState`; NULL until known.
     outcome: Mapped[str | None] = mapped_column(String(16))
 

@@ -108,6 +108,9 @@ class EventKind(StrEnum):
     #: Its fields, alerts or comments.
     INCIDENT_CHANGED = "incident.changed"
     INCIDENT_REMOVED = "incident.removed"
+    INCIDENT_DOCUMENT_CHANGED = "incident_document.changed"
+    HANDOVER_NOTE_CREATED = "handover_note.created"
+    HANDOVER_NOTE_REMOVED = "handover_note.removed"
     INCIDENT_RULE_CREATED = "incident_rule.created"
     INCIDENT_RULE_CHANGED = "incident_rule.changed"
     INCIDENT_RULE_REMOVED = "incident_rule.removed"
