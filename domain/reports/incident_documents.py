@@ -15,8 +15,8 @@ from domain.errors import ConflictError
 from domain.escalations.steps import TargetKind, target_words
 from domain.incidents.actions import show_incident
 from domain.incidents.listing import get_row, locked_incident
-from domain.incidents.timeline import list_entries, sentence_of
-from domain.incidents.types import Incident, checked_lines
+from domain.incidents.timeline import TimelineEntry, list_entries, sentence_of
+from domain.incidents.types import EntryKind, Incident, checked_lines
 from domain.projects.views import ProjectView
 from domain.reports.rows import entries_of
 from domain.reports.types import (
@@ -142,9 +142,7 @@ class _Told:
             session=self._session,
         )
         for each in found.items:
-            by = f"@{each.user_name}" if each.user_name else "The service"
-            verb = "wrote: " if each.is_comment else ""
-            yield each.created_at, f"{by} {verb}{plain(sentence_of(each))}"
+            yield each.created_at, _entry_words(each)
 
     def _openings(self) -> Iterator[_Line]:
         for alert in self.alerts:
@@ -177,6 +175,14 @@ class _Told:
                 status = "triggered again" if each.status == "triggered" else each.status
                 if iid := self._iids.get(alert_id):
                     yield each.at, f"{by} set alert #{iid} to {status}"
+
+
+def _entry_words(entry: TimelineEntry) -> str:
+    by = f"@{entry.user_name}" if entry.user_name else "The service"
+    said = plain(sentence_of(entry))
+    if entry.kind is EntryKind.OPENED:
+        return f"Incident {said}" + (f", by {by}" if entry.user_name else "")
+    return f"{by} wrote: {said}" if entry.is_comment else f"{by} {said}"
 
 
 def _sections(incident: Incident, told: _Told) -> Iterator[str]:
