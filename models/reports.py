@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Index, Integer, String, Text
+from sqlalchemy import Index, Integer, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, Numbered, belongs_to, refers_to
@@ -14,9 +14,8 @@ class OnCallHandoverNote(Numbered):
     __tablename__ = "on_call_handover_notes"
 
     schedule_id: Mapped[int] = belongs_to("on_call_schedules")
+    #: NULL for the command line.
     user_id: Mapped[int | None] = refers_to("users", index=True)
-    #: Kept when the account is deleted; empty for notes of the command line.
-    user_name: Mapped[str] = mapped_column(String(255))
     #: Markdown.
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
@@ -34,9 +33,7 @@ class IncidentDocument(Base):
     text: Mapped[str] = mapped_column(Text)
     #: Grows with each change: whoever saves says which one they changed.
     revision: Mapped[int] = mapped_column(Integer)
-    #: Who changed it last.
+    #: Who changed it last; NULL for the command line.
     user_id: Mapped[int | None] = refers_to("users", index=True)
-    #: Kept when the account is deleted; empty for the command line.
-    user_name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

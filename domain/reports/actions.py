@@ -92,7 +92,6 @@ def leave_handover_note(
     row = OnCallHandoverNote(
         schedule_id=schedule.id,
         user_id=work.actor.id,
-        user_name=work.actor.name if work.actor.id else "",
         text=text,
         created_at=work.now,
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, select
 
 from domain.access.actor import Work
 from domain.on_call.plans import Period
@@ -17,9 +17,8 @@ _MOST_SHOWN = 5
 def selected_notes(project: ProjectView) -> Select[Any]:
     """Return the notes of a project with the fields of `HandoverNote`."""
     note = OnCallHandoverNote
-    name = func.nullif(func.coalesce(User.username, note.user_name), "")
     return (
-        select(note, OnCallSchedule.name.label("schedule"), name.label("user"))
+        select(note, OnCallSchedule.name.label("schedule"), User.username.label("user"))
         .join(OnCallSchedule, OnCallSchedule.id == note.schedule_id)
         .outerjoin(User, User.id == note.user_id)
         .where(OnCallSchedule.project_id == project.id)

@@ -71,7 +71,8 @@ def change_document(
     incident = locked_incident(project.id, iid, session=work.session)
     row = work.session.get(DocumentRow, incident.id, populate_existing=True)
     if change.revision is not None and change.revision != (row.revision if row else 0):
-        by = f" by @{row.user_name}" if row and row.user_name else ""
+        name = row and _changed_by(work, row)
+        by = f" by @{name}" if name else ""
         message = f"The document was changed{by} meanwhile. Merge your text with theirs."
         raise ConflictError(message, field="text")
     if row is not None and row.text == text:
@@ -81,7 +82,6 @@ def change_document(
         work.session.add(row)
     row.text, row.revision, row.updated_at = text, row.revision + 1, work.now
     row.user_id = work.actor.id
-    row.user_name = work.actor.name if work.actor.id else ""
     details = {"project": project.path, "iid": iid, "revision": row.revision}
     work.record(EventKind.INCIDENT_DOCUMENT_CHANGED, subject=incident.title, details=details)
     work.session.flush()
@@ -91,19 +91,19 @@ def change_document(
 def _shown(
     work: Work, project: ProjectView, iid: int, row: DocumentRow | None, text: str
 ) -> IncidentDocument:
-    by = None
-    if row is not None:
-        renamed = select(User.username).where(User.id == row.user_id)
-        by = work.session.scalar(renamed) or row.user_name or None
     return IncidentDocument(
         incident_iid=iid,
         text=text,
         saved=row is not None,
         revision=row.revision if row else 0,
         updated_at=row.updated_at if row else None,
-        updated_by=by,
+        updated_by=_changed_by(work, row) if row else None,
         web_url=f"{work.settings.base_url}/{project.path}/-/incidents/{iid}/document",
     )
+
+
+def _changed_by(work: Work, row: DocumentRow) -> str | None:
+    return work.session.scalar(select(User.username).where(User.id == row.user_id))
 
 
 def _template(work: Work, project: ProjectView, iid: int) -> str:

@@ -20,7 +20,6 @@ def upgrade() -> None:
         sa.Column("id", BIG, nullable=False),
         sa.Column("schedule_id", BIG, nullable=False),
         sa.Column("user_id", BIG, nullable=True),
-        sa.Column("user_name", sa.String(length=255), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
@@ -47,7 +46,6 @@ def upgrade() -> None:
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("user_id", BIG, nullable=True),
-        sa.Column("user_name", sa.String(length=255), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
