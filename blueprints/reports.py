@@ -173,7 +173,7 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
     wants_template = bool(list_query("template").get("template"))
     document = documents.show_document(work(), project, iid, DocumentQuery(template=wants_template))
     form = IncidentDocumentForm(text=document.text, revision=document.revision)
-    if form.is_submitted() and _is_saved(project, document, form):
+    if form.is_submitted() and form.carry_out(lambda: _save(project, document, form)):
         flash("Document saved.")
         return redirect(url_for("incident_documents.edit", project_path=project.path, iid=iid))
     page = render_template(
@@ -185,20 +185,17 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
     return page, 422 if form.errors else 200
 
 
-def _is_saved(project: ProjectView, before: IncidentDocument, form: IncidentDocumentForm) -> bool:
-    """Save what was posted, or show why not and return False."""
+def _save(
+    project: ProjectView, before: IncidentDocument, form: IncidentDocumentForm
+) -> IncidentDocument:
+    """Save what was posted; raise the errors of the action."""
+    change = form.read(IncidentDocumentChange)
     try:
-        saved = form.carry_out(
-            lambda: documents.change_document(
-                work(), project, before.incident_iid, form.read(IncidentDocumentChange)
-            )
-        )
-    except ConflictError as error:
-        form.object_to("text", str(error))
+        return documents.change_document(work(), project, before.incident_iid, change)
+    except ConflictError:
         # The page shows their text: whoever saves now has seen it.
         form.revision.data = str(before.revision)
-        return False
-    return saved is not None
+        raise
 
 
 @incident_documents.get("/document.md", endpoint="download")

@@ -1,6 +1,6 @@
 """Reads what reports count: alerts, pages and answers of a project in a period.
 
-Alerts are found by the index on their start, pages by that on their time, and everything else by
+Alerts are found by the index on their start, pages by that on project and time, and everything else by
 those: the cost grows with the period, and not with what is stored besides.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, func, select, union
+from sqlalchemy import ColumnElement, Select, case, func, or_, select, union
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import BY_ITSELF, NoteKind
@@ -111,6 +111,8 @@ def _started(project_id: int, within: Period) -> Sequence[ColumnElement[bool]]:
 def _paged(project_id: int, within: Period) -> Sequence[ColumnElement[bool]]:
     return (
         Alert.project_id == project_id,
+        # Those that an earlier release stored do not say of which project they are.
+        or_(EscalationPage.project_id == project_id, EscalationPage.project_id.is_(None)),
         EscalationPage.paged_at >= within.start,
         EscalationPage.paged_at < within.end,
     )

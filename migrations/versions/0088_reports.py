@@ -13,8 +13,8 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 def upgrade() -> None:
     """Go forward."""
-    op.add_column("escalation_pages", sa.Column("policy_id", BIG, nullable=True))
-    op.add_column("escalation_pages", sa.Column("route_id", BIG, nullable=True))
+    for name in ("project_id", "policy_id", "route_id"):
+        op.add_column("escalation_pages", sa.Column(name, BIG, nullable=True))
     op.create_table(
         "on_call_handover_notes",
         sa.Column("id", BIG, nullable=False),
@@ -66,5 +66,5 @@ def downgrade() -> None:
     """Go back."""
     op.drop_table("incident_documents")
     op.drop_table("on_call_handover_notes")
-    op.drop_column("escalation_pages", "route_id")
-    op.drop_column("escalation_pages", "policy_id")
+    for name in ("route_id", "policy_id", "project_id"):
+        op.drop_column("escalation_pages", name)
