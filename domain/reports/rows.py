@@ -1,7 +1,7 @@
 """Reads what reports count: alerts, pages and answers of a project in a period.
 
-Alerts are found by the index on their start, pages by that on project and time, and everything else by
-those: the cost grows with the period, and not with what is stored besides.
+Alerts are found by the index on their start, pages by that on project and time, and everything else
+by those: the cost grows with the period, and not with what is stored besides.
 """
 
 from collections import defaultdict

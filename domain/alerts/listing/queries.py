@@ -337,8 +337,8 @@ def as_csv(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterat
     """Yield the alerts as CSV (RFC 4180) in which no cell is a formula."""
     yield csv_line(_COLUMNS if wanted.projects is None else ("project_path", *_COLUMNS))
     for row, values in _all_rows(wanted, order, session=session):
-        values = _project(wanted, row) | values | {"hosts": " ".join(row.hosts)}
-        yield csv_line(values.values())
+        line = _project(wanted, row) | values | {"hosts": " ".join(row.hosts)}
+        yield csv_line(line.values())
 
 
 def _all_rows(

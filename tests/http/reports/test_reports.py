@@ -15,7 +15,7 @@ from tests.support.accounts.administration import id_of
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import alice, database_of, now
 from tests.support.accounts.team import browser_of, give_role, person_for
-from tests.support.alerts.senders import Endpoint, connect
+from tests.support.alerts.senders import connect
 from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
@@ -74,8 +74,14 @@ def test_a_report_is_the_same_on_all_faces(gatebell: LiveGatebell, night: Night)
     assert (page["answer"]["by"], page["escalation_policy"]) == (name, None)
     assert 90 <= page["answer"]["seconds"] < 120
     assert report["totals"] == {
-        **{"alerts": 1, "acknowledged": 1, "pages": 1, "people": 1, "paged_alerts": 1},
-        **{"answered": 1, "ended_by_themselves": 0, "unanswered": 0},
+        "alerts": 1,
+        "acknowledged": 1,
+        "pages": 1,
+        "people": 1,
+        "paged_alerts": 1,
+        "answered": 1,
+        "ended_by_themselves": 0,
+        "unanswered": 0,
     }
     assert report["people"] == [{"user": name, "pages": 1, "acknowledged": 1, "nights": 0}]
     assert [each["severity"] for each in report["times"]] == [None, "critical"]

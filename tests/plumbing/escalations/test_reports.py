@@ -310,3 +310,39 @@ def test_all_numbers_of_random_histories_are_exact(shop: Escalated) -> None:
                 report = report_of(shop.work(session), shop.project_view(session), within, place)
             Recount(shop, within).check(report)
             assert report.totals.pages
+
+
+def test_a_page_says_through_what_it_went_and_why_even_when_the_alert_opens_again(
+    shop: Escalated,
+) -> None:
+    night = shop.policy("0s user:alice", "5m user:bob", name="Night", is_default=False)
+    shop.policy("0s user:bob", name="Usual")
+    shop.route(night, "Critical", severities=["critical"])
+    alert = shop.alert(severity=0)
+    shop.pass_time()
+    shop.pass_time(minutes=5)
+    shop.act(alert, "acknowledged", by=shop.bob)
+    shop.follow()
+    # The escalation begins anew, with another policy.
+    shop.raise_severity(alert, 2)
+    shop.act(alert, "triggered", by=shop.bob)
+    shop.pass_time()
+    within = Period(shop.now - HOUR, shop.now + MINUTE)
+    with shop.session() as session:
+        report = report_of(shop.work(session), shop.project_view(session), within, "UTC")
+    told = [(p.user, p.escalation_policy, p.route, p.step, p.answer.kind) for p in report.pages]
+    assert told == [
+        ("alice", "Night", "Critical", 1, "acknowledged"),
+        ("bob", "Night", "Critical", 2, "acknowledged"),
+        ("bob", "Usual", None, 1, "unanswered"),
+    ]
+    first = report.pages[0]
+    assert [(each.name, each.state) for each in first.contacts] == [("e-mail", "sent")]
+    assert first.accepted_at is not None
+    with shop.session() as session:
+        early = ReportQuery.model_validate({"from": shop.now - 91 * DAY})
+        with pytest.raises(InvalidError, match="at most 90 days ago"):
+            early.within(shop.now)
+        session.execute(text("UPDATE escalation_pages SET project_id = NULL"))
+        before = report_of(shop.work(session), shop.project_view(session), within, "UTC")
+    assert before == report
