@@ -14,7 +14,7 @@ from models import OnCallHandoverNote, OnCallSchedule, User
 _MOST_SHOWN = 5
 
 
-def selected_notes(project: ProjectView) -> Select[Any]:
+def selected_notes(project: ProjectView) -> Select[OnCallHandoverNote, str, str]:
     """Return the notes of a project with the fields of `HandoverNote`."""
     note = OnCallHandoverNote
     return (

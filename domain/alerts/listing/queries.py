@@ -8,7 +8,7 @@ are: numbers of alerts are those of a project.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -389,9 +389,9 @@ def _acknowledgements(ids: Sequence[int], *, session: Session) -> dict[int, str]
     return dict(session.execute(found).all())
 
 
-def _values(row: AlertRow, more: dict[str, object]) -> dict[str, object]:
+def _values(row: AlertRow, more: Mapping[str, object]) -> dict[str, object]:
     times = {name: _time(getattr(row, name)) for name in _COLUMNS if name.endswith("_at")}
-    values = vars(row) | times | {"integration": row.integration_name} | more
+    values = {**vars(row), **times, "integration": row.integration_name, **more}
     return {name: values[name] for name in _COLUMNS}
 
 

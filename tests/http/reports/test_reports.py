@@ -1,7 +1,6 @@
 """Reports on all faces: pages, API, files and the command line say the same."""
 
 import csv
-from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 from urllib.parse import urlencode
@@ -60,7 +59,7 @@ class Night:
 
 
 @pytest.fixture
-def night(gatebell: LiveGatebell) -> Iterator[Night]:
+def night(gatebell: LiveGatebell) -> Night:
     return Night(gatebell)
 
 
@@ -164,7 +163,7 @@ def test_whoever_is_on_call_leaves_a_note_for_the_next(
 ) -> None:
     name, project = night.developer.username, night.project
     schedule = gatebell.cli(
-        *("schedules", "create", project, "--name", "Primary"),
+        *("schedules", "create", project, "--name", "Primary", "--time-zone", "UTC"),
         *("--rotation", f"daily {name} 09:00"),
     )["id"]
     browser = browser_of(gatebell, project, Role.DEVELOPER)

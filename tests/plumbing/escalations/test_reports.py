@@ -9,12 +9,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from sqlalchemy import text
 
 from domain.alerts.listing.filters import SEVERITIES
+from domain.errors import InvalidError
 from domain.notifications.contacts import Owner
 from domain.on_call.plans import Period
 from domain.reports.reading import report_of
-from domain.reports.types import Report
+from domain.reports.types import Report, ReportQuery
 from models import (
     Alert,
     AlertNote,
@@ -322,7 +324,7 @@ def test_a_page_says_through_what_it_went_and_why_even_when_the_alert_opens_agai
     shop.pass_time()
     shop.pass_time(minutes=5)
     shop.act(alert, "acknowledged", by=shop.bob)
-    shop.follow()
+    shop.pass_time(minutes=1)
     # The escalation begins anew, with another policy.
     shop.raise_severity(alert, 2)
     shop.act(alert, "triggered", by=shop.bob)
