@@ -6,7 +6,8 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.queries import LARGEST_IID
 from domain.alerts.matching.labels import AlertLabels, labels_of
-from domain.database.paging import row_id
+from domain.alerts.matching.parser import LONGEST_TEXT
+from domain.database.paging import row_id, words
 from domain.errors import InvalidError, QueryError
 from domain.projects.views import GroupView, Holder, ProjectView
 from domain.silences import actions
@@ -67,8 +68,9 @@ def create(holder: Holder) -> ResponseReturnValue:
     """Show what a silence would mute, and create it."""
     alert = _alert(holder)
     form = SilenceForm(time_zone=get_current_user().time_zone)
-    if request.method == "GET" and alert is not None:
-        form.matchers.data = "\n".join(map(str, matchers_for(alert.labels)))
+    if request.method == "GET":
+        of_alert = "\n".join(map(str, matchers_for(alert.labels))) if alert else ""
+        form.matchers.data = of_alert or words(request.args, "matchers", most=LONGEST_TEXT)
     if request.method == "POST" and "preview" in request.form:
         form.validate()
     elif request.method == "POST":
@@ -100,7 +102,7 @@ def _preview(holder: Holder, form: SilenceForm) -> SilencePreview | None:
 
 def _alert(holder: Holder) -> AlertLabels | None:
     """Return the alert that the page of its project was opened from, or None."""
-    list_query("alert")
+    list_query("alert", "matchers")
     iid = row_id(request.args, "alert")
     if iid is None or iid > LARGEST_IID or holder.is_group:
         return None

@@ -104,5 +104,6 @@ from models.registry import (
     RegistryRepository,
     RegistryTag,
 )
+from models.reports import IncidentDocument, OnCallHandoverNote
 from models.silences import FlapSetting, MaintenanceWindow, Silence
 from models.webhooks import WebhookDelivery, WebhookEndpoint, WebhookIncidentChange

@@ -149,10 +149,18 @@ class EscalationPage(Numbered):
     #: The escalation, and the key of its page; NULL for pages of releases that kept neither.
     escalation_id: Mapped[int | None] = mapped_column(BigId, index=True)
     page_key: Mapped[str | None] = mapped_column(String(255))
+    #: That of the alert, and what chose the page; NULL for pages of releases that kept neither.
+    project_id: Mapped[int | None] = mapped_column(BigId)
+    policy_id: Mapped[int | None] = mapped_column(BigId)
+    route_id: Mapped[int | None] = mapped_column(BigId)
     #: What became of the page, a `domain.notifications.states.PageState`; NULL until known.
     outcome: Mapped[str | None] = mapped_column(String(16))
     #: The user who asked for the person, 0 for the command line; NULL if nobody did. It has no
     #: foreign key: a deleted account keeps its id.
     asked_by_id: Mapped[int | None] = mapped_column(BigId)
 
-    __table_args__ = (Index("uq_escalation_pages_page_key", "page_key", unique=True),)
+    __table_args__ = (
+        Index("uq_escalation_pages_page_key", "page_key", unique=True),
+        # For reports.
+        Index("ix_escalation_pages_project_id_paged_at", "project_id", "paged_at"),
+    )

@@ -23,6 +23,7 @@ from domain.on_call.plans import Period
 from domain.on_call.shifts import schedules_now, shifts_of
 from domain.on_call.types import OnCallSchedule, OnCallShift
 from domain.projects.views import ProjectView
+from domain.reports.actions import notes_of_schedule
 from domain.time_zones import instant, zone
 from web.extensions import db
 from web.http.work import work
@@ -234,5 +235,6 @@ def schedule_page(
         absent=[each for each in users.values() if each.username not in able],
         overrides=overrides_ahead(work(), project, schedule.id),
         swaps=swaps_ahead(work(), project, schedule.id),
+        notes=notes_of_schedule(work(), project, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session),
     )

@@ -11,6 +11,7 @@ from blueprints.api_v4 import (
     projects,
     registry_repositories,
     release_schedule,
+    reports,
     resources,
     users,
 )
@@ -45,7 +46,7 @@ api_v4 = MachineBlueprint(
 )
 for _module in (
     *(instance, release_schedule, users, access_tokens, projects, resources),
-    *(audit_events, registry_repositories, alerts, alert_integrations),
+    *(audit_events, registry_repositories, alerts, alert_integrations, reports),
 ):
     for _each in vars(_module).values():
         if isinstance(_each, Blueprint):

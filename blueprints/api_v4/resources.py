@@ -19,6 +19,7 @@ from domain.on_call import actions as on_call_actions
 from domain.on_call import change_actions
 from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
+from domain.reports import actions as report_actions
 from domain.silences import actions as silence_actions
 from domain.timelines import actions as timeline_actions
 from domain.webhooks import actions as webhook_actions
@@ -120,6 +121,12 @@ on_call_overrides.bind_usual(change_actions, _one("override_id"))
 
 on_call_swaps = Resources("on_call_swaps", __name__, url_prefix=f"{_SCHEDULES}{_SCHEDULE}/swaps")
 on_call_swaps.bind_usual(change_actions, _one("swap_id"))
+
+on_call_handover_notes = Resources(
+    "on_call_handover_notes", __name__, url_prefix=f"{_SCHEDULES}{_SCHEDULE}/handover_notes"
+)
+on_call_handover_notes.bind_usual(report_actions, _one("note_id"))
+on_call_handover_notes.bind("GET", "/draft", report_actions.draft_handover_note)
 
 # Problems that people work on.
 _INCIDENT = f"{_PROJECT}/incidents{_one('iid', LARGEST_IID)}"

@@ -12,6 +12,7 @@ from forms.incidents import IncidentRuleForm
 from web.access.marks import permitted
 from web.http.endpoints import PageBlueprint
 from web.http.work import work
+from web.pages.list_query import list_query
 
 incident_rules = PageBlueprint(
     "incident_rules", __name__, url_prefix="/<names:project_path>/-/incidents/rules"
@@ -22,8 +23,9 @@ _ONE = f"/<int(max={LARGEST_ID}):rule_id>"
 @incident_rules.get("")
 @permitted("incident_rules.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List the rules, with a form for a new one."""
-    return _list_page(project, IncidentRuleForm(formdata=None))
+    """List the rules, with a form for a new one; links to it can fill in name and labels."""
+    given = list_query("name", "labels")
+    return _list_page(project, IncidentRuleForm(formdata=None, **given.to_dict()))
 
 
 def _list_page(project: ProjectView, form: IncidentRuleForm) -> str:

@@ -268,6 +268,17 @@ PERMISSIONS: Mapping[str, Permission] = {
     "on_call_swaps.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_swaps.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "on_call_swaps.delete": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "on_call_reports.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_reports.download": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_reports.download_figures": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_handover_notes.index": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_handover_notes.draft": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "on_call_handover_notes.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    # Their own; those of others from Maintainer up.
+    "on_call_handover_notes.delete": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    "incident_documents.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "incident_documents.download": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
+    "incident_documents.change": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     # URLs may hold a secret: no right to read is enough.
     "hooks.index": _project(_WRITE, Role.MAINTAINER),
     "hooks.show": _project(_WRITE, Role.MAINTAINER),

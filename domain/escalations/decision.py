@@ -478,6 +478,9 @@ class Decision:
                     "paged_at": self._now,
                     "escalation_id": row.id,
                     "page_key": page.key,
+                    "project_id": row.project_id,
+                    "policy_id": row.policy_id,
+                    "route_id": row.route_id,
                 }
             )
             row.last_paged_at = self._now

@@ -154,7 +154,7 @@ def _lines(report: AlertReport, alert_url: str) -> Iterator[str]:
         ("Description", report.description),
     ):
         if value:
-            yield f"**{name}:** {_escaped(value)}"
+            yield f"**{name}:** {escaped(value)}"
     yield f"**Gatebell alert:** <{alert_url}>"
 
 
@@ -164,7 +164,7 @@ def _time(moment: datetime) -> str:
     return f"{utc.day} {utc:%B} {utc.year}, {utc.hour % 12 or 12}:{utc:%M%p} (UTC)"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return plain text so that it is shown as it is."""
     text = _ACTIVE.sub(r"\\\g<0>", text.strip())
     text = _LEADING.sub(_escape_first, text)

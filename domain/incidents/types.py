@@ -106,18 +106,19 @@ def checked_title(text: str) -> str:
 
 def checked_description(text: str) -> str:
     """Return a description, which may be empty, or raise InvalidError."""
-    return _checked_lines(text, "description", LONGEST_DESCRIPTION)
+    return checked_lines(text, "description", LONGEST_DESCRIPTION)
 
 
 def checked_note(text: str) -> str:
     """Return a comment, or raise InvalidError."""
-    note = _checked_lines(text, "body", LONGEST_NOTE)
+    note = checked_lines(text, "body", LONGEST_NOTE)
     if not note:
         raise InvalidError("Enter a comment.", field="body")
     return note
 
 
-def _checked_lines(text: str, field: str, longest: int) -> str:
+def checked_lines(text: str, field: str, longest: int) -> str:
+    """Return a text of lines, which may be empty, or raise InvalidError."""
     lines = storable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if len(lines) > longest:
         message = f"It can have at most {longest:,} characters; this has {len(lines):,}."

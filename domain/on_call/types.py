@@ -327,9 +327,9 @@ class CalendarQuery(Query):
     shifts: Literal["all", "mine"] = "all"
 
 
-def _with_from(query: type[SomeQuery]) -> type[SomeQuery]:
+def with_from(query: type[SomeQuery]) -> type[SomeQuery]:
     """Add a field named `from`, a word of Python, which no class can name a field by."""
-    field: Any = (GivenTime | None, Field(default=None, description="By default now."))
+    field: Any = (GivenTime | None, Field(default=None, description="When it begins."))
     made: type[SomeQuery] = create_model(
         query.__name__,
         __base__=query,
@@ -340,7 +340,7 @@ def _with_from(query: type[SomeQuery]) -> type[SomeQuery]:
     return made
 
 
-@_with_from
+@with_from
 class ShiftQuery(OffsetQuery):
     """From when to when a list of shifts is."""
 

@@ -16,6 +16,7 @@ from domain.oauth.setting_up.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
 from domain.on_call.schedules import PAST_KEPT_FOR
 from domain.projects.member_types import INVITATION_LIFETIME
 from domain.registry.signing_keys import FORMER_KEYS_STAY
+from domain.reports.types import PAGES_KEPT_FOR
 from models import (
     AccessToken,
     Alert,
@@ -70,10 +71,8 @@ _SLICE = 500
 _DEAD_TOKENS_STAY = timedelta(days=30)
 #: How long a device that keeps polling is told that its code has expired.
 _SPENT_DEVICES_STAY = timedelta(days=1)
-#: How long duplicates of a message or a page are recognized; longer than the earliest notice.
+#: How long duplicates of a message are recognized; longer than the earliest notice.
 _MAIL_STAYS = timedelta(days=90)
-#: How long the page of an alert says who was paged; its activity stays.
-_ESCALATIONS_STAY = timedelta(days=90)
 #: Personal access tokens are few, and their owners may want to look them up later.
 _DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
 #: For clients that registered themselves without a token and were never used.
@@ -154,9 +153,9 @@ def _expired(
                 & Mail.next_try_at.is_(None),
             ),
         ),
-        (Page, Page.created_at < now - _MAIL_STAYS),
-        (PageMessage, PageMessage.ended_at < now - _MAIL_STAYS),
-        (PageBatch, PageBatch.created_at < now - _MAIL_STAYS),
+        (Page, Page.created_at < now - PAGES_KEPT_FOR),
+        (PageMessage, PageMessage.ended_at < now - PAGES_KEPT_FOR),
+        (PageBatch, PageBatch.created_at < now - PAGES_KEPT_FOR),
         (DeviceAuthorization, DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY),
         (ProjectShare, ProjectShare.expires_at <= now.date()),
         (Invitation, Invitation.created_at < now - INVITATION_LIFETIME),
@@ -191,8 +190,8 @@ def _expired(
         (OnCallOverride, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
         (OnCallSwap, OnCallSwap.over_at < now - PAST_KEPT_FOR),
         (OnCallRotation, OnCallRotation.valid_until < now - PAST_KEPT_FOR),
-        (Escalation, Escalation.ended_at < now - _ESCALATIONS_STAY),
-        (EscalationPage, EscalationPage.paged_at < now - _ESCALATIONS_STAY),
+        (Escalation, Escalation.ended_at < now - PAGES_KEPT_FOR),
+        (EscalationPage, EscalationPage.paged_at < now - PAGES_KEPT_FOR),
         (Authorization, (Authorization.code_expires_at < dead) & ~has_tokens),
     )
 

@@ -80,6 +80,7 @@ def escalation_pages(service: LiveGatebell, person: Person, path: str) -> list[s
         *(f"{at}/policies", f"{at}/policies/new", f"{at}/policies/{made['id']}"),
         *(f"{at}/routes", f"{at}/routes/new", f"{at}/routes/{first['id']}"),
         *(f"{at}/routes/dry_run", f"{at}/routes/dry_run?days=30"),
+        *(f"{at}/reports?period=last_4_weeks", f"{at}/reports?period=own"),
     ]
 
 
@@ -155,10 +156,12 @@ def incident_pages(gatebell: LiveGatebell, person: Person, project: str, nasty: 
     comment = {"body": markdown, "internal": True}
     call.done("POST", "/incidents/1/notes", status=201, json=comment)
     call.done("PUT", "/incidents/2", json={"status": "resolved"})
+    call.done("PUT", "/incidents/1/document", json={"text": markdown})
     at = f"/{project}/-/incidents"
     return [
         *(at, f"{at}?status=all&severity=low&sort=severity", f"{at}?search=very"),
         *(f"{at}/1", f"{at}/2", f"{at}/new", f"{at}/rules", f"{at}/rules/{rule['id']}"),
+        *(f"{at}/1/document", f"{at}/1/document?template=yes"),
     ]
 
 

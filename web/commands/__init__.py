@@ -44,6 +44,10 @@ _COMMANDS = {
         "How alerts that open repeatedly page.",
     ),
     "groups": ("namespaces:groups", "Groups of projects."),
+    "handover-notes": (
+        "domain.reports.actions:on_call_handover_notes",
+        "What people on call leave for whoever is next.",
+    ),
     "heartbeats": (
         "domain.heartbeats.actions",
         "Heartbeats: alerts when a job does not report.",
@@ -53,6 +57,10 @@ _COMMANDS = {
         "OpenID Connect providers through which people sign in.",
     ),
     "import": ("imports:imports", "Import users, schedules, policies and integrations."),
+    "incident-documents": (
+        "domain.reports.incident_documents",
+        "What teams write down after incidents.",
+    ),
     "incident-rules": ("domain.incidents.rule_actions", "Which alerts open incidents."),
     "incidents": (
         "domain.incidents.actions,domain.timelines.actions:incident_timeline",
@@ -71,6 +79,10 @@ _COMMANDS = {
     "prune": ("prune:prune_command", "Remove expired and deleted data now."),
     "registry": ("registry:registry", "The container registry."),
     "releases": ("releases:releases", "The release schedule."),
+    "reports": (
+        "domain.reports.actions:on_call_reports",
+        "What happened in nights and weeks, in figures.",
+    ),
     "repositories": ("repositories:repositories", "Git repositories."),
     "restore": ("backups.restore:restore", "Restore a backup, and check it."),
     "schedules": (

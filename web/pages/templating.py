@@ -23,6 +23,7 @@ from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
 from web.pages.compiled_templates import compiled_templates
 from web.pages.list_query import size_choice
+from web.pages.markdown import rendered_document
 from web.services import now, settings
 
 _MINUTE = 60
@@ -248,6 +249,7 @@ def init_app(app: Flask) -> None:
         "status_action": status_action,
         "visible": visible,
         "readable": readable,
+        "document": rendered_document,
         "initial": initial,
     }
     app.jinja_env.filters.update(filters)

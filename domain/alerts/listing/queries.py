@@ -8,7 +8,7 @@ are: numbers of alerts are those of a project.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -53,9 +53,11 @@ from domain.projects.access import COUNT_LIMIT
 from domain.types.base import columns_of
 from models import (
     Alert,
+    AlertNote,
     Assignment,
     Delivery,
     Escalation,
+    EscalationPage,
     Integration,
     Occurrence,
     Project,
@@ -70,8 +72,10 @@ _CHUNK = 500
 _COLUMNS = (
     *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
     *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
-    "raised_from",
+    *("raised_from", "acknowledged_by", "pages"),
 )
+#: What `NoteKind` of the activity calls a status that somebody gave.
+_STATUS = "status"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,8 +338,8 @@ def services_of(project_id: int, *, most: int, session: Session) -> tuple[str, .
 def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
     """Yield a JSON array of the alerts, the newest first if the order has no index."""
     before = "[\n"
-    for row in _all_rows(wanted, order, session=session):
-        yield before + json.dumps(_project(wanted, row) | _values(row), ensure_ascii=False)
+    for row, values in _all_rows(wanted, order, session=session):
+        yield before + json.dumps(_project(wanted, row) | values, ensure_ascii=False)
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
 
@@ -343,22 +347,29 @@ def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Itera
 def as_csv(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
     """Yield the alerts as CSV (RFC 4180) in which no cell is a formula."""
     yield csv_line(_COLUMNS if wanted.projects is None else ("project_path", *_COLUMNS))
-    for row in _all_rows(wanted, order, session=session):
-        values = _project(wanted, row) | _values(row) | {"hosts": " ".join(row.hosts)}
-        yield csv_line(values.values())
+    for row, values in _all_rows(wanted, order, session=session):
+        line = _project(wanted, row) | values | {"hosts": " ".join(row.hosts)}
+        yield csv_line(line.values())
 
 
-def _all_rows(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[AlertRow]:
+def _all_rows(
+    wanted: AlertFilter, order: SortOrder, *, session: Session
+) -> Iterator[tuple[AlertRow, dict[str, object]]]:
     order = NEWEST if order.is_among_newest else order
     position = None
     while True:
         part = AlertSlice(size=_CHUNK, order=order, following=position)
         try:
             page = list_alerts(wanted, part, session=session)
+            ids = [row.id for row in page.items]
+            pages = _count_pages(ids, session=session)
+            answers = _acknowledgements(ids, session=session)
         finally:
             # Free the connection: a slow client, or one that hangs up, must not keep it.
             session.close()
-        yield from page.items
+        for row in page.items:
+            more = {"acknowledged_by": answers.get(row.id) or None, "pages": pages.get(row.id, 0)}
+            yield row, _values(row, more)
         if page.next_before is None:
             return
         position = read_cursor(str(page.next_before), order)
@@ -368,9 +379,30 @@ def _project(wanted: AlertFilter, row: AlertRow) -> dict[str, object]:
     return {} if wanted.projects is None else {"project_path": row.project_path}
 
 
-def _values(row: AlertRow) -> dict[str, object]:
+def _count_pages(ids: Sequence[int], *, session: Session) -> dict[int, int]:
+    counted = select(EscalationPage.alert_id, func.count()).where(EscalationPage.alert_id.in_(ids))
+    return dict(session.execute(counted.group_by(EscalationPage.alert_id)).all())
+
+
+def _acknowledgements(ids: Sequence[int], *, session: Session) -> dict[int, str]:
+    """Return the names of those who acknowledged alerts first."""
+    found = (
+        select(AlertNote.alert_id, func.coalesce(User.username, AlertNote.user_name))
+        .outerjoin(User, User.id == AlertNote.user_id)
+        .where(
+            AlertNote.alert_id.in_(ids),
+            AlertNote.kind == _STATUS,
+            AlertNote.text == "acknowledged",
+        )
+        # Of several, the first one counts.
+        .order_by(AlertNote.id.desc())
+    )
+    return dict(session.execute(found).all())
+
+
+def _values(row: AlertRow, more: Mapping[str, object]) -> dict[str, object]:
     times = {name: _time(getattr(row, name)) for name in _COLUMNS if name.endswith("_at")}
-    values = vars(row) | times | {"integration": row.integration_name}
+    values = {**vars(row), **times, "integration": row.integration_name, **more}
     return {name: values[name] for name in _COLUMNS}
 
 

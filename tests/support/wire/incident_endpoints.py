@@ -4,6 +4,7 @@ from tests.support.wire.group_endpoints import PAGES, TOKEN
 
 INCIDENTS_AT = "/api/v4/{project}/incidents"
 NOTES_AT = f"{INCIDENTS_AT}/{{id}}/notes"
+DOCUMENT_AT = f"{INCIDENTS_AT}/{{id}}/document"
 ALERTS_AT = f"{INCIDENTS_AT}/{{id}}/alerts"
 RULES_AT = "/api/v4/{project}/incident_rules"
 INCIDENT = (
@@ -38,6 +39,9 @@ INCIDENT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         TOKEN,
     ),
     ("api_v4.incident_timeline.index", "GET", f"{INCIDENTS_AT}/{{id}}/timeline", PAGES),
+    ("api_v4.incident_documents.show", "GET", DOCUMENT_AT, ("template",)),
+    ("api_v4.incident_documents.download", "GET", f"{DOCUMENT_AT}.md", TOKEN),
+    ("api_v4.incident_documents.change", "PUT", DOCUMENT_AT, ("text", "revision")),
     ("api_v4.incident_notes.index", "GET", NOTES_AT, (*PAGES, "activity_filter")),
     ("api_v4.incident_notes.create", "POST", NOTES_AT, ("body", "internal", "confidential")),
     ("api_v4.incident_notes.show", "GET", f"{NOTES_AT}/{{id}}", TOKEN),

@@ -5,6 +5,9 @@ from tests.support.wire.group_endpoints import PAGES, TOKEN
 SCHEDULES_AT = "/api/v4/{project}/on_call/schedules"
 _OVERRIDES_AT = f"{SCHEDULES_AT}/{{id}}/overrides"
 _SWAPS_AT = f"{SCHEDULES_AT}/{{id}}/swaps"
+_NOTES_AT = f"{SCHEDULES_AT}/{{id}}/handover_notes"
+_REPORT_AT = "/api/v4/{project}/on_call/report"
+_REPORT = ("period", "from", "until", "time_zone")
 _SCHEDULE = ("name", "time_zone", "description", "rotations")
 _OVERRIDE = ("user", "starts_at", "ends_at")
 
@@ -22,6 +25,13 @@ ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         f"{SCHEDULES_AT}/{{id}}/shifts",
         (*PAGES, "from", "until"),
     ),
+    ("api_v4.on_call_reports.show", "GET", _REPORT_AT, _REPORT),
+    ("api_v4.on_call_reports.download", "GET", f"{_REPORT_AT}.csv", _REPORT),
+    ("api_v4.on_call_reports.download_figures", "GET", f"{_REPORT_AT}/figures.csv", _REPORT),
+    ("api_v4.on_call_handover_notes.index", "GET", _NOTES_AT, PAGES),
+    ("api_v4.on_call_handover_notes.draft", "GET", f"{_NOTES_AT}/draft", TOKEN),
+    ("api_v4.on_call_handover_notes.create", "POST", _NOTES_AT, ("text",)),
+    ("api_v4.on_call_handover_notes.delete", "DELETE", f"{_NOTES_AT}/{{id}}", TOKEN),
     ("api_v4.on_call_overrides.index", "GET", _OVERRIDES_AT, PAGES),
     ("api_v4.on_call_overrides.create", "POST", _OVERRIDES_AT, _OVERRIDE),
     ("api_v4.on_call_overrides.show", "GET", f"{_OVERRIDES_AT}/{{id}}", TOKEN),

@@ -1,0 +1,205 @@
+"""/<project>/-/on_call/reports, hand-over notes of schedules, and documents after incidents."""
+
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from flask import Response, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from werkzeug.datastructures import MultiDict
+
+from domain.alerts.listing.queries import LARGEST_IID
+from domain.database.paging import LARGEST_ID, one_of
+from domain.errors import ConflictError, ForbiddenError, InvalidError
+from domain.on_call.actions import show_schedule
+from domain.projects.views import ProjectView
+from domain.reports import actions
+from domain.reports import incident_documents as documents
+from domain.reports.noise import matchers_of
+from domain.reports.types import (
+    PAGES_KEPT_FOR,
+    DocumentQuery,
+    IncidentDocument,
+    IncidentDocumentChange,
+    NewHandoverNote,
+    ReportPeriod,
+    ReportQuery,
+)
+from domain.reports.writing import answer_words, length_words, reason_words
+from domain.time_zones import instant, zone
+from domain.types.reading import read_query
+from forms.reports import HandoverNoteForm, IncidentDocumentForm
+from web.access.marks import get_current_user, permitted
+from web.http.endpoints import PageBlueprint
+from web.http.work import work
+from web.pages.list_query import list_query
+from web.pages.refusals import refusals_shown
+from web.pages.text_files import text_file
+
+on_call_reports = PageBlueprint(
+    "on_call_reports", __name__, url_prefix="/<names:project_path>/-/on_call"
+)
+_PARAMETERS = ("period", "from", "until")
+#: A period of days that the reader chooses.
+_OWN = "own"
+_DAY = timedelta(days=1)
+
+
+@on_call_reports.get("/reports")
+@permitted("on_call_reports.show")
+def index(project: ProjectView) -> ResponseReturnValue:
+    """Show what happened in a period, by default in the last night."""
+    given = list_query(*_PARAMETERS)
+    report, problem = None, ""
+    try:
+        report = actions.show_report(work(), project, _asked(given))
+    except InvalidError as error:
+        problem = str(error)
+    page = render_template(
+        "reports/show.html",
+        project=project,
+        report=report,
+        problem=problem,
+        given=given,
+        asked={name: given[name] for name in _PARAMETERS if given.get(name)},
+        kept_days=PAGES_KEPT_FOR.days,
+        **_WORDS,
+    )
+    return page, 422 if problem else 200
+
+
+_WORDS: dict[str, Any] = {
+    "answer_words": answer_words,
+    "length_words": length_words,
+    "reason_words": reason_words,
+    "matchers_of": matchers_of,
+}
+
+
+def _asked(given: MultiDict[str, str]) -> ReportQuery:
+    """Return what the page is about; raise InvalidError for days that are none."""
+    period = one_of(given, "period", [*ReportPeriod, _OWN], ReportPeriod.NIGHT)
+    place = get_current_user().time_zone
+    if period != _OWN:
+        return read_query(ReportQuery, {"period": [period], "time_zone": [place]})
+    first, last = _midnight(given, "from", place), _midnight(given, "until", place, after=_DAY)
+    times = {"from": [first.isoformat()], "until": [last.isoformat()]}
+    return read_query(ReportQuery, {**times, "time_zone": [place]})
+
+
+def _midnight(
+    given: MultiDict[str, str], name: str, place: str, *, after: timedelta = timedelta()
+) -> datetime:
+    try:
+        day = date.fromisoformat(given.get(name, ""))
+        return instant(datetime.combine(day + after, time()), zone(place))
+    except (ValueError, OverflowError) as error:
+        message = "Choose the first and the last day."
+        raise InvalidError(message, field=name) from error
+
+
+@on_call_reports.get("/report.<any(md, csv):kind>")
+@permitted("on_call_reports.download")
+def download(project: ProjectView, kind: str) -> Response:
+    """Return the report in Markdown, or its pages as CSV."""
+    query = _asked(list_query(*_PARAMETERS))
+    return text_file(actions.write_report(work(), project, query, kind), f"report.{kind}")
+
+
+@on_call_reports.get("/report/figures.csv")
+@permitted("on_call_reports.download_figures")
+def download_figures(project: ProjectView) -> Response:
+    """Return the figures of the report as CSV."""
+    query = _asked(list_query(*_PARAMETERS))
+    return text_file(actions.write_figures(work(), project, query), "figures.csv")
+
+
+on_call_handover_notes = PageBlueprint(
+    "on_call_handover_notes",
+    __name__,
+    url_prefix="/<names:project_path>/-/on_call/schedules/<int:schedule_id>/handover_notes",
+)
+
+
+@on_call_handover_notes.route("/new", methods=["GET", "POST"])
+@permitted("on_call_handover_notes.create")
+def new(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+    """Leave a note for whoever is on call next."""
+    schedule = show_schedule(work(), project, schedule_id)
+    form = HandoverNoteForm()
+    if request.method == "GET":
+        form.text.data = actions.draft_handover_note(work(), project, schedule_id).text
+    elif form.carry_out(
+        lambda: actions.leave_handover_note(
+            work(), project, schedule_id, form.read(NewHandoverNote)
+        )
+    ):
+        flash("Hand-over note saved.")
+        return _to_schedule(project, schedule_id)
+    page = render_template("reports/note.html", project=project, schedule=schedule, form=form)
+    return page, 422 if form.errors else 200
+
+
+@on_call_handover_notes.post(f"/<int(max={LARGEST_ID}):note_id>/delete")
+@permitted("on_call_handover_notes.delete")
+def delete(project: ProjectView, schedule_id: int, note_id: int) -> ResponseReturnValue:
+    """Delete a hand-over note."""
+    with refusals_shown(ForbiddenError):
+        actions.delete_handover_note(work(), project, schedule_id, note_id)
+        flash("Hand-over note deleted.")
+    return _to_schedule(project, schedule_id)
+
+
+def _to_schedule(project: ProjectView, schedule_id: int) -> ResponseReturnValue:
+    url = url_for(
+        "on_call_schedules.show",
+        project_path=project.path,
+        schedule_id=schedule_id,
+        _anchor="handover-notes",
+    )
+    return redirect(url)
+
+
+incident_documents = PageBlueprint(
+    "incident_documents",
+    __name__,
+    url_prefix=f"/<names:project_path>/-/incidents/<int(max={LARGEST_IID}):iid>",
+)
+
+
+@incident_documents.route("/document", methods=["GET", "POST"])
+@permitted("incident_documents.show", to_post="incident_documents.change")
+def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
+    """Show the document after an incident, and change it."""
+    wants_template = bool(list_query("template").get("template"))
+    document = documents.show_document(work(), project, iid, DocumentQuery(template=wants_template))
+    form = IncidentDocumentForm(text=document.text, revision=document.revision)
+    if form.is_submitted() and form.carry_out(lambda: _save(project, document, form)):
+        flash("Document saved.")
+        return redirect(url_for("incident_documents.edit", project_path=project.path, iid=iid))
+    page = render_template(
+        "reports/document.html",
+        project=project,
+        document=document,
+        form=form,
+    )
+    return page, 422 if form.errors else 200
+
+
+def _save(
+    project: ProjectView, before: IncidentDocument, form: IncidentDocumentForm
+) -> IncidentDocument:
+    """Save what was posted; raise the errors of the action."""
+    change = form.read(IncidentDocumentChange)
+    try:
+        return documents.change_document(work(), project, before.incident_iid, change)
+    except ConflictError:
+        # The page shows their text: whoever saves now has seen it.
+        form.revision.data = str(before.revision)
+        raise
+
+
+@incident_documents.get("/document.md", endpoint="download")
+@permitted("incident_documents.download")
+def download_document(project: ProjectView, iid: int) -> Response:
+    """Return the document in Markdown."""
+    return text_file(documents.write_document(work(), project, iid), f"incident-{iid}.md")

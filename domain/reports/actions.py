@@ -1,0 +1,130 @@
+"""What teams ask about their nights afterwards, and what they leave for whoever is next."""
+
+from domain.access.actions import action, question
+from domain.access.actor import Work
+from domain.audit.events import EventKind
+from domain.database.paging import fetch_part
+from domain.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.incidents.types import checked_lines
+from domain.on_call.schedules import get_row, get_schedule
+from domain.projects.views import ProjectView
+from domain.reports import writing
+from domain.reports.drafts import draft_of, shift_to_hand_over
+from domain.reports.handover_notes import latest_notes, note_of, selected_notes
+from domain.reports.reading import report_of
+from domain.reports.types import (
+    LONGEST_HANDOVER_NOTE,
+    HandoverDraft,
+    HandoverNote,
+    HandoverNoteQuery,
+    NewHandoverNote,
+    Report,
+    ReportQuery,
+)
+from domain.time_zones import check_zone
+from domain.types.base import Found
+from models import OnCallHandoverNote
+
+
+@question("on_call_reports.show")
+def show_report(work: Work, project: ProjectView, query: ReportQuery) -> Report:
+    """Show what happened in a period: pages, times to answer, nights, noisy rules.
+
+    Raises InvalidError.
+    """
+    return report_of(work, project, query.within(work.now), check_zone(query.time_zone))
+
+
+@question("on_call_reports.download")
+def write_report(work: Work, project: ProjectView, query: ReportQuery, kind: str) -> str:
+    """Return the report as a text: `md` has everything, `csv` the pages."""
+    report = show_report(work, project, query)
+    return writing.as_markdown(report) if kind == "md" else writing.pages_as_csv(report)
+
+
+@question("on_call_reports.download_figures")
+def write_figures(work: Work, project: ProjectView, query: ReportQuery) -> str:
+    """Return the figures of the report as CSV."""
+    return writing.figures_as_csv(show_report(work, project, query))
+
+
+@question("on_call_handover_notes.index", plural="handover_notes")
+def list_handover_notes(
+    work: Work, project: ProjectView, schedule_id: int | str, query: HandoverNoteQuery
+) -> Found[HandoverNote]:
+    """List the hand-over notes of a schedule."""
+    schedule = get_row(work, project, schedule_id)
+    here = selected_notes(project).where(OnCallHandoverNote.schedule_id == schedule.id)
+    orders = {"id": OnCallHandoverNote.id}
+    return Found.of(fetch_part(here, orders, query.part, session=work.session), note_of)
+
+
+@question("on_call_handover_notes.index")
+def notes_of_schedule(work: Work, project: ProjectView, schedule_id: int) -> list[HandoverNote]:
+    """Return the latest hand-over notes of a schedule, the newest first."""
+    return latest_notes(work, project, schedule_id)
+
+
+@question("on_call_handover_notes.draft")
+def draft_handover_note(work: Work, project: ProjectView, schedule_id: int | str) -> HandoverDraft:
+    """Show what a hand-over note can begin with: what is open, and what happened in the shift.
+
+    Raises NotFoundError.
+    """
+    schedule = get_schedule(work, project, schedule_id)
+    shift = shift_to_hand_over(work, schedule.id)
+    text = draft_of(work, project, schedule, shift)
+    return HandoverDraft(text=text, starts_at=shift.start, ends_at=shift.end)
+
+
+@action("on_call_handover_notes.create")
+def leave_handover_note(
+    work: Work, project: ProjectView, schedule_id: int | str, new: NewHandoverNote
+) -> HandoverNote:
+    """Leave a note for whoever is on call next.
+
+    Raises InvalidError or NotFoundError.
+    """
+    schedule = get_row(work, project, schedule_id)
+    text = checked_lines(new.text, "text", LONGEST_HANDOVER_NOTE)
+    if not text:
+        raise InvalidError("Enter what whoever is next has to know.", field="text")
+    row = OnCallHandoverNote(
+        schedule_id=schedule.id,
+        user_id=work.actor.id,
+        text=text,
+        created_at=work.now,
+    )
+    work.session.add(row)
+    work.session.flush()  # to get the id
+    details = {"project": project.path, "note_id": row.id}
+    work.record(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
+    return _get(work, project, schedule.id, row.id)
+
+
+@action("on_call_handover_notes.delete")
+def delete_handover_note(
+    work: Work, project: ProjectView, schedule_id: int | str, note_id: int
+) -> HandoverNote:
+    """Delete a hand-over note: one's own, or as a Maintainer any.
+
+    Returns it as it was. Raises NotFoundError or ForbiddenError.
+    """
+    schedule = get_row(work, project, schedule_id)
+    gone = _get(work, project, schedule.id, note_id)
+    row = work.session.get_one(OnCallHandoverNote, note_id)
+    if row.user_id != work.actor.id and not project.can_maintain:
+        raise ForbiddenError("You can delete your own notes; Maintainers can delete all.")
+    work.session.delete(row)
+    details = {"project": project.path, "note_id": note_id}
+    work.record(EventKind.HANDOVER_NOTE_REMOVED, subject=schedule.name, details=details)
+    return gone
+
+
+def _get(work: Work, project: ProjectView, schedule_id: int, note_id: int) -> HandoverNote:
+    note = OnCallHandoverNote
+    wanted = selected_notes(project).where(note.schedule_id == schedule_id, note.id == note_id)
+    row = work.session.execute(wanted).one_or_none()
+    if row is None:
+        raise NotFoundError(f"Hand-over note {note_id} not found in this schedule.")
+    return note_of(row)

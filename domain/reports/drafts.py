@@ -1,0 +1,88 @@
+"""What a hand-over note begins with: what is open, and what happened in the shift."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import groupby
+
+from domain.access.actor import Work
+from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
+from domain.alerts.listing.queries import AlertRow, list_alerts
+from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
+from domain.incidents.listing import NEWEST, IncidentFilter, IncidentSlice, list_incidents
+from domain.on_call.plans import Period
+from domain.on_call.shifts import shifts_of
+from domain.on_call.types import OnCallSchedule
+from domain.projects.views import ProjectView
+from domain.reports.reading import report_of
+from domain.reports.types import Report, ReportedPage
+from domain.reports.writing import answer_words, plain
+from domain.time_zones import local_time
+from models import Incident
+
+_DAY = timedelta(days=1)
+#: A shift began at most so long ago, and was over at most so long ago.
+_LONGEST_SHIFT, _JUST_OVER = timedelta(days=8), timedelta(hours=12)
+_MOST_NAMED = 30
+
+
+def shift_to_hand_over(work: Work, schedule_id: int) -> Period:
+    """Return the shift of whoever acts that goes on or has just ended, until now.
+
+    Without one it is that of the people who are on call, and in a gap the last day.
+    """
+    recent = shifts_of(work, schedule_id, Period(work.now - _LONGEST_SHIFT, work.now))
+    joined = [
+        (users, parts[0].starts_at, parts[-1].ends_at)
+        for users, parts in (
+            (users, list(group))
+            for users, group in groupby(recent, lambda each: {user.id for user in each.users})
+        )
+    ]
+    mine = [each for each in joined if work.actor.id in each[0]]
+    if mine and mine[-1][2] > work.now - _JUST_OVER:
+        return Period(mine[-1][1], work.now)
+    if joined and joined[-1][0]:
+        return Period(joined[-1][1], work.now)
+    return Period(work.now - _DAY, work.now)
+
+
+def draft_of(work: Work, project: ProjectView, schedule: OnCallSchedule, shift: Period) -> str:
+    """Return the text that a hand-over note begins with, in Markdown."""
+    report = report_of(work, project, shift, schedule.time_zone)
+    wanted = AlertFilter(project_id=project.id, statuses=OPEN_STATUSES)
+    part = AlertSlice(size=_MOST_NAMED, order=SORT_ORDERS["severity"])
+    alerts = list_alerts(wanted, part, session=work.session)
+    of_incidents = IncidentFilter(project_id=project.id, statuses=OPEN_STATUSES)
+    newest = IncidentSlice(size=_MOST_NAMED, order=NEWEST)
+    incidents = list_incidents(of_incidents, newest, session=work.session)
+    return "\n".join(_lines(report, alerts.items, incidents.items))
+
+
+def _lines(
+    report: Report, alerts: Sequence[AlertRow], incidents: Sequence[Incident]
+) -> Iterator[str]:
+    begin, totals = local_time(report.starts_at, report.time_zone), report.totals
+    yield "**Open alerts**"
+    yield ""
+    yield from (f"- #{each.iid} {plain(each.title)}: {_state(each)}" for each in alerts)
+    if not alerts:
+        yield "- none"
+    yield from ("", "**Open incidents**", "")
+    yield from (f"- #{each.iid} {plain(each.title)}: {each.status}" for each in incidents)
+    if not incidents:
+        yield "- none"
+    yield from ("", f"**In this shift, since {begin}**", "")
+    yield f"- {totals.alerts} alerts, {totals.pages} pages, {totals.unanswered} not yet answered"
+    yield from (_page(each, report.time_zone) for each in report.pages[-_MOST_NAMED:])
+    yield from ("", "**To know**", "", "")
+
+
+def _state(alert: AlertRow) -> str:
+    by = f", assigned to @{alert.assignee}" if alert.assignee else ""
+    return f"{alert.severity}, {alert.status}{by}"
+
+
+def _page(page: ReportedPage, time_zone: str) -> str:
+    at = local_time(page.at, time_zone)
+    what = f"#{page.alert_iid} {plain(page.alert_title)}"
+    return f"- {at}: {what}, to {plain(page.name)}, {answer_words(page.answer)}"

@@ -1,0 +1,278 @@
+"""Reports as all faces see them, and what may be asked of them."""
+
+from datetime import datetime, time, timedelta
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from domain.alerts.reading.incoming import Severity
+from domain.errors import InvalidError
+from domain.notifications.states import MessageState, PageState
+from domain.on_call.plans import Period
+from domain.on_call.types import checked_period, with_from
+from domain.time_zones import check_zone, instant, wall_time, zone
+from domain.types.base import (
+    LARGEST_NUMBER,
+    Body,
+    GivenTime,
+    PagedQuery,
+    Query,
+    RequiredText,
+    Resource,
+    Text,
+    Time,
+    one_of,
+)
+
+#: How long it is kept who was paged, and what became of it: no report begins earlier. What alerts
+#: say of it in their activity stays as long as they do.
+PAGES_KEPT_FOR = timedelta(days=90)
+LONGEST_HANDOVER_NOTE = 10_000
+#: By the clock of the reader.
+_NIGHT_BEGINS, _NIGHT_ENDS = time(18), time(9)
+_DAY = timedelta(days=1)
+
+
+class ReportPeriod(StrEnum):
+    """What a report can be about without times of its own."""
+
+    NIGHT = "last_night"
+    WEEK = "last_week"
+    FOUR_WEEKS = "last_4_weeks"
+
+
+_LENGTHS = {ReportPeriod.WEEK: timedelta(weeks=1), ReportPeriod.FOUR_WEEKS: timedelta(weeks=4)}
+
+
+@with_from
+class ReportQuery(Query):
+    """From when to when a report is: a period by its name, or times."""
+
+    period: ReportPeriod = Field(
+        default=ReportPeriod.NIGHT,
+        description="`last_night` is from 18:00 to 09:00 in the time zone. Without effect with "
+        "`from`.",
+    )
+    until: GivenTime | None = Field(default=None, description="With `from`; by default now.")
+    time_zone: Text = Field(
+        default="UTC", description="Of nights and hours of the day, such as `Europe/Berlin`."
+    )
+
+    def within(self, now: datetime) -> Period:
+        """Return the period that is asked for, or raise InvalidError."""
+        start: datetime | None = getattr(self, "from")
+        if start is None and self.until is not None:
+            raise InvalidError("Send from as well.", field="from")
+        if start is None:
+            return _named(self.period, check_zone(self.time_zone), now)
+        end = self.until or now
+        if start < now - PAGES_KEPT_FOR:
+            message = (
+                f"A report can begin at most {PAGES_KEPT_FOR.days} days ago: "
+                "so long it is kept who was paged."
+            )
+            raise InvalidError(message, field="from")
+        return checked_period(start, end, fields=("from", "until"))
+
+
+def _named(period: ReportPeriod, time_zone: str, now: datetime) -> Period:
+    if period is not ReportPeriod.NIGHT:
+        return Period(now - _LENGTHS[period], now)
+    place = zone(time_zone)
+    today = wall_time(now, place).date()
+    start, end = datetime.combine(today - _DAY, _NIGHT_BEGINS), datetime.combine(today, _NIGHT_ENDS)
+    return Period(instant(start, place), instant(end, place))
+
+
+class AnswerKind(StrEnum):
+    """How an alert was answered after a page, or that it was not."""
+
+    ACKNOWLEDGED = "acknowledged"
+    RESOLVED = "resolved"
+    IGNORED = "ignored"
+    #: A report, or the silence of its sender, resolved it before anybody answered.
+    ENDED = "ended_by_itself"
+    #: It still waits.
+    NONE = "unanswered"
+
+
+class PageAnswer(Resource):
+    """The first answer to a page."""
+
+    kind: AnswerKind
+    at: Time | None
+    by: str | None = Field(description="A user name; null for the command line, and for nobody.")
+    seconds: int | None = Field(description="From the page to the answer.")
+
+
+class ContactOutcome(Resource):
+    """What became of a page at one contact."""
+
+    name: str
+    state: MessageState
+    at: Time | None = Field(description="When it was accepted, or given up.")
+    failures: int
+
+
+class ReportedPage(Resource):
+    """Somebody who was paged for an alert."""
+
+    at: Time
+    alert_iid: int
+    alert_title: str
+    severity: Annotated[str, one_of(*Severity)]
+    user: str | None = Field(description="A user name; null for a channel or a deleted account.")
+    name: str = Field(description="Who was paged, in words.")
+    state: PageState | None = Field(description="What became of the page, as far as it is known.")
+    contacts: list[ContactOutcome]
+    accepted_at: Time | None = Field(description="When the first contact accepted it.")
+    answer: PageAnswer
+    escalation_policy: str | None = Field(description="Null if it is not known, or was deleted.")
+    route: str | None = Field(description="Null for the default policy.")
+    round: int
+    step: int
+    web_url: str = Field(description="Of the alert.")
+
+
+class ReportTotals(Resource):
+    """What happened, in numbers."""
+
+    alerts: int = Field(description="Alerts that started in the period.")
+    acknowledged: int = Field(description="Of these, those that somebody acknowledged.")
+    pages: int = Field(description="Pages to people and channels in the period.")
+    people: int = Field(description="People who were paged.")
+    paged_alerts: int = Field(description="Alerts that somebody was paged for.")
+    answered: int = Field(description="Of these, those that somebody answered.")
+    ended_by_themselves: int = Field(description="Of these, those that ended before an answer.")
+    unanswered: int = Field(description="Of these, those that still wait.")
+
+
+class ResponseTimes(Resource):
+    """How long alerts that started in the period took, in seconds; null without any."""
+
+    severity: str | None = Field(description="Null for all.")
+    alerts: int
+    acknowledged: int
+    acknowledge_median: float | None
+    acknowledge_90th: float | None = Field(description="90 % took at most so long.")
+    resolved: int
+    resolve_median: float | None
+    resolve_90th: float | None
+
+
+class PersonFigures(Resource):
+    """What the period was like for somebody."""
+
+    user: str = Field(description="A user name.")
+    pages: int
+    acknowledged: int = Field(description="Alerts that they acknowledged first.")
+    nights: int = Field(
+        description="Nights, from 22:00 to 07:00 by their own clock, in which a page reached them."
+    )
+
+
+class ProposalKind(StrEnum):
+    """What would make a rule less noisy."""
+
+    THRESHOLD = "threshold"
+    GROUP = "group"
+    SILENCE = "silence"
+    CAUSE = "cause"
+
+
+class NoisyRule(Resource):
+    """Alerts with the same title that opened again and again."""
+
+    title: str
+    openings: int
+    fingerprints: int = Field(description="How many different ones they have.")
+    pages: int
+    alone: int = Field(
+        description="Openings that ended within 10 minutes before anybody did anything."
+    )
+    answered: int = Field(description="Openings that somebody acknowledged, resolved or ignored.")
+    proposal: ProposalKind
+    reason: str
+
+
+class HandoverNote(Resource):
+    """What somebody on call left for whoever is next."""
+
+    id: int
+    schedule_id: int
+    schedule: str
+    user: str | None = Field(description="A user name; null for the command line.")
+    text: str = Field(description="Markdown.")
+    created_at: Time
+
+
+class NewHandoverNote(Body):
+    """A note for whoever is on call next."""
+
+    text: RequiredText = Field(
+        description=f"Markdown, at most {LONGEST_HANDOVER_NOTE:,} characters."
+    )
+
+
+class HandoverDraft(Resource):
+    """What a hand-over note can begin with."""
+
+    text: str = Field(description="Markdown.")
+    starts_at: Time = Field(description="When the shift began that it is about.")
+    ends_at: Time
+
+
+class HandoverNoteQuery(PagedQuery):
+    """The order of a list of hand-over notes."""
+
+
+class Report(Resource):
+    """What happened in a period, and what can be learned from it."""
+
+    project: str
+    starts_at: Time
+    ends_at: Time
+    time_zone: str
+    totals: ReportTotals
+    pages: list[ReportedPage] = Field(description="In order of time.")
+    times: list[ResponseTimes] = Field(description="Of all alerts, and then by severity.")
+    people: list[PersonFigures]
+    hours: list[int] = Field(
+        description="Pages to people by the hour of the day in the time zone, from 0 to 23."
+    )
+    noisy_rules: list[NoisyRule]
+    handover_notes: list[HandoverNote]
+
+
+LONGEST_DOCUMENT = 100_000
+
+
+class DocumentQuery(Query):
+    """Which text of a document is wanted."""
+
+    template: bool = Field(
+        default=False, description="What a new one begins with, even if one was saved."
+    )
+
+
+class IncidentDocument(Resource):
+    """What a team writes down after an incident."""
+
+    incident_iid: int
+    text: str = Field(description="Markdown; what it begins with as long as nothing was saved.")
+    saved: bool
+    revision: int = Field(description="Grows with each change; 0 as long as nothing was saved.")
+    updated_at: Time | None
+    updated_by: str | None = Field(description="A user name; null for the command line.")
+    web_url: str
+
+
+class IncidentDocumentChange(Body):
+    """A new text of a document."""
+
+    text: Text = Field(description=f"Markdown, at most {LONGEST_DOCUMENT:,} characters.")
+    revision: Annotated[int, Field(ge=0, le=LARGEST_NUMBER)] | None = Field(
+        default=None,
+        description="That of the text that was changed: refused if somebody changed it meanwhile.",
+    )

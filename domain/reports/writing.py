@@ -1,0 +1,196 @@
+"""Reports as Markdown and CSV."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from domain.clock import written
+from domain.csv_lines import csv_line
+from domain.durations import duration_text
+from domain.incidents.opening import escaped
+from domain.reports.types import AnswerKind, PageAnswer, Report, ReportedPage
+from domain.time_zones import local_time
+from domain.types.base import Resource
+
+_PAGE_COLUMNS = (
+    *("paged_at", "alert", "title", "severity", "paged", "contacts", "accepted_at"),
+    *("answer", "answered_by", "answered_at", "answered_after_seconds"),
+    *("escalation_policy", "route", "round", "step"),
+)
+_NOTHING = "-"
+
+
+def plain(text: str) -> str:
+    """Return a text of others as one line of Markdown that shows it as it is."""
+    return escaped(" ".join(text.split())).replace("|", "\\|")
+
+
+def length_words(seconds: float | None) -> str:
+    """Return a length of time in words, such as `1h30m`."""
+    return _NOTHING if seconds is None else duration_text(timedelta(seconds=int(seconds)))
+
+
+def answer_words(answer: PageAnswer) -> str:
+    """Return how an alert was answered, such as `acknowledged by @alice after 2m`."""
+    if answer.kind is AnswerKind.NONE:
+        return "not yet answered"
+    after = "" if answer.seconds is None else f" after {length_words(answer.seconds)}"
+    if answer.kind is AnswerKind.ENDED:
+        return f"ended by itself{after}"
+    return f"{answer.kind.value} by {f'@{answer.by}' if answer.by else 'the command line'}{after}"
+
+
+def reason_words(page: ReportedPage) -> str:
+    """Return why somebody was paged: policy, step, and what chose the policy."""
+    again = f", round {page.round}" if page.round > 1 else ""
+    if page.escalation_policy is None:
+        return f"step {page.step}{again}"
+    chosen = f"by the route {page.route}" if page.route else "by default"
+    return f"{page.escalation_policy}, step {page.step}{again}, {chosen}"
+
+
+def contact_words(page: ReportedPage) -> str:
+    """Return the contacts of a page with what became of it there."""
+    return ", ".join(f"{each.name} ({each.state.replace('_', ' ')})" for each in page.contacts)
+
+
+def as_markdown(report: Report) -> str:
+    """Return a report with everything that it says."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    def local(moment: datetime) -> str:
+        return local_time(moment, report.time_zone)
+
+    yield f"# On-call report of {plain(report.project)}"
+    yield ""
+    yield f"From {local(report.starts_at)} to {local(report.ends_at)}."
+    yield ""
+    yield from _table(("What", "How many"), _totals(report))
+    if report.pages:
+        heads = ("When", "Alert", "Who", "Through", "Accepted", "Answer", "Why")
+        yield from _section("Pages", heads, (_page_row(each, local) for each in report.pages))
+    yield from _section(
+        "Times to answer",
+        ("Severity", "Alerts", "Acknowledged", "Median", "90 %", "Resolved", "Median", "90 %"),
+        (
+            (
+                *(each.severity or "all", each.alerts, each.acknowledged),
+                *map(length_words, (each.acknowledge_median, each.acknowledge_90th)),
+                each.resolved,
+                *map(length_words, (each.resolve_median, each.resolve_90th)),
+            )
+            for each in report.times
+        ),
+    )
+    if report.people:
+        yield from _section(
+            "People",
+            ("Who", "Pages", "Acknowledged", "Nights with a page"),
+            (
+                (f"@{each.user}", each.pages, each.acknowledged, each.nights)
+                for each in report.people
+            ),
+        )
+        hours = ((f"{hour:02}", count) for hour, count in enumerate(report.hours) if count)
+        yield from _section("Pages by hour of the day", ("Hour", "Pages"), hours)
+    if report.noisy_rules:
+        yield from _section(
+            "Noisy rules",
+            ("Rule", "Openings", "Pages", "Ended alone", "Proposal"),
+            (
+                (plain(each.title), each.openings, each.pages, each.alone, each.reason)
+                for each in report.noisy_rules
+            ),
+        )
+    for note in report.handover_notes:
+        by = f"@{note.user}" if note.user else "the command line"
+        yield from (
+            "",
+            f"## Hand-over in {plain(note.schedule)}, {local(note.created_at)}, by {by}",
+        )
+        yield from ("", note.text)
+
+
+def _totals(report: Report) -> Iterator[tuple[str, int]]:
+    totals = report.totals
+    yield "alerts", totals.alerts
+    yield "of these acknowledged", totals.acknowledged
+    yield "pages", totals.pages
+    yield "people paged", totals.people
+    yield "alerts with pages", totals.paged_alerts
+    yield "of these answered", totals.answered
+    yield "of these ended by themselves", totals.ended_by_themselves
+    yield "of these not yet answered", totals.unanswered
+
+
+def _page_row(page: ReportedPage, local: Callable[[datetime], str]) -> Sequence[object]:
+    return (
+        local(page.at),
+        f"#{page.alert_iid} {plain(page.alert_title)} ({page.severity})",
+        plain(page.name),
+        plain(contact_words(page)) or _NOTHING,
+        local(page.accepted_at) if page.accepted_at else _NOTHING,
+        answer_words(page.answer),
+        plain(reason_words(page)),
+    )
+
+
+def _section(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    yield from ("", f"## {title}", "")
+    yield from _table(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    yield _row(heads)
+    yield _row(["---"] * len(heads))
+    yield from map(_row, rows)
+
+
+def _row(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def pages_as_csv(report: Report) -> str:
+    """Return the pages as CSV."""
+    return csv_line(_PAGE_COLUMNS) + "".join(
+        csv_line(
+            (
+                *(written(page.at), page.alert_iid, page.alert_title, page.severity, page.name),
+                contact_words(page),
+                _time(page.accepted_at),
+                *(page.answer.kind.value, page.answer.by, _time(page.answer.at)),
+                *(page.answer.seconds, page.escalation_policy, page.route, page.round, page.step),
+            )
+        )
+        for page in report.pages
+    )
+
+
+def figures_as_csv(report: Report) -> str:
+    """Return all figures as CSV, each in a line with what it is about."""
+    return csv_line(("about", "name", "figure", "value")) + "".join(map(csv_line, _figures(report)))
+
+
+def _figures(report: Report) -> Iterator[tuple[object, ...]]:
+    yield from _about("total", report.totals)
+    for times in report.times:
+        yield from _about("severity", times, "severity")
+    for person in report.people:
+        yield from _about("person", person, "user")
+    for hour, count in enumerate(report.hours):
+        yield "hour", f"{hour:02}", "pages", count
+    for rule in report.noisy_rules:
+        yield from _about("rule", rule, "title")
+
+
+def _about(what: str, figures: Resource, key: str = "") -> Iterator[tuple[object, ...]]:
+    """Yield the fields of something that one of them names; without a name it is all."""
+    values = dict(figures)
+    name = values.pop(key, None) or "all"
+    for field, value in values.items():
+        yield what, name, field, value
+
+
+def _time(moment: datetime | None) -> str | None:
+    return written(moment) if moment else None

@@ -1,0 +1,22 @@
+"""Find the pages of a project by their time."""
+
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0083"
+down_revision = "0082"
+branch_labels = None
+depends_on = None
+
+NAME = "ix_escalation_pages_project_id_paged_at"
+
+
+def upgrade() -> None:
+    """Go forward."""
+    create_index(NAME, "escalation_pages", ["project_id", "paged_at"])
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_index(NAME, "escalation_pages")

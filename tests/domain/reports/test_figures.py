@@ -1,0 +1,80 @@
+"""Periods, percentiles and proposals, as values."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from domain.on_call.plans import Period
+from domain.reports.figures import Counted, percentile
+from domain.reports.noise import noisy_rules
+from domain.reports.rows import CountedAlert, StatusEntry
+from domain.reports.types import ReportPeriod, ReportQuery
+
+MINUTE = timedelta(minutes=1)
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("now", "time_zone", "start", "end"),
+    [
+        ("2026-03-02T12:00", "UTC", "2026-03-01T18:00", "2026-03-02T09:00"),
+        # At night it is the one that goes on, in the evening still the one before.
+        ("2026-03-02T03:00", "UTC", "2026-03-01T18:00", "2026-03-02T09:00"),
+        ("2026-03-02T23:00", "UTC", "2026-03-01T18:00", "2026-03-02T09:00"),
+        ("2026-03-02T23:30", "Europe/Berlin", "2026-03-02T17:00", "2026-03-03T08:00"),
+        # Fourteen hours: the clock goes forward.
+        ("2026-03-29T12:00", "europe/berlin", "2026-03-28T17:00", "2026-03-29T07:00"),
+    ],
+)
+def test_last_night_is_by_the_clock_of_the_reader(
+    now: str, time_zone: str, start: str, end: str
+) -> None:
+    moment, *expected = (datetime.fromisoformat(f"{each}Z") for each in (now, start, end))
+    query = ReportQuery(period=ReportPeriod.NIGHT, time_zone=time_zone)
+    assert query.within(moment) == Period(*expected)
+
+
+def test_nine_of_ten_values_are_not_above_the_90th_percentile() -> None:
+    assert percentile(map(float, range(1, 11)), 90) == 9
+    assert percentile([5.0, 1.0], 90) == 5
+    assert percentile([], 90) is None
+
+
+def opened(count: int, *, every: timedelta, lasts: timedelta | None) -> list[CountedAlert]:
+    return [
+        CountedAlert(
+            id=number,
+            iid=number,
+            title="Disk full",
+            severity="high",
+            fingerprint=None,
+            status="resolved" if lasts else "triggered",
+            created_at=NOON + number * every,
+            started_at=NOON + number * every,
+            ended_at=NOON + number * every + lasts if lasts else None,
+            recovery_received_at=None,
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "answered", "proposal", "figure"),
+    [
+        ({"every": 60 * MINUTE, "lasts": 10 * MINUTE}, 1, "threshold", "3 of 4 ended within"),
+        ({"every": 60 * MINUTE, "lasts": 11 * MINUTE}, 0, "silence", "any of the 4"),
+        ({"every": 60 * MINUTE, "lasts": 11 * MINUTE}, 3, "cause", "acted on 3 of 4"),
+        ({"every": 5 * MINUTE, "lasts": None}, 0, "group", "3 of 4 opened within"),
+        ({"every": 11 * MINUTE, "lasts": None}, 1, "cause", "acted on 1 of 4"),
+    ],
+)
+def test_a_noisy_rule_gets_a_proposal_with_its_reason(
+    case: dict[str, Any], answered: int, proposal: str, figure: str
+) -> None:
+    entry = StatusEntry(status="acknowledged", at=NOON, by="alice", is_by_itself=False)
+    entries = {number: [entry] for number in range(answered)}
+    (rule,) = noisy_rules(Counted(alerts=opened(4, **case), pages=[], entries=entries))
+    assert rule.proposal == proposal
+    assert figure in rule.reason
+    assert not noisy_rules(Counted(alerts=opened(2, **case), pages=[], entries=entries))

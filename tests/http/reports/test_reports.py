@@ -1,0 +1,256 @@
+"""Reports on all faces: pages, API, files and the command line say the same."""
+
+import csv
+from datetime import timedelta
+from io import StringIO
+from urllib.parse import urlencode
+
+import pytest
+from sqlalchemy import select
+
+from domain.access.roles import Role
+from models import Alert, EscalationPage, Project
+from tests.support.accounts.administration import id_of
+from tests.support.accounts.api_caller import ApiCaller, api_caller
+from tests.support.accounts.people import alice, database_of, now
+from tests.support.accounts.team import browser_of, give_role, person_for
+from tests.support.alerts.senders import connect
+from tests.support.database.audit_log import events_with_subject
+from tests.support.service.live import LiveGatebell
+from tests.support.wire.html_forms import form_to, submit
+
+pytestmark = pytest.mark.one_database("sqlite")
+
+
+class Night:
+    """A project with an alert that a developer was paged for and acknowledged."""
+
+    def __init__(self, gatebell: LiveGatebell) -> None:
+        self.gatebell, self.endpoint = gatebell, connect(gatebell)
+        self.project = self.endpoint.project
+        self.developer = person_for(gatebell, Role.DEVELOPER)
+        give_role(gatebell, self.project, self.developer, Role.DEVELOPER)
+        self.endpoint.accepted(title="=Disk | full", severity="critical")
+        user_id = id_of(gatebell, self.developer)
+        with database_of(gatebell) as session:
+            project = select(Project.id).where(Project.path == self.project).scalar_subquery()
+            alert = session.scalars(select(Alert).where(Alert.project_id == project)).one()
+            page = EscalationPage(
+                alert_id=alert.id,
+                project_id=alert.project_id,
+                user_id=user_id,
+                round=1,
+                step=2,
+                paged_at=now() - timedelta(seconds=90),
+            )
+            session.add(page)
+        status = f"{self.at}/alert_management_alerts/1"
+        self.caller(scopes="api")("PUT", status, json={"status": "acknowledged"})
+
+    @property
+    def at(self) -> str:
+        return f"/projects/{self.project.replace('/', '%2F')}"
+
+    def caller(self, *, scopes: str = "read_alerts") -> ApiCaller:
+        return api_caller(self.gatebell, self.developer, scopes=scopes)
+
+    def events(self, subject: str) -> list[tuple[str, str]]:
+        return [(e.kind, e.actor_name) for e in events_with_subject(self.gatebell, subject)]
+
+
+@pytest.fixture
+def night(gatebell: LiveGatebell) -> Night:
+    return Night(gatebell)
+
+
+@pytest.mark.both_databases
+def test_a_report_is_the_same_on_all_faces(gatebell: LiveGatebell, night: Night) -> None:
+    name, query = night.developer.username, urlencode({"period": "last_week"})
+    call = night.caller()
+    report = call.done("GET", f"{night.at}/on_call/report?{query}")
+    (page,) = report["pages"]
+    assert (page["user"], page["step"], page["answer"]["kind"]) == (name, 2, "acknowledged")
+    assert (page["answer"]["by"], page["escalation_policy"]) == (name, None)
+    assert 90 <= page["answer"]["seconds"] < 120
+    assert report["totals"] == {
+        "alerts": 1,
+        "acknowledged": 1,
+        "pages": 1,
+        "people": 1,
+        "paged_alerts": 1,
+        "answered": 1,
+        "ended_by_themselves": 0,
+        "unanswered": 0,
+    }
+    assert report["people"] == [{"user": name, "pages": 1, "acknowledged": 1, "nights": 0}]
+    assert [each["severity"] for each in report["times"]] == [None, "critical"]
+    assert (sum(report["hours"]), len(report["hours"])) == (1, 24)
+
+    told = gatebell.cli("reports", "show", night.project, "--period", "last_week")
+    assert told["totals"] == report["totals"]
+
+    markdown = call("GET", f"{night.at}/on_call/report.md?{query}")
+    assert markdown.headers["Content-Type"] == "text/markdown; charset=utf-8"
+    assert "\\=Disk \\| full (critical)" in markdown.text
+    assert f"acknowledged by @{name} after 1m3" in markdown.text
+    (row,) = csv.DictReader(StringIO(call("GET", f"{night.at}/on_call/report.csv?{query}").text))
+    assert (row["paged"], row["answered_by"]) == (f"'@{name}", name)
+    assert row["title"] == "'=Disk | full"
+    figures = call("GET", f"{night.at}/on_call/report/figures.csv?{query}").text
+    assert f'"person","{name}","pages","1"' in figures
+
+    browser = browser_of(gatebell, night.project, Role.DEVELOPER)
+    shown = browser.get(f"{gatebell.url}/{night.project}/-/on_call/reports?{query}").text
+    assert "1, to 1 person, for 1 alert" in shown
+    assert f"acknowledged by @{name} after 1m3" in shown
+    files = f"{gatebell.url}/{night.project}/-/on_call/report"
+    assert browser.get(f"{files}.md?{query}").text.startswith("# On-call report of ")
+    assert browser.get(f"{files}/figures.csv?{query}").text == figures
+
+    (exported,) = browser.get(f"{gatebell.url}/{night.project}/-/alerts/export.json").json()
+    assert (exported["acknowledged_by"], exported["pages"]) == (name, 1)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ({"from": "2020-01-01T00:00:00Z"}, "at most 90 days ago"),
+        ({"until": "2020-01-01T00:00:00Z"}, "Send from as well"),
+        ({"period": "last_year"}, "period"),
+        ({"time_zone": "Mars/Base"}, "time zone of the IANA database"),
+        ({"form": "2026-01-01"}, "form"),
+    ],
+)
+def test_a_report_that_nobody_can_give_is_refused(
+    night: Night, query: dict[str, str], reason: str
+) -> None:
+    assert reason in night.caller().refused("GET", f"{night.at}/on_call/report", params=query)
+
+
+def test_days_of_a_page_are_those_of_the_reader(gatebell: LiveGatebell, night: Night) -> None:
+    browser = browser_of(gatebell, night.project, Role.DEVELOPER)
+    address = f"{gatebell.url}/{night.project}/-/on_call/reports"
+    today = f"{now():%Y-%m-%d}"
+    own = browser.get(f"{address}?period=own&from={today}&until={today}")
+    assert "00:00 to " in own.text
+    assert "=Disk | full" in own.text
+    missing = browser.get(f"{address}?period=own")
+    assert (missing.status_code, "Choose the first and the last day." in missing.text) == (
+        422,
+        True,
+    )
+    early = browser.get(f"{address}?period=own&from=2020-01-01&until=2020-01-02")
+    assert (early.status_code, "at most 90 days ago" in early.text) == (422, True)
+
+
+def test_a_proposal_fills_in_its_form(gatebell: LiveGatebell, night: Night) -> None:
+    give_role(gatebell, night.project, alice(gatebell), Role.OWNER)
+    for title in ("Nobody looks", "Storm"):
+        for _ in range(3):
+            night.endpoint.accepted(title=title, fingerprint=None, hosts=[])
+    browser = browser_of(gatebell, night.project, Role.MAINTAINER)
+    at = f"{gatebell.url}/{night.project}/-"
+    silence = browser.get(f"{at}/silences/new", params={"matchers": 'title="Nobody looks"'})
+    assert form_to(silence, "/silences/new").value("matchers") == 'title="Nobody looks"'
+    rule = browser.get(f"{at}/incidents/rules", params={"labels": 'title="x"', "name": "x"})
+    form = form_to(rule, "/incidents/rules")
+    assert (form.value("labels"), form.value("name")) == ('title="x"', "x")
+
+
+@pytest.mark.both_databases
+def test_whoever_is_on_call_leaves_a_note_for_the_next(
+    gatebell: LiveGatebell, night: Night
+) -> None:
+    name, project = night.developer.username, night.project
+    schedule = gatebell.cli(
+        *("schedules", "create", project, "--name", "Primary", "--time-zone", "UTC"),
+        *("--rotation", f"daily {name} 09:00"),
+    )["id"]
+    browser = browser_of(gatebell, project, Role.DEVELOPER)
+    page = browser.get(
+        f"{gatebell.url}/{project}/-/on_call/schedules/{schedule}/handover_notes/new"
+    )
+    form = form_to(page, "/handover_notes/new")
+    draft = form.value("text")
+    assert "- #1 \\=Disk \\| full: critical, acknowledged" in draft
+    assert "- 1 alerts, 1 pages, 0 not yet answered" in draft
+    assert "to @" in draft
+    left = submit(browser, page, form, text=f"{draft}\nThe *disk* is new.")
+    shown = browser.get(gatebell.url + left.headers["Location"]).text
+    assert "The <em>disk</em> is new." in shown
+
+    call, notes = night.caller(), f"{night.at}/on_call/schedules/{schedule}/handover_notes"
+    (note,) = call.done("GET", notes)
+    assert (note["user"], note["schedule"]) == (name, "Primary")
+    assert call.done("GET", f"{notes}/draft")["text"] == draft.replace("\r\n", "\n")
+    report = call.done("GET", f"{night.at}/on_call/report?period=last_week")
+    assert report["handover_notes"] == [note]
+    call.refused("POST", notes, json={"text": "x"}, status=403)
+
+    other = api_caller(gatebell, alice(gatebell))
+    writer = night.caller(scopes="write_alerts")
+    assert "Enter" in writer.refused("POST", notes, json={"text": " \n "})
+    theirs = other.done("POST", notes, json={"text": "Mine"}, status=201)["id"]
+    assert "your own notes" in writer.refused("DELETE", f"{notes}/{theirs}", status=403)
+    other.done("DELETE", f"{notes}/{theirs}", status=204)
+    writer.done("DELETE", f"{notes}/{note['id']}", status=204)
+    assert gatebell.cli("handover-notes", "list", project, "Primary")["handover_notes"] == []
+    assert [kind for kind, _ in night.events("Primary")][:4] == [
+        *("handover_note.removed", "handover_note.removed"),
+        *("handover_note.created", "handover_note.created"),
+    ]
+
+
+@pytest.mark.both_databases
+def test_a_team_writes_down_what_it_learned_from_an_incident(
+    gatebell: LiveGatebell, night: Night
+) -> None:
+    name, call = night.developer.username, night.caller(scopes="api")
+    call.done("POST", f"{night.at}/incidents", status=201, json={"title": "Outage", "alerts": [1]})
+    comment = {"body": "Between us", "internal": True}
+    call.done("POST", f"{night.at}/incidents/1/notes", status=201, json=comment)
+    call.done("POST", f"{night.at}/incidents/1/notes", status=201, json={"body": "Rolled back"})
+
+    document = f"{night.at}/incidents/1/document"
+    template = call.done("GET", document)
+    assert (template["saved"], template["revision"]) == (False, 0)
+    headings = [line for line in template["text"].splitlines() if line.startswith("#")]
+    assert headings == [
+        *("# Outage", "## Summary", "## Impact", "## Timeline", "## What went well"),
+        *("## What went wrong", "## Where we were lucky", "## Action items"),
+    ]
+    for told in (
+        "Alert #1 \\=Disk \\| full started (critical)",
+        f"Step 2 paged @{name} for alert #1",
+        f"@{name} set alert #1 to acknowledged",
+        f"@{name} wrote: Rolled back",
+    ):
+        assert f": {told}" in template["text"], template["text"]
+    assert "Between us" not in template["text"]
+    assert gatebell.cli("incident-documents", "show", night.project, "1")["text"]
+
+    saved = call.done("PUT", document, json={"text": "# Learned\n\nAll", "revision": 0})
+    assert (saved["saved"], saved["revision"], saved["updated_by"]) == (True, 1, name)
+    stale = {"text": "Other", "revision": 0}
+    assert f"by @{name} meanwhile" in call.refused("PUT", document, json=stale, status=409)
+    assert call.done("PUT", document, json={"text": "# Learned\n\nAll"})["revision"] == 1
+    assert call("GET", f"{document}.md").text == "# Learned\n\nAll\n"
+    assert call.done("GET", f"{document}?template=true")["text"].startswith("# Outage\n")
+
+    browser = browser_of(gatebell, night.project, Role.DEVELOPER)
+    address = f"{gatebell.url}/{night.project}/-/incidents/1/document"
+    page = browser.get(address)
+    form = form_to(page, "/document")
+    call.done("PUT", document, json={"text": "Theirs"})
+    refused = submit(browser, page, form, text="Mine")
+    assert (refused.status_code, "was changed by @" in refused.text) == (422, True)
+    assert "<p>Theirs</p>" in refused.text
+    again = form_to(refused, "/document")
+    assert again.value("text") == "Mine"
+    assert submit(browser, refused, again, text="Theirs and mine").status_code == 302
+    assert "Theirs and mine" in browser.get(f"{address}.md").text
+    assert [kind for kind, _ in night.events("Outage")] == [
+        *["incident_document.changed"] * 3,
+        *("incident.changed", "incident.changed", "incident.created"),
+    ]
+    assert browser_of(gatebell, night.project, Role.REPORTER).get(address).status_code in {403, 404}

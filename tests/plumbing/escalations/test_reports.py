@@ -1,0 +1,350 @@
+"""Reports: every number of a random history is counted again, plainly, from what is stored."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from random import Random
+from statistics import median
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import text
+
+from domain.alerts.listing.filters import SEVERITIES
+from domain.errors import InvalidError
+from domain.notifications.contacts import Owner
+from domain.on_call.plans import Period
+from domain.reports.reading import report_of
+from domain.reports.types import Report, ReportQuery
+from models import (
+    Alert,
+    AlertNote,
+    Contact,
+    EscalationPage,
+    Page,
+    PageBatch,
+    PageMessage,
+    PageRecipient,
+    User,
+)
+from tests.support.notifications.escalations import Escalated
+
+pytestmark = pytest.mark.both_databases
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+ZONES = ("Pacific/Auckland", "America/St_Johns", "Europe/Berlin")
+ANSWERS = {"acknowledged", "resolved", "ignored"}
+
+
+class History:
+    """Days of alerts in two projects, with whatever can be stored of pages and answers."""
+
+    def __init__(self, shop: Escalated, seed: int) -> None:
+        self.shop, self.random = shop, Random(seed)  # noqa: S311 - no secret
+        self.begin, self.first = shop.now, 1_000 * (seed + 1)
+        self.projects = [shop.project_id, shop.project(f"acme/other-{seed}")]
+        self.people = [shop.person(f"{name}-{seed}") for name in ("ada", "ben", "cy")]
+        self.numbers = Counter[int]()
+        with shop.session() as session:
+            for person, place in zip(self.people, ZONES, strict=True):
+                session.get_one(User, person.id).time_zone = place
+            owner = Owner(project_id=shop.project_id)
+            channel = Contact(
+                project_id=owner.project_id,
+                type="email",
+                label="Team",
+                shown_address="t",
+                lane="t",
+                created_at=self.begin,
+            )
+            recipients = [PageRecipient(user_id=each.id) for each in self.people]
+            session.add_all([channel, *recipients])
+            session.flush()
+            self.channel_id = channel.id
+            self.recipients = {each.user_id: each.id for each in recipients}
+            for _ in range(150):
+                self._alert(session)
+
+    def _moment(self, after: datetime, most: timedelta) -> datetime:
+        return after + timedelta(seconds=self.random.randrange(int(most.total_seconds())))
+
+    def _alert(self, session: Any) -> None:
+        random = self.random
+        project = random.choice(self.projects)
+        self.numbers[project] += 1
+        started = self._moment(self.begin, 6 * DAY)
+        status = random.choice(["triggered", "acknowledged", "resolved", "resolved", "ignored"])
+        ended = self._moment(started, HOUR) if status == "resolved" else None
+        alert = Alert(
+            project_id=project,
+            iid=self.numbers[project] + self.first,
+            status=status,
+            severity=random.randrange(6),
+            title=random.choice(["Disk full", "Slow", "Down"]),
+            fingerprint=random.choice([None, random.randbytes(32)]),
+            started_at=started,
+            created_at=started + random.choice([timedelta(), MINUTE, -MINUTE]),
+            last_event_at=started,
+            ended_at=ended,
+            recovery_received_at=random.choice([None, ended]),
+        )
+        session.add(alert)
+        session.flush()
+        for at in sorted(self._moment(started, 2 * HOUR) for _ in range(random.randrange(4))):
+            person = random.choice([*self.people, None])
+            by_itself = person is None and random.random() < 0.5
+            session.add(
+                AlertNote(
+                    alert_id=alert.id,
+                    user_id=person.id if person else None,
+                    user_name=person.username if person else "",
+                    kind=random.choice(["status", "status", "note"]),
+                    text=random.choice([*sorted(ANSWERS), "triggered"]),
+                    via="by itself: silent" if by_itself else None,
+                    created_at=at,
+                )
+            )
+            session.flush()
+        for number in range(random.randrange(6)):
+            self._page(session, alert, number)
+
+    def _page(self, session: Any, alert: Alert, number: int) -> None:
+        random = self.random
+        at = self._moment(alert.started_at - HOUR, 3 * HOUR)
+        person = random.choice([*self.people, None])
+        is_channel = person is None and random.random() < 0.5
+        key = f"alert {alert.id}, {number}"
+        if person is not None and person.contact and random.random() < 0.8:
+            outcome = random.choice(["accepted", "accepted", "failed", None])
+            batch = PageBatch(recipient_id=self.recipients[person.id], created_at=at)
+            session.add(batch)
+            session.flush()
+            page = Page(
+                key=key,
+                recipient_id=self.recipients[person.id],
+                alert_id=alert.id,
+                kind="firing",
+                created_at=at,
+                due_at=at,
+                batch_id=batch.id,
+                outcome=outcome,
+                outcome_at=self._moment(at, HOUR) if outcome else None,
+            )
+            message = PageMessage(
+                contact_id=person.contact.id,
+                kind="page",
+                batch_id=batch.id,
+                created_at=at,
+                tries=number,
+            )
+            session.add_all([page, message])
+        session.add(
+            EscalationPage(
+                alert_id=alert.id,
+                user_id=person.id if person else None,
+                channel_id=self.channel_id if is_channel else None,
+                round=1,
+                step=number + 1,
+                paged_at=at,
+                page_key=key,
+            )
+        )
+
+
+def own_median(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
+
+
+def own_90th(values: Sequence[float]) -> float | None:
+    """Return the least value that at least nine of ten values do not exceed."""
+    return next(
+        (each for each in sorted(values) if sum(v <= each for v in values) * 10 >= 9 * len(values)),
+        None,
+    )
+
+
+class Recount:
+    """The same numbers, from whole tables."""
+
+    def __init__(self, shop: Escalated, within: Period) -> None:
+        alerts = {row.id: row for row in shop.rows(Alert) if row.project_id == shop.project_id}
+        self.users = {row.id: row for row in shop.rows(User)}
+        self.sent = {row.key: row for row in shop.rows(Page)}
+        self.pages = sorted(
+            (
+                row
+                for row in shop.rows(EscalationPage)
+                if row.alert_id in alerts and within.start <= row.paged_at < within.end
+            ),
+            key=lambda row: (row.paged_at, row.id),
+        )
+        self.all = alerts
+        self.alerts = [r for r in alerts.values() if within.start <= r.started_at < within.end]
+        self.notes = [row for row in shop.rows(AlertNote) if row.kind == "status"]
+
+    def statuses(self, alert: Alert) -> list[tuple[str, datetime, str | None]]:
+        """Return what people did, each with who."""
+        return [
+            (row.text, row.created_at, row.user_name or None)
+            for row in self.notes
+            if row.alert_id == alert.id and not (row.via or "").startswith("by itself")
+        ]
+
+    def acknowledged(self, alert: Alert) -> tuple[str, datetime, str | None] | None:
+        found = [each for each in self.statuses(alert) if each[0] == "acknowledged"]
+        return found[0] if found else None
+
+    def came_to_an_end(self, alert: Alert) -> datetime | None:
+        """Return when something else than a person ended it."""
+        resolved = [n for n in self.notes if n.alert_id == alert.id and n.text == "resolved"]
+        if alert.recovery_received_at:
+            return alert.recovery_received_at
+        if resolved:
+            return resolved[-1].created_at if resolved[-1].via else None
+        return alert.ended_at if alert.status == "resolved" else None
+
+    def answer(self, page: EscalationPage) -> tuple[str, str | None, int | None]:
+        alert = self.all[page.alert_id]
+        first = [s for s in self.statuses(alert) if s[0] in ANSWERS and s[1] >= page.paged_at][:1]
+        end = self.came_to_an_end(alert)
+        end = end if end is not None and end >= page.paged_at else None
+        if first and (end is None or end >= first[0][1]):
+            what, at, by = first[0]
+            return what, by, int((at - page.paged_at).total_seconds())
+        if end is not None:
+            return "ended_by_itself", None, int((end - page.paged_at).total_seconds())
+        waits = alert.status in {"triggered", "acknowledged"}
+        return "unanswered" if waits else "ended_by_itself", None, None
+
+    def nights(self, user_id: int) -> set[date]:
+        found = set()
+        for row in self.pages:
+            sent = self.sent.get(row.page_key or "")
+            if row.user_id == user_id and sent is not None and sent.outcome == "accepted":
+                local = sent.outcome_at.astimezone(ZoneInfo(self.users[user_id].time_zone))
+                if not 7 <= local.hour < 22:
+                    found.add((local.replace(tzinfo=None) - 12 * HOUR).date())
+        return found
+
+    def check(self, report: Report) -> None:
+        totals, pages = report.totals, self.pages
+        answers = [self.answer(page) for page in pages]
+        assert [(p.answer.kind, p.answer.by, p.answer.seconds) for p in report.pages] == answers
+        assert [page.at for page in report.pages] == [page.paged_at for page in pages]
+        firsts = {p.alert_id: a[0] for p, a in zip(pages[::-1], answers[::-1], strict=True)}
+        kinds = Counter(firsts.values())
+        assert (totals.alerts, totals.pages) == (len(self.alerts), len(pages))
+        assert totals.acknowledged == sum(self.acknowledged(a) is not None for a in self.alerts)
+        assert totals.people == len({page.user_id for page in pages if page.user_id})
+        assert totals.paged_alerts == len(firsts)
+        assert totals.answered == sum(kinds[word] for word in ANSWERS)
+        assert totals.ended_by_themselves == kinds["ended_by_itself"]
+        assert totals.unanswered == kinds["unanswered"]
+        for times in report.times:
+            self._check_times(times)
+        assert {t.severity for t in report.times} - {None} == {
+            SEVERITIES[a.severity].value for a in self.alerts
+        }
+        self._check_people(report)
+        zone = ZoneInfo(report.time_zone)
+        hours = Counter(p.paged_at.astimezone(zone).hour for p in pages if p.channel_id is None)
+        assert report.hours == [hours[hour] for hour in range(24)]
+        self._check_rules(report)
+
+    def _check_times(self, times: Any) -> None:
+        word = times.severity
+        alerts = [a for a in self.alerts if word in {None, SEVERITIES[a.severity].value}]
+        acks = [(a, found[1]) for a in alerts if (found := self.acknowledged(a))]
+        waited = [max((at - a.created_at).total_seconds(), 0) for a, at in acks]
+        lasted = [
+            (a.ended_at - a.started_at).total_seconds()
+            for a in alerts
+            if a.status == "resolved" and a.ended_at
+        ]
+        assert (times.alerts, times.acknowledged, times.resolved) == (
+            len(alerts),
+            len(waited),
+            len(lasted),
+        )
+        assert times.acknowledge_median == own_median(waited)
+        assert times.acknowledge_90th == own_90th(waited)
+        assert times.resolve_median == own_median(lasted)
+        assert times.resolve_90th == own_90th(lasted)
+
+    def _check_people(self, report: Report) -> None:
+        acks = Counter(found[2] for a in self.alerts if (found := self.acknowledged(a)))
+        paged = Counter(self.users[p.user_id].username for p in self.pages if p.user_id)
+        ids = {row.username: row.id for row in self.users.values()}
+        expected = {
+            name: (paged[name], acks[name], len(self.nights(ids[name])))
+            for name in {*paged, *acks} - {None}
+        }
+        assert {p.user: (p.pages, p.acknowledged, p.nights) for p in report.people} == expected
+
+    def _check_rules(self, report: Report) -> None:
+        titles = Counter(alert.title for alert in self.alerts)
+        expected = {}
+        for title, openings in titles.items():
+            of_rule = [alert for alert in self.alerts if alert.title == title]
+            alone = [
+                alert
+                for alert in of_rule
+                if alert.status == "resolved"
+                and alert.ended_at
+                and alert.ended_at - alert.started_at <= 10 * MINUTE
+                and not self.statuses(alert)
+            ]
+            pages = [p for p in self.pages if self.all[p.alert_id].title == title]
+            touched = [alert for alert in of_rule if self.statuses(alert)]
+            if openings >= 3:
+                expected[title] = openings, len(pages), len(alone), len(touched)
+        found = {r.title: (r.openings, r.pages, r.alone, r.answered) for r in report.noisy_rules}
+        assert found == expected
+
+
+def test_all_numbers_of_random_histories_are_exact(shop: Escalated) -> None:
+    for seed, place in enumerate(ZONES):
+        history = History(shop, seed)
+        for days, start in ((7, 0), (2, 1), (1, 5)):
+            begin = history.begin + start * DAY
+            within = Period(begin, begin + days * DAY)
+            with shop.session() as session:
+                report = report_of(shop.work(session), shop.project_view(session), within, place)
+            Recount(shop, within).check(report)
+            assert report.totals.pages
+
+
+def test_a_page_says_through_what_it_went_and_why_even_when_the_alert_opens_again(
+    shop: Escalated,
+) -> None:
+    night = shop.policy("0s user:alice", "5m user:bob", name="Night", is_default=False)
+    shop.policy("0s user:bob", name="Usual")
+    shop.route(night, "Critical", severities=["critical"])
+    alert = shop.alert(severity=0)
+    shop.pass_time()
+    shop.pass_time(minutes=5)
+    shop.act(alert, "acknowledged", by=shop.bob)
+    shop.pass_time(minutes=1)
+    # The escalation begins anew, with another policy.
+    shop.raise_severity(alert, 2)
+    shop.act(alert, "triggered", by=shop.bob)
+    shop.pass_time()
+    within = Period(shop.now - HOUR, shop.now + MINUTE)
+    with shop.session() as session:
+        report = report_of(shop.work(session), shop.project_view(session), within, "UTC")
+    told = [(p.user, p.escalation_policy, p.route, p.step, p.answer.kind) for p in report.pages]
+    assert told == [
+        ("alice", "Night", "Critical", 1, "acknowledged"),
+        ("bob", "Night", "Critical", 2, "acknowledged"),
+        ("bob", "Usual", None, 1, "unanswered"),
+    ]
+    first = report.pages[0]
+    assert [(each.name, each.state) for each in first.contacts] == [("e-mail", "sent")]
+    assert first.accepted_at is not None
+    with shop.session() as session:
+        early = ReportQuery.model_validate({"from": shop.now - 91 * DAY})
+        with pytest.raises(InvalidError, match="at most 90 days ago"):
+            early.within(shop.now)
+        session.execute(text("UPDATE escalation_pages SET project_id = NULL"))
+        before = report_of(shop.work(session), shop.project_view(session), within, "UTC")
+    assert before == report
