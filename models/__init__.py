@@ -59,6 +59,7 @@ from models.instance import (
 from models.mail import AssignmentNotice, KnownGaps, Mail
 from models.notifications import (
     Contact,
+    ContactRule,
     Page,
     PageBatch,
     PageMessage,

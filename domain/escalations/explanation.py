@@ -59,6 +59,8 @@ class ContactOutcome:
     at: datetime | None
     #: Failed attempts so far.
     failures: int
+    #: When it leaves by a rule of the person, while it waits for that; None for at once.
+    follows_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,6 +211,7 @@ def _contacts(
             state=MessageState(message.outcome or MessageState.WAITING),
             at=message.ended_at,
             failures=message.tries,
+            follows_at=message.due_at if message.ended_at is None else None,
         )
         found.setdefault(message.batch_id or 0, []).append(outcome)
     return found
