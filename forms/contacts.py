@@ -99,11 +99,12 @@ class RuleForm(Form):
 
     def validate_only(self, field: StringField) -> None:
         """Refuse a text that says no time."""
+        text = field.data or ""
         try:
-            if field.data:
-                parse_restriction(field.data)
+            if text:
+                parse_restriction(text)
         except ValueError as error:
-            raise ValidationError(f"“{field.data[:50]}” {error}.") from error
+            raise ValidationError(f"“{text[:50]}” {error}.") from error
 
     @property
     def rule(self) -> NewContactRule:

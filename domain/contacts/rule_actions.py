@@ -112,7 +112,7 @@ def _get(work: Work, rule_id: int) -> RuleRow:
 
 def _labels(work: Work) -> Mapping[int, str]:
     own = select(Contact.id, Contact.label).where(Contact.user_id == work.actor.id)
-    return dict(work.session.execute(own).tuples().all())
+    return dict(work.session.execute(own).all())
 
 
 def _view(row: RuleRow, labels: Mapping[int, str]) -> ContactRule:

@@ -10,7 +10,7 @@ What is known of those that are due is read together, each is decided alone
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -48,6 +48,7 @@ from domain.escalations.recipients import Recipients, read_recipients
 from domain.escalations.routes import Choice, read_routing
 from domain.escalations.state import Event, State, after, moved_by
 from domain.escalations.steps import Plan, beginning
+from domain.escalations.turns import lock_turns
 from domain.notifications.outcomes import Notice, tell_maintainers
 from domain.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
 from domain.notifications.policy import PagingPolicy
@@ -363,7 +364,9 @@ def _recipients_of(
         key = row.project_id, work.alerts[row.alert_id].is_critical
         wanted.setdefault(key, set()).add(plans[row.policy_id].plan)
     sends_mail = work.around.paging.sends_mail
-    return read_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
+    found = read_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
+    own = {row.policy_id: plans[row.policy_id].plan for row in rows}
+    return replace(found, turns=lock_turns(own, session=session))
 
 
 def _read_plans(ids: Collection[int | None], *, session: Session) -> dict[int | None, NamedPlan]:

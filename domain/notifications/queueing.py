@@ -78,9 +78,15 @@ def queue_notice(
     contact_id: int, key: str, subject: str, text: str, *, session: Session, now: datetime
 ) -> None:
     """Queue a notice for a contact, unless it had one with this key."""
-    kind = MessageKind.NOTICE
-    words = {"key": key, "subject": subject, "text": text}
-    _queue(contact_id, kind, session=session, now=now, **words)
+    _queue(
+        contact_id,
+        MessageKind.NOTICE,
+        session=session,
+        now=now,
+        key=key,
+        subject=subject,
+        text=text,
+    )
 
 
 def _queue(
