@@ -77,7 +77,7 @@ class RuleForm(Form):
     )
     contact_id = SelectField("Contact", coerce=int)
     delay_minutes = IntegerField(
-        "After minutes",
+        "After how many minutes",
         default=0,
         validators=[
             InputRequired("Enter a number of minutes; 0 means at once."),

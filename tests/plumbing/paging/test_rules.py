@@ -12,7 +12,14 @@ from domain.notifications.contacts import Contact, Owner, delete_contact
 from domain.notifications.gathering import gather_due
 from domain.notifications.paging import pages_became_critical
 from domain.notifications.queue_state import count_overdue, states_by_type
-from domain.notifications.rules import Concern, Rule, Window, first_delays
+from domain.notifications.rules import (
+    WEEK_MINUTES,
+    Concern,
+    PersonRules,
+    Rule,
+    Window,
+    first_delays,
+)
 from domain.upkeep.clock_corrections import bring_back, times_ahead
 from models import Alert, ContactRule, Page
 from tests.support.mail.mail_server import Mailbox
@@ -87,7 +94,7 @@ def test_a_contact_follows_later_unless_somebody_answered(pages: Pages, mailbox:
     rule(pages, second, delay=2)
     rule(pages, second, delay=9)
     third = mail(pages, alice, "third")
-    rule(pages, third, delay=5)
+    rule(pages, third, delay=20)
     alert = pages.alert()
     pages.page([alert], alice)
     pages.run_for(5)
@@ -165,11 +172,29 @@ def test_when_the_first_contacts_fail_the_later_ones_do_not_wait(
     pages.run_for(4)
     assert told(mailbox) == ["later"]
     assert outcomes(pages) == ["accepted"]
-    # The telephone is known to fail now.
-    pages.wait(minutes=1)
-    pages.page([pages.alert()], alice)
-    pages.run_for(3)
-    assert told(mailbox) == ["later"]
+
+
+@pytest.mark.parametrize(
+    ("reached", "minutes"),
+    [
+        ({1: True, 2: True, 3: True}, {1: 0, 2: 30}),
+        # Whom others wait for is known to fail.
+        ({1: False, 2: True, 3: True}, {1: 0, 2: 0}),
+        ({1: True, 2: False, 3: True}, {1: 0, 2: 30}),
+        # All contacts of the rules are.
+        ({1: False, 2: False, 3: True}, {1: 0, 2: 0, 3: 0}),
+        # One was deleted.
+        ({2: True, 3: True}, {2: 30}),
+        ({3: True}, {3: 0}),
+    ],
+)
+def test_who_is_told_depends_on_who_can_be_reached(
+    reached: dict[int, bool], minutes: dict[int, int]
+) -> None:
+    rules = [Rule(contact_id=1, concern=Concern.ALL, delay=0)]
+    rules.append(Rule(contact_id=2, concern=Concern.ALL, delay=30))
+    told_after = PersonRules(rules=rules, minute=0).told(Concern.OTHER, reached)
+    assert told_after == {each: timedelta(minutes=delay) for each, delay in minutes.items()}
 
 
 def test_when_all_contacts_of_the_rules_fail_the_others_and_the_account_are_told(
@@ -245,11 +270,10 @@ def test_times_without_a_rule_are_found_whatever_the_week_looks_like() -> None:
         Rule(contact_id=1, concern=Concern.ALL, delay=0, only=night),
     ]
     sunday = 6 * 24 * 60 + 22 * 60
-    edges = [0, 6 * 60, sunday, 7 * 24 * 60]
+    edges = [0, 6 * 60, sunday, WEEK_MINUTES]
     assert first_delays(rules, Concern.CRITICAL) == [
         (edges[0], edges[1], 0),
         (edges[1], edges[2], 5),
         (edges[2], edges[3], 0),
     ]
     assert [first for _, _, first in first_delays(rules, Concern.OTHER)] == [0, None, 0]
-    assert timedelta(minutes=edges[3]) == timedelta(weeks=1)
