@@ -1,9 +1,14 @@
 """Steps whose targets take turns: each new alert pages the next one alone."""
 
+from threading import Thread
+from time import sleep
+
 import pytest
 
 from domain.alerts.formats.base import Reading
 from domain.escalations.dry_run import dry_run, period
+from domain.escalations.steps import Target
+from domain.escalations.turns import lock_turns
 from domain.notifications.recipients import PagingPreferences, QuietHours, change_preferences
 from models import Alert
 from tests.support.notifications.escalations import Escalated
@@ -39,6 +44,27 @@ def test_alerts_of_one_moment_page_one_person_each(three: Escalated) -> None:
     three.pass_time()
     names = [name for alert in alerts for name, _, _ in three.paged(alert)]
     assert sorted(names) == ["alice", "alice", "bob", "bob", "carol", "carol"]
+
+
+def test_workers_that_decide_at_once_give_no_turn_twice(three: Escalated) -> None:
+    policy = three.policy(ROUND_ROBIN)
+    (step,) = policy.plan.steps
+    taken: list[Target] = []
+
+    def take() -> None:
+        with three.session() as session:
+            turns = lock_turns({policy.id: policy.plan}, session=session)
+            target = turns.order(policy.id, 1, step)[0]
+            sleep(0.1)
+            turns.take(policy.id, 1, target)
+            taken.append(target)
+
+    threads = [Thread(target=take) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert set(taken) == set(step.targets)
 
 
 @pytest.mark.one_database("sqlite")
