@@ -1,11 +1,13 @@
 """Forms for contacts of people, channels of projects, and how people want to be paged."""
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar
 from zoneinfo import available_timezones
 
-from wtforms import BooleanField, RadioField, SelectField
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringField
+from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, ValidationError
 
+from domain.contacts.rule_types import CONCERN_WORDS, MOST_MINUTES, NewContactRule
 from domain.contacts.types import ContactBody, ContactPreferencesBody
 from domain.notifications.contact_types.base import ContactType
 from domain.notifications.contact_types.registry import (
@@ -14,7 +16,9 @@ from domain.notifications.contact_types.registry import (
     contact_type,
     likely_type,
 )
+from domain.notifications.contacts import Contact
 from domain.notifications.recipients import PagingPreferences, written_time
+from domain.on_call.rotation_syntax import parse_restriction
 from forms.base import Form, Line, at_most
 
 _NO_MAIL = "This service sends no e-mail yet: its administrator has to set MAIL_URL."
@@ -63,6 +67,49 @@ class CodeForm(Form):
         DataRequired("Enter the code that was sent."),
         Length(max=20, message="The code has six digits."),
     )
+
+
+class RuleForm(Form):
+    """A notification rule to add."""
+
+    alerts = SelectField(
+        "Alerts", choices=[(each.value, words) for each, words in CONCERN_WORDS.items()]
+    )
+    contact_id = SelectField("Contact", coerce=int)
+    delay_minutes = IntegerField(
+        "After how many minutes",
+        default=0,
+        validators=[
+            InputRequired("Enter a number of minutes; 0 means at once."),
+            NumberRange(0, MOST_MINUTES, f"Enter a number of minutes from 0 to {MOST_MINUTES}."),
+        ],
+    )
+    only = Line("Only at this time", at_most(100, "A time"))
+
+    @classmethod
+    def among(cls, contacts: Iterable[Contact], **given: Any) -> "RuleForm":
+        """Return the form for a rule of one of some contacts."""
+        form = cls(**given)
+        form.contact_id.choices = [
+            (each.id, each.label)
+            for each in contacts
+            if each.confirmed_at and not each.is_account_email
+        ]
+        return form
+
+    def validate_only(self, field: StringField) -> None:
+        """Refuse a text that says no time."""
+        text = field.data or ""
+        try:
+            if text:
+                parse_restriction(text)
+        except ValueError as error:
+            raise ValidationError(f"“{text[:50]}” {error}.") from error
+
+    @property
+    def rule(self) -> NewContactRule:
+        """What was entered; raises InvalidError."""
+        return self.read(NewContactRule, only=self.only.data or None)
 
 
 class PagingPreferencesForm(Form):

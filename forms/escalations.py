@@ -47,12 +47,17 @@ class StepForm(PlainForm):
     after = DurationLine("Delay", DataRequired("Enter a delay."), is_duration, default="0s")
     #: `user:7`, or nothing; the choices depend on the project.
     targets = FieldList(SelectField("Page", choices=[], validate_choice=False), min_entries=1)
+    round_robin = BooleanField("In turn: each new alert pages the next of them alone")
 
     @property
     def given(self) -> dict[str, object]:
         """What was entered, as a step of a policy is sent; raises InvalidError."""
         targets = dict.fromkeys(each for each in self.targets.data if each)
-        return {"delay": self.after.data or "", "targets": list(map(_target, targets))}
+        return {
+            "delay": self.after.data or "",
+            "targets": list(map(_target, targets)),
+            "round_robin": self.round_robin.data,
+        }
 
 
 def _target(text: str) -> dict[str, object]:
@@ -101,7 +106,7 @@ class EscalationPolicyForm(Form):
         kind, _, number = action.partition(":")
         values = {**self.data}
         steps = [
-            {"after": each["after"], "targets": [text for text in each["targets"] if text]}
+            {**each, "targets": [text for text in each["targets"] if text]}
             for each in self.steps.data[:MOST_STEPS]
         ]
         index = {str(place): place for place in range(MOST_STEPS)}.get(number, -1)
@@ -140,6 +145,7 @@ def policy_form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
                 {
                     "after": step.after,
                     "targets": [each.text for each in step.targets],
+                    "round_robin": step.round_robin,
                 }
                 for step in policy.steps
             ],

@@ -31,7 +31,13 @@ from models.api_usage import CallCount, CallShape, ChangeNotice
 from models.audit import AuditEvent, AuditKey, AuditSeal, AuditStream, AuditStreamEntry
 from models.base import Base
 from models.ci_cd import CommitStatus, Deployment, ProjectRelease, ReleaseLink
-from models.escalations import AlertRoute, Escalation, EscalationPage, EscalationPolicy
+from models.escalations import (
+    AlertRoute,
+    Escalation,
+    EscalationPage,
+    EscalationPolicy,
+    EscalationTurn,
+)
 from models.heartbeats import Heartbeat, HeartbeatPing
 from models.identity_providers import Identity, IdentityProvider, IdentityRole
 from models.incidents import (
@@ -59,6 +65,7 @@ from models.instance import (
 from models.mail import AssignmentNotice, KnownGaps, Mail
 from models.notifications import (
     Contact,
+    ContactRule,
     Page,
     PageBatch,
     PageMessage,

@@ -27,7 +27,8 @@ class EscalationPolicy(OfNamespace, Numbered):
     name: Mapped[str] = mapped_column(String(255))
     #: For alerts that no route is about; at most one of a project or group.
     is_default: Mapped[bool]
-    #: In order of time: `{"after": seconds since the round began, "targets": [[kind, id], …]}`.
+    #: In order of time: `{"after": seconds since the round began, "targets": [[kind, id], …]}`,
+    #: with `"round_robin": true` if the targets take turns.
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
     #: How often the steps are gone through again.
     repeats: Mapped[int] = mapped_column(SmallInteger)
@@ -49,6 +50,20 @@ class EscalationPolicy(OfNamespace, Numbered):
 
 
 keep_folded(EscalationPolicy.name, EscalationPolicy.name_key)
+
+
+class EscalationTurn(Base):
+    """Whose turn it was last at a step whose targets take turns."""
+
+    __tablename__ = "escalation_turns"
+
+    policy_id: Mapped[int] = belongs_to(
+        "escalation_policies", primary_key=True, autoincrement=False
+    )
+    #: Its number, from 1.
+    step: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    #: `[kind, id]`; NULL before the first turn.
+    target: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class AlertRoute(OfNamespace, Numbered):
@@ -117,6 +132,8 @@ class Escalation(Base):
     #: Who acknowledged it last, to be asked first when that has run out. It has no foreign key: a
     #: deleted account keeps its id.
     answered_by_id: Mapped[int | None] = mapped_column(BigId)
+    #: Whose turn it was at steps whose targets take turns: `{number of the step: [kind, id]}`.
+    turns: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     started_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
 

@@ -1,8 +1,10 @@
 """Contacts of people, channels of projects, and the pages that are sent to them."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import (
+    JSON,
     CheckConstraint,
     Index,
     Integer,
@@ -68,6 +70,25 @@ class Contact(Numbered):
         # Escalation policies name channels by their id, so none is used again.
         {"sqlite_autoincrement": True},
     )
+
+
+class ContactRule(Numbered):
+    """Which alerts a person is told of by a contact, and how long after the page left.
+
+    Somebody without any is told by all contacts at once.
+    """
+
+    __tablename__ = "contact_rules"
+
+    user_id: Mapped[int] = belongs_to("users", index=True)
+    contact_id: Mapped[int] = belongs_to("contacts", index=True)
+    #: A `domain.notifications.rules.Concern`: all, critical or other.
+    alerts: Mapped[str] = mapped_column(String(16))
+    delay_minutes: Mapped[int] = mapped_column(SmallInteger)
+    #: `{"start", "end": minutes after midnight, "weekdays": [0 for Monday, …]}` by the person's
+    #: time zone; NULL for any time.
+    only: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    created_at: Mapped[datetime]
 
 
 class PageRecipient(Numbered):
@@ -157,6 +178,8 @@ class PageMessage(Numbered):
     #: NULL for all but pages.
     batch_id: Mapped[int | None] = belongs_to("page_batches", index=True)
     created_at: Mapped[datetime]
+    #: When it leaves by a rule of the person; NULL for at once.
+    due_at: Mapped[datetime | None]
     #: NULL while it waits.
     ended_at: Mapped[datetime | None]
     #: sent, given_up or withdrawn; NULL while it waits.
@@ -171,6 +194,10 @@ class PageMessage(Numbered):
 
     __table_args__ = (
         partial_index("ix_page_messages_waiting", "contact_id", "id", where="ended_at IS NULL"),
+        # Of rules, whose times a clock that was wrong may have written.
+        partial_index(
+            "ix_page_messages_due_at", "due_at", where="due_at IS NOT NULL AND ended_at IS NULL"
+        ),
         Index("ix_page_messages_contact_id_id", "contact_id", "id"),
         Index("uq_page_messages_contact_id_key", "contact_id", "key", unique=True),
         Index("ix_page_messages_ended_at", "ended_at"),

@@ -445,7 +445,12 @@ def _steps(
             targets = []
             notes.append("it is more than 24 hours after the alert.")
         if targets:
-            steps.append(GivenStep.model_construct(delay=step.after, targets=targets))
+            takes_turns = step.takes_turns and len(targets) > 1
+            steps.append(
+                GivenStep.model_construct(
+                    delay=step.after, targets=targets, round_robin=takes_turns
+                )
+            )
         else:
             notes.append("the step is left out.")
         entry.notes += [f"Step {number}: {each}" for each in dict.fromkeys(notes)]

@@ -25,7 +25,7 @@ def page_metrics() -> Sequence[Collector]:
         session, moment = db.session(), now()
         return [
             _Pages(
-                states_by_type(session=session),
+                states_by_type(session=session, now=moment),
                 moment,
                 overdue=count_overdue(session=session, now=moment),
                 ahead=sum(times_ahead(session=session, now=moment).values()),

@@ -9,6 +9,7 @@ from web.access.marks import administrator
 from web.extensions import db
 from web.http.work import work
 from web.pages.list_query import list_query
+from web.services import now
 
 notifications = Blueprint("notifications", __name__, url_prefix="/notifications")
 
@@ -18,7 +19,7 @@ notifications = Blueprint("notifications", __name__, url_prefix="/notifications"
 def index() -> ResponseReturnValue:
     """Show what waits, the contacts that fail, and what was given up."""
     list_query()
-    state = queue_state(session=db.session())
+    state = queue_state(session=db.session(), now=now())
     return render_template("admin/notifications/index.html", state=state)
 
 

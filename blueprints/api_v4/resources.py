@@ -7,6 +7,7 @@ from domain.alerts.listing.queries import LARGEST_IID
 from domain.audit_streams import actions as audit_stream_actions
 from domain.ci_cd import deployment_actions, environment_actions, release_actions, status_actions
 from domain.contacts import actions as contact_actions
+from domain.contacts import rule_actions as contact_rule_actions
 from domain.database.paging import LARGEST_ID
 from domain.escalations import actions as escalation_actions
 from domain.heartbeats import actions as heartbeat_actions
@@ -48,6 +49,10 @@ contacts.bind("POST", f"{_one('contact_id')}/send_code", contact_actions.send_co
 contacts.bind("POST", f"{_one('contact_id')}/test", contact_actions.send_contact_test, status=200)
 contacts.bind("GET", "/preferences", contact_actions.show_preferences)
 contacts.bind("PUT", "/preferences", contact_actions.change_preferences)
+
+contact_rules = Resources("contact_rules", __name__, url_prefix="/user/contacts/rules")
+contact_rules.bind_usual(contact_rule_actions, _one("rule_id"))
+contact_rules.bind("GET", "/summary", contact_rule_actions.summarize_rules)
 
 notification_channels = _of(_PROJECT, "notification_channels")
 notification_channels.bind_usual(contact_actions, _one("channel_id"))

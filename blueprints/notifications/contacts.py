@@ -1,15 +1,19 @@
 """The user settings page 'contacts': where and when its user is told of alerts."""
 
+from collections.abc import Sequence
+
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.notifications.shared import empty_form, say_result, waits_for_mail
-from domain.contacts import actions
+from domain.contacts import actions, rule_actions
+from domain.contacts.rule_types import ContactRuleQuery
 from domain.contacts.types import ContactCodeBody, ContactQuery
 from domain.database.paging import LARGEST_ID
 from domain.errors import InvalidError
-from domain.notifications.recipients import preferences_of
-from forms.contacts import CodeForm, ContactForm, PagingPreferencesForm
+from domain.notifications.contacts import Contact
+from domain.notifications.recipients import preferences_of, zone_of
+from forms.contacts import CodeForm, ContactForm, PagingPreferencesForm, RuleForm
 from web.access.marks import get_current_user, signed_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
@@ -86,6 +90,26 @@ def delete(contact_id: int) -> ResponseReturnValue:
     return _back()
 
 
+@contacts.post("/rules")
+@signed_in
+def create_rule() -> ResponseReturnValue:
+    """Add a notification rule."""
+    form = RuleForm.among(_own_contacts())
+    if form.carry_out(lambda: rule_actions.create_rule(work(), form.rule)) is None:
+        return _show_page(rule=form)
+    flash("Rule added.")
+    return _back()
+
+
+@contacts.post(f"/rules/<int(max={LARGEST_ID}):rule_id>/delete")
+@signed_in
+def delete_rule(rule_id: int) -> ResponseReturnValue:
+    """Delete a notification rule."""
+    rule_actions.delete_rule(work(), rule_id)
+    flash("Rule deleted.")
+    return _back()
+
+
 @contacts.post("/preferences")
 @signed_in
 def change_preferences() -> ResponseReturnValue:
@@ -98,23 +122,36 @@ def change_preferences() -> ResponseReturnValue:
     return _back()
 
 
+def _own_contacts() -> Sequence[Contact]:
+    """Return the contacts of the user."""
+    return actions.list_contacts(work(), ContactQuery(per_page=100)).items
+
+
 def _show_page(
-    *, form: ContactForm | None = None, preferences: PagingPreferencesForm | None = None
+    *,
+    form: ContactForm | None = None,
+    preferences: PagingPreferencesForm | None = None,
+    rule: RuleForm | None = None,
 ) -> ResponseReturnValue:
-    user = get_current_user()
+    user, found = get_current_user(), _own_contacts()
     present = preferences_of(user.id, session=db.session())
     form = form or empty_form()
     shown = preferences or PagingPreferencesForm.of(present, user.user.time_zone)
+    rule = rule or RuleForm.among(found, formdata=None)
     page = render_template(
         "notifications/contacts.html",
-        contacts=actions.list_contacts(work(), ContactQuery(per_page=100)).items,
+        contacts=found,
         form=form,
+        rules=rule_actions.list_rules(work(), ContactRuleQuery(per_page=100)).items,
+        rule_summary=rule_actions.summarize_rules(work()),
+        rule_form=rule,
+        rule_zone=zone_of(user.id, session=db.session()),
         preferences=shown,
         time_zone=user.user.time_zone,
         code_form=CodeForm(formdata=None),
         sends_mail=bool(settings().mail_url),
     )
-    return page, 422 if form.errors or shown.errors else 200
+    return page, 422 if form.errors or shown.errors or rule.errors else 200
 
 
 def _back() -> ResponseReturnValue:

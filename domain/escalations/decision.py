@@ -5,7 +5,7 @@ here asks it. What is to be stored is collected.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,6 +32,7 @@ from domain.escalations.steps import (
     next_due,
     shifted,
 )
+from domain.escalations.turns import stored_target, target_of
 from domain.notifications.gathering import Reach
 from domain.notifications.paging import NewPage
 from domain.notifications.policy import PagingPolicy
@@ -124,6 +125,8 @@ class Story:
     last_paged_at: datetime | None
     #: When those who were paged may be paged again.
     again_at: datetime
+    #: Whose turn it was at steps whose targets take turns.
+    turns: dict[str, Any] | None
 
 
 def find_stories(
@@ -153,6 +156,7 @@ def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
         calm=back.calm,
         last_paged_at=last,
         again_at=min(max(again_at, now), now + back.between_repeats),
+        turns=row.turns,
     )
 
 
@@ -250,7 +254,7 @@ class Decision:
 
     def _come_back(self, story: Story) -> None:
         row, waits = self._row, story.again_at > self._now
-        row.last_paged_at = story.last_paged_at
+        row.last_paged_at, row.turns = story.last_paged_at, story.turns
         over_for = f"It had been over for {duration_text(story.calm)}"
         place(row, story.progress)
         if self._is_round_over and row.round > self._plan.repeats and story.has_reached:
@@ -391,7 +395,8 @@ class Decision:
         taken = self._plan.steps if row.round > 1 else self._plan.steps[: row.step]
         seen: set[tuple[int | None, int | None]] = set()
         for number, step in enumerate(taken, 1):
-            new = [each for each in _keys(self._reached(step)) if each not in seen]
+            found = self._reached_again(step, number) if step.takes_turns else self._reached(step)
+            new = [each for each in _keys(found) if each not in seen]
             seen.update(new)
             self._page(new, number, f"escalation {row.id}{_AGAIN}")
 
@@ -440,7 +445,7 @@ class Decision:
         row = self._row
         self._move(Event.STEP_DUE)
         step, number = self._plan.steps[row.step], row.step + 1
-        found = self._reached(step)
+        found = self._in_turn(step, number) if step.takes_turns else self._reached(step)
         self._page(_keys(found), number, f"escalation {row.id}, round {row.round}, step {number}")
         place(row, after_step(self._plan, self._progress, now=self._now))
         self._explain(found, number)
@@ -452,6 +457,28 @@ class Decision:
     def _reached(self, step: Step) -> Reached:
         project_id, is_critical = self._row.project_id, self._alert.is_critical
         return self._recipients.of(project_id, step, is_critical=is_critical)
+
+    def _in_turn(self, step: Step, number: int) -> Reached:
+        """Return whom the target reaches whose turn it is; those that reach nobody are skipped."""
+        row, skipped = self._row, list[str]()
+        for target in self._recipients.turns.order(row.policy_id, number, step):
+            found = self._reached(replace(step, targets=(target,)))
+            if found.is_somebody:
+                self._recipients.turns.take(row.policy_id, number, target)
+                row.turns = {**(row.turns or {}), str(number): stored_target(target)}
+                found.gaps[:0] = [f"{each}, so the next one was paged" for each in skipped]
+                return found
+            skipped += found.reasons
+        # Pages to people in quiet hours wait, as those of every step do.
+        return self._reached(step)
+
+    def _reached_again(self, step: Step, number: int) -> Reached:
+        """Return whom the target reaches whose turn it was, or the next one without it."""
+        stored = (self._row.turns or {}).get(str(number))
+        target = target_of(stored) if stored else None
+        if target not in step.targets:
+            return self._in_turn(step, number)
+        return self._reached(replace(step, targets=(target,)))
 
     def _page(
         self, keys: Sequence[tuple[int | None, int | None]], number: int, prefix: str

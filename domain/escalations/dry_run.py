@@ -6,6 +6,7 @@ contacts of that time are left out.
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -146,13 +147,19 @@ def dry_run(
     labels = labels_of([row.id for row in rows[:MOST_ALERTS]], session=session, reading=reading)
     changes = _status_changes([row.id for row in rows[:MOST_ALERTS]], session=session)
     routing = read_routing([project_id], session=session)[project_id]
+    known = [row for row in rows[:MOST_ALERTS] if row.id in labels]
+    choices = {row.id: routing.choose(labels[row.id]) for row in known}
+    turns = Counter(each.policy_id for each in choices.values())
     found: list[DryRunAlert] = []
     left = MOST_PAGES
-    for row in rows[:MOST_ALERTS]:
-        if left <= 0 or row.id not in labels:
+    for row in known:
+        if left <= 0:
             break
-        choice = routing.choose(labels[row.id])
+        choice = choices[row.id]
         policy = world.policies.get(choice.policy_id or 0)
+        # Turns begin with the oldest alert of the period.
+        turns[choice.policy_id] -= 1
+        world.turn = turns[choice.policy_id]
         alert = world.replayed(
             row, world.routes.get(choice.route_id or 0), policy, changes.get(row.id, ())
         )
@@ -208,6 +215,8 @@ class _World:
     def __init__(self, project: Namespace, asked: Period, *, session: Session) -> None:
         project_id = project.project_id or 0
         self._until = asked.end
+        #: How many alerts came before at the policy, which decides whose turn it is.
+        self.turn = 0
         self.policies = {each.id: each for each in all_policies(project_id, session=session)}
         self.routes = {each.id: each.name for each in all_routes(project_id, session=session)}
         targets = {
@@ -234,7 +243,7 @@ class _World:
         pages: list[DryRunPage] = []
         notes: list[str] = []
         for taken in islice(self._taken(row, policy, changes), _MOST_STEPS):
-            found = list(self._pages(taken.step, taken.at))
+            found = list(self._pages(taken.step, taken.at, round_=taken.round))
             pages += [
                 DryRunPage(at=taken.at, round=taken.round, step=taken.number, **each)
                 for each in found
@@ -265,10 +274,20 @@ class _World:
     def _reaches(self, step: Step, at: datetime) -> bool:
         return any(True for _ in self._pages(step, at))
 
-    def _pages(self, step: Step, at: datetime) -> Iterator[dict[str, str]]:
+    def _pages(self, step: Step, at: datetime, *, round_: int = 1) -> Iterator[dict[str, str]]:
         """Return whom a step pages at a moment, each once."""
+        if not step.takes_turns:
+            yield from self._pages_to(step.targets, at)
+            return
+        begin = (self.turn + round_ - 1) % len(step.targets)
+        for target in (*step.targets[begin:], *step.targets[:begin]):
+            if found := list(self._pages_to((target,), at)):
+                yield from found
+                return
+
+    def _pages_to(self, targets: Sequence[Target], at: datetime) -> Iterator[dict[str, str]]:
         users: dict[int, None] = {}
-        for target in step.targets:
+        for target in targets:
             if target.kind is TargetKind.CHANNEL and target in self._names:
                 yield {"channel": self._names[target]}
             elif target.kind is TargetKind.USER:

@@ -214,6 +214,7 @@ def _contacts(
             at=message.ended_at,
             failures=message.tries,
             reason=None if message.outcome == MessageState.SENT else message.last_error,
+            follows_at=message.due_at if message.ended_at is None else None,
         )
         batch = message.batch_id or 0
         found[batch] = (*found.get(batch, ()), outcome)
@@ -341,7 +342,8 @@ class _Reasons:
         }
         wanted = {*step.targets, *(each for some in people.values() for each in some)}
         names = names_of(wanted, session=self._session)
-        return listed([_words(each, people.get(each, ()), names) for each in step.targets])
+        words = [_words(each, people.get(each, ()), names) for each in step.targets]
+        return f"one of {listed(words)}" if step.takes_turns and len(words) > 1 else listed(words)
 
     def _who(self, targets: Sequence[Target], at: datetime) -> Mapping[int, tuple[int, ...]]:
         schedules = tuple(each.id for each in targets if each.kind is TargetKind.SCHEDULE)

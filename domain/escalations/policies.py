@@ -91,7 +91,11 @@ def resolve_steps(
         kind: {fold(name): number for number, name in names.items()} for kind, names in ids.items()
     }
     return tuple(
-        Step(step.after, tuple(dict.fromkeys(_resolved(each, by_name) for each in step.targets)))
+        Step(
+            after=step.after,
+            targets=tuple(dict.fromkeys(_resolved(each, by_name) for each in step.targets)),
+            takes_turns=step.takes_turns,
+        )
         for step in steps
     )
 
@@ -228,6 +232,7 @@ def _named(plans: Sequence[Plan], *, session: Session) -> list[list[EscalationSt
                     EscalationTarget(type=each.kind.value, id=each.id, name=names.get(each))
                     for each in step.targets
                 ],
+                round_robin=step.takes_turns,
             )
             for step in plan.steps
         ]

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.escalations.policies import names_of
 from domain.escalations.steps import Plan, Step, Target, TargetKind
+from domain.escalations.turns import Turns
 from domain.notifications.gathering import Reach, reachable
 from domain.on_call.shifts import who_is_on_call
 
@@ -40,6 +41,12 @@ class Reached:
         waiting = [each for each in self.unreached.values() if each is Reach.QUIET]
         return len(self.user_ids) > len(waiting) or bool(self.channel_ids)
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why it does not reach others, as phrases."""
+        unreached = self.unreached.items()
+        return [*self.gaps, *(f"@{person.name} {reach.value}" for person, reach in unreached)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipients:
@@ -48,6 +55,7 @@ class Recipients:
     reaches: _Reaches
     on_call: Mapping[int, tuple[int, ...]]
     names: Mapping[Target, str]
+    turns: Turns = field(default_factory=Turns)
 
     def of(self, project_id: int, step: Step, *, is_critical: bool) -> Reached:
         """Return whom a step pages; a person who is named twice is paged once."""

@@ -10,7 +10,7 @@ What is known of those that are due is read together, each is decided alone
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -49,6 +49,7 @@ from domain.escalations.resting import end_rests, hold_acknowledged, is_resting,
 from domain.escalations.routes import Choice, read_routing
 from domain.escalations.state import Event, State, after, moved_by
 from domain.escalations.steps import Plan, asking, beginning
+from domain.escalations.turns import lock_turns
 from domain.notifications.outcomes import Notice, tell_maintainers
 from domain.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
 from domain.notifications.policy import PagingPolicy
@@ -384,7 +385,9 @@ def _recipients_of(
         if row.answered_by_id is not None:
             wanted[key].add(Plan((asking(row.answered_by_id),)))
     sends_mail = work.around.paging.sends_mail
-    return read_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
+    found = read_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
+    own = {row.policy_id: plans[row.policy_id].plan for row in rows}
+    return replace(found, turns=lock_turns(own, session=session))
 
 
 def _read_plans(ids: Collection[int | None], *, session: Session) -> dict[int | None, NamedPlan]:

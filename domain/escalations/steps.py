@@ -82,11 +82,13 @@ AnyTarget = Target | NamedTarget
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Targets that are paged together."""
+    """Targets that are paged together, or in turn."""
 
     #: Since the beginning of the round.
     after: timedelta
     targets: tuple[Target, ...]
+    #: Whether each new alert pages the next target alone.
+    takes_turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class NamedStep:
 
     after: timedelta
     targets: tuple[AnyTarget, ...]
+    takes_turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +148,23 @@ def _check_steps(steps: Sequence[Step]) -> None:
 
 
 _KINDS = "|".join(TargetKind)
+_IN_TURN = "round-robin"
 _NEXT_TARGET = re.compile(rf"[\s,]+(?=(?:{_KINDS}):)")
 _TARGET = re.compile(rf"({_KINDS}):\s*(\S.*)", re.DOTALL)
 
 
 def parse_step(text: str) -> NamedStep:
-    """Return a step that is written as `5m schedule:primary user:bob`, or raise InvalidError."""
-    delay, *targets = _NEXT_TARGET.split(text.strip())
+    """Return a step that is written as `5m schedule:primary user:bob`, or raise InvalidError.
+
+    In one like `5m round-robin user:alice user:bob` the targets take turns.
+    """
+    first, *targets = _NEXT_TARGET.split(text.strip())
+    delay, _, words = first.partition(" ")
+    takes_turns = words.strip().lower() == _IN_TURN
     return NamedStep(
-        after=parse_duration(delay, field="steps"),
+        after=parse_duration(delay if takes_turns else first, field="steps"),
         targets=tuple(map(parse_target, targets)),
+        takes_turns=takes_turns,
     )
 
 
@@ -175,6 +185,7 @@ def stored_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
         {
             "after": int(step.after.total_seconds()),
             "targets": [[each.kind.value, each.id] for each in step.targets],
+            **({"round_robin": True} if step.takes_turns else {}),
         }
         for step in steps
     ]
@@ -186,6 +197,7 @@ def read_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
         Step(
             after=timedelta(seconds=each["after"]),
             targets=tuple(Target(TargetKind(kind), number) for kind, number in each["targets"]),
+            takes_turns=each.get("round_robin", False),
         )
         for each in stored
     )
@@ -271,10 +283,11 @@ def target_words(kind: TargetKind, name: str | None) -> str:
     return f"the people on call in {name}" if kind is TargetKind.SCHEDULE else f"channel {name}"
 
 
-def step_words(after: timedelta, targets: Sequence[str]) -> str:
+def step_words(after: timedelta, targets: Sequence[str], *, takes_turns: bool = False) -> str:
     """Return a step as a sentence."""
     when = f"After {length_words(after)}" if after else "Immediately"
-    return f"{when}: {listed(targets)}."
+    how = ", one after the other, a new alert each" if takes_turns else ""
+    return f"{when}{how}: {listed(targets)}."
 
 
 def repeat_words(repeats: int, pause: timedelta) -> str:

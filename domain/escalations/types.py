@@ -71,6 +71,9 @@ class EscalationStep(Resource):
 
     delay_seconds: int = Field(description="Since the beginning of the round.")
     targets: list[EscalationTarget]
+    round_robin: bool = Field(
+        description="Whether the targets take turns: each new alert pages the next one alone."
+    )
 
     @property
     def after(self) -> timedelta:
@@ -78,10 +81,16 @@ class EscalationStep(Resource):
         return timedelta(seconds=self.delay_seconds)
 
     @property
+    def step(self) -> Step:
+        """The step, as escalations follow it."""
+        targets = (Target(TargetKind(each.type), each.id) for each in self.targets)
+        return Step(after=self.after, targets=tuple(targets), takes_turns=self.round_robin)
+
+    @property
     def words(self) -> str:
         """The step as a sentence."""
         targets = [target_words(TargetKind(each.type), each.name) for each in self.targets]
-        return step_words(self.after, targets)
+        return step_words(self.after, targets, takes_turns=self.round_robin)
 
 
 class EscalationPolicy(Resource):
@@ -103,13 +112,7 @@ class EscalationPolicy(Resource):
     @property
     def plan(self) -> Plan:
         """What it does, as escalations follow it."""
-        steps = tuple(
-            Step(
-                after=step.after,
-                targets=tuple(Target(TargetKind(each.type), each.id) for each in step.targets),
-            )
-            for step in self.steps
-        )
+        steps = tuple(each.step for each in self.steps)
         pause = timedelta(seconds=self.repeat_pause_seconds)
         seconds = self.acknowledgement_timeout_seconds
         timeout = timedelta(seconds=seconds) if seconds else None
@@ -156,6 +159,10 @@ class GivenStep(Body):
     targets: Annotated[list[GivenTarget | Text], Field(min_length=1, max_length=MOST_TARGETS)] = (
         Field(description="Objects, or texts such as `user:alice` and `schedule:primary`.")
     )
+    round_robin: bool = Field(
+        default=False,
+        description="Whether the targets take turns: each new alert pages the next one alone.",
+    )
 
     @property
     def step(self) -> NamedStep:
@@ -163,7 +170,7 @@ class GivenStep(Body):
         targets = (
             parse_target(each) if isinstance(each, str) else each.target for each in self.targets
         )
-        return NamedStep(after=self.delay, targets=tuple(targets))
+        return NamedStep(self.delay, tuple(targets), takes_turns=self.round_robin)
 
 
 class NewPolicy(Body):
@@ -176,7 +183,8 @@ class NewPolicy(Body):
         Field(
             min_length=1,
             max_length=MOST_STEPS,
-            description="In order of time: objects, or texts such as `5m schedule:primary`.",
+            description="In order of time: objects, or texts such as `5m schedule:primary`. In "
+            "one like `0s round-robin user:alice user:bob`, the targets take turns.",
         ),
     ]
     repeats: Annotated[int, Field(ge=0, le=MOST_REPEATS)] = Field(
@@ -327,6 +335,9 @@ class ContactOutcome(Resource):
     at: Time | None = Field(description="When it was accepted, or given up; null while it waits.")
     failures: int = Field(description="Failed attempts so far.")
     reason: str | None = Field(description="Why the last attempt failed; null if it was accepted.")
+    follows_at: Time | None = Field(
+        default=None, description="When it leaves by a rule of the person; null for at once."
+    )
 
 
 class SentPage(Resource):

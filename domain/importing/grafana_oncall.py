@@ -112,11 +112,8 @@ class _Walk:
             schedules = (step.notify_on_call_from_schedule,)
             self.steps.append(ImportedStep(after=self.after, schedules=schedules))
         elif users := step.persons_to_notify or step.persons_to_notify_next_each_time:
-            if step.persons_to_notify_next_each_time and len(users) > 1:
-                self.notes.append(
-                    f"Step {number} paged one user after the other; here it pages all of them."
-                )
-            self.steps.append(ImportedStep(after=self.after, users=users))
+            takes_turns = not step.persons_to_notify and len(users) > 1
+            self.steps.append(ImportedStep(after=self.after, users=users, takes_turns=takes_turns))
         else:
             reason = _CHAINS_NOT_TAKEN.get(step.type, f"Unsupported step: {step.type or '(none)'}.")
             name = f"{self.chain.name}: step {number}"

@@ -318,8 +318,14 @@ def _step(
         return ImportedStep(after=after, schedules=(recipient.id,))
     if recipient.type == "user":
         return ImportedStep(after=after, users=(recipient.id,))
-    notes.append(f"Rule {number} pages every member that the team {recipient.shown} had.")
-    return ImportedStep(after=after, users=_members_of(recipient, members))
+    is_random = rule.notifyType == "random"
+    notes.append(
+        f"Rule {number} paged a random member of the team {recipient.shown}; here, those that it "
+        "had take turns."
+        if is_random
+        else f"Rule {number} pages every member that the team {recipient.shown} had."
+    )
+    return ImportedStep(after=after, users=_members_of(recipient, members), takes_turns=is_random)
 
 
 def _members_of(team: _Reference, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

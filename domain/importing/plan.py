@@ -75,6 +75,8 @@ class ImportedStep:
     after: timedelta
     users: tuple[str, ...] = ()
     schedules: tuple[str, ...] = ()
+    #: Whether each new alert pages the next user alone.
+    takes_turns: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

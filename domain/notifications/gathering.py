@@ -18,8 +18,9 @@ from domain.due import NOW, later
 from domain.notifications.contact_types.registry import CONTACT_TYPES
 from domain.notifications.outcomes import recipient_cannot
 from domain.notifications.paging import PageKind, earliest_leave
-from domain.notifications.queueing import account_contact, queue_batch
+from domain.notifications.queueing import account_contact, confirmed_contacts, queue_batch
 from domain.notifications.recipients import GATHERING_PAUSE, held_until, quiet_hours_of
+from domain.notifications.rules import Concern, rules_of
 from domain.notifications.states import PageEvent
 from domain.projects.access import Permissions, namespace_of
 from domain.projects.views import Viewer
@@ -31,6 +32,7 @@ _RECIPIENTS = 50
 _AFTER_FAILURE = timedelta(minutes=1)
 #: Where another transaction was in the way.
 _AFTER_LOCK = timedelta(seconds=1)
+_AT_ONCE = timedelta()
 _NOT_ACTIVE = "is not active: not paged"
 _NO_ACCESS = "has no access to the alerts of the project: not paged"
 _NO_CONTACT = "could not be paged: there is no confirmed contact"
@@ -149,51 +151,80 @@ class _Gathering:
         )
 
     def _leave(self, worst: Mapping[PageKind, int]) -> None:
-        contact_ids = self._contacts()
-        if not contact_ids:
+        user_id, channel_id = self._recipient.user_id, self._recipient.contact_id
+        if channel_id is not None:
+            self._send({channel_id: _AT_ONCE})
+        elif user_id is not None and not self._send_to_person(user_id):
             self._cannot(_NO_CONTACT, PageEvent.NO_CONTACT)
             return
-        batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
-        self._session.add(batch)
-        self._session.flush()  # for its id
-        self._session.execute(update_rows(Page).where(*self._is_due()).values(batch_id=batch.id))
-        queue_batch(batch.id, contact_ids, session=self._session, now=self._now)
         self._recipient.last_message_at = self._now
         if PageKind.FIRING in worst:
             self._recipient.last_page_at = self._now
             self._recipient.last_page_severity = worst[PageKind.FIRING]
 
-    def _contacts(self) -> Sequence[int]:
-        """Return the contacts that a message goes to; none if nobody can be reached."""
-        recipient, session, now = self._recipient, self._session, self._now
-        if recipient.contact_id is not None:
-            return [recipient.contact_id]
-        if recipient.user_id is None:
-            return []
-        return contacts_of(recipient.user_id, sends_mail=self._sends_mail, session=session, now=now)
+    def _send(self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]) -> None:
+        """Queue a message to each contact, so long after now, with due pages."""
+        batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
+        self._session.add(batch)
+        self._session.flush()  # for its id
+        pages = update_rows(Page).where(*self._is_due(), *conditions)
+        self._session.execute(pages.values(batch_id=batch.id))
+        for contact_id, delay in told.items():
+            due_at = self._now + delay if delay else None
+            queue_batch(batch.id, [contact_id], session=self._session, now=self._now, due_at=due_at)
+
+    def _send_to_person(self, user_id: int) -> bool:
+        """Tell a person by the rules of theirs; return False if there is no contact."""
+        contacts = _confirmed(user_id, session=self._session)
+        rules = rules_of(user_id, session=self._session, now=self._now)
+        everywhere = self._with_account(user_id, dict.fromkeys(contacts, _AT_ONCE), contacts)
+        if not everywhere:
+            return False
+        if rules is None:
+            self._send(everywhere)
+            return True
+        for kind, is_critical in self._session.execute(
+            select(Page.kind, Page.is_critical).where(*self._is_due()).distinct()
+        ).all():
+            told = everywhere
+            # What became of an alert is said where the alert was told.
+            if kind == PageKind.FIRING.value:
+                told = rules.told(Concern.CRITICAL if is_critical else Concern.OTHER, contacts)
+                told = self._with_account(user_id, told, contacts)
+            self._send(told, Page.kind == kind, Page.is_critical.is_(is_critical))
+        return True
+
+    def _with_account(
+        self, user_id: int, told: Mapping[int, timedelta], contacts: Mapping[int, bool]
+    ) -> Mapping[int, timedelta]:
+        if not self._sends_mail or any(contacts[each] for each in told):
+            return told
+        account = account_contact(user_id, session=self._session, now=self._now)
+        return {**told, account: _AT_ONCE}
 
 
 def contacts_of(
     user_id: int, *, sends_mail: bool, session: Session, now: datetime
 ) -> Sequence[int]:
-    """Return the contacts of a person that a message goes to; none if nobody can be reached."""
+    """Return all contacts of a person, whatever the rules say; none if nobody can be reached."""
+    contacts = _confirmed(user_id, session=session)
+    if not sends_mail or any(contacts.values()):
+        return list(contacts)
+    return [*contacts, account_contact(user_id, session=session, now=now)]
+
+
+def _confirmed(user_id: int, *, session: Session) -> Mapping[int, bool]:
+    """Return the contacts of a person, and whether messages may reach them.
+
+    If there is none, or all of them fail, the address of the account is told as well. Of e-mail it
+    may be the server, and that address follows when an attempt has shown that it is not.
+    """
     by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
     is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
     confirmed = session.execute(
-        select(Contact.id, is_on)
-        .where(
-            Contact.user_id == user_id,
-            Contact.confirmed_at.is_not(None),
-            Contact.address_ciphertext.is_not(None),
-        )
-        .order_by(Contact.id)
+        select(Contact.id, is_on).where(*confirmed_contacts(user_id)).order_by(Contact.id)
     ).all()
-    contact_ids = [contact_id for contact_id, _ in confirmed]
-    if not sends_mail or any(is_on for _, is_on in confirmed):
-        return contact_ids
-    # There is none, or all of them fail. Of e-mail it may be the server, and the address of the
-    # account follows when an attempt has shown that it is not.
-    return [*contact_ids, account_contact(user_id, session=session, now=now)]
+    return {contact_id: bool(may_reach) for contact_id, may_reach in confirmed}
 
 
 def seen_projects(

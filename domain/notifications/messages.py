@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import FormerAlerts
@@ -20,9 +19,10 @@ from domain.notifications.alert_lists import (
     follow_ups_of,
 )
 from domain.notifications.policy import PageReason, PagingPolicy
+from domain.notifications.recipients import NO_ZONE, zone_of
 from domain.text_links import is_web_url
 from domain.time_zones import local_time
-from models import Contact, PageMessage, PageRecipient, User
+from models import Contact, PageMessage
 
 #: So many follow-ups are named; of others the number is given.
 _MOST_FOLLOW_UPS = 10
@@ -34,7 +34,6 @@ _LONGEST_VALUE = 300
 _MINUTE = timedelta(minutes=1)
 #: They reverse the order of what follows, which can disguise a text.
 _DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
-_NO_ZONE = "UTC"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,7 +282,9 @@ def page_content(
     batches = sorted(each.batch_id for each in messages if each.batch_id is not None)
     firing = firing_of(contact, batches, policy, session=session)
     follow_ups = follow_ups_of(contact, batches, session=session)
-    zone = _zone_of(contact, session=session)
+    user_id = contact.user_id
+    # Of those who read a channel nothing is known.
+    zone = NO_ZONE if user_id is None else zone_of(user_id, session=session)
     reader = Reader(base_url=policy.base_url, time_zone=zone, now=now)
     if firing.count:
         link = _link(contact, batches, policy, now=now)
@@ -336,20 +337,6 @@ def _link(
         user_id=contact.user_id, first_batch_id=batches[0], last_batch_id=batches[-1]
     )
     return f"{policy.base_url}/-/acknowledge/{seal_link(link, policy.link_keys, now=now)}"
-
-
-def _zone_of(contact: Contact, *, session: Session) -> str:
-    """Return the time zone of the person to whom a contact leads; channels have UTC.
-
-    A person who has set none in the profile may have one for quiet hours.
-    """
-    if contact.user_id is None:
-        return _NO_ZONE
-    own = session.scalar(select(User.time_zone).where(User.id == contact.user_id)) or _NO_ZONE
-    of_quiet_hours = select(PageRecipient.time_zone).where(
-        PageRecipient.user_id == contact.user_id, PageRecipient.quiet_from.is_not(None)
-    )
-    return own if own != _NO_ZONE else session.scalar(of_quiet_hours) or _NO_ZONE
 
 
 def test_content(contact: Contact, policy: PagingPolicy) -> Content:

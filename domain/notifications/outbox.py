@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, bindparam, exists, or_, select
+from sqlalchemy import ColumnElement, bindparam, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
@@ -33,6 +33,8 @@ from domain.notifications.queueing import (
     RETRIED,
     MessageKind,
     account_contact,
+    confirmed_contacts,
+    is_due,
     pause_after,
     queue_batch,
 )
@@ -119,7 +121,7 @@ def next_delivery(
     contact = session.scalar(select(Contact).where(*_is_ours(claim)).with_for_update())
     if contact is None:
         return None
-    while messages := _next_messages(contact, session=session):
+    while messages := _next_messages(contact, session=session, now=now):
         content = _content(contact, messages, policy, session=session, keyring=keyring, now=now)
         if content is not None:
             contact.claimed_until = now + CLAIM_LIFETIME
@@ -134,13 +136,14 @@ def next_delivery(
         _fail_unsaid(messages, session=session, now=now)
         ended = message_after(MessageEvent.NOTHING_TO_SAY)
         _end(contact, messages, ended, session=session, now=now)
-    contact.claimed_until = contact.next_try_at = None
+    contact.claimed_until = None
+    contact.next_try_at = _next_by_rule(contact, session=session, now=now)
     return None
 
 
-def _next_messages(contact: Contact, *, session: Session) -> Sequence[PageMessage]:
+def _next_messages(contact: Contact, *, session: Session, now: datetime) -> Sequence[PageMessage]:
     """Return a waiting code or test, or else all waiting messages about alerts, or a notice."""
-    waiting = _all_waiting(contact, session=session)
+    waiting = _all_waiting(contact, session=session, now=now)
     pages = [each for each in waiting if each.kind == MessageKind.PAGE.value]
     notices = [each for each in waiting if each.kind == MessageKind.NOTICE.value]
     alone = [each for each in waiting if MessageKind(each.kind) not in RETRIED]
@@ -233,7 +236,7 @@ def record_failure(
     contact.tries += 1
     contact.failing_since = contact.failing_since or now
     contact.last_failed_at, contact.last_error = now, words[:_LONGEST_ERROR]
-    waiting = _all_waiting(contact, session=session)
+    waiting = _all_waiting(contact, session=session, now=now)
     for each in waiting:
         each.tries += 1
         # Others read of pages, and only its owner what the service of a contact answers.
@@ -245,9 +248,9 @@ def record_failure(
         some = [each for each in over if each.kind in kinds]
         _end(contact, some, outcome, session=session, now=now)
     contact.claimed_until = None
-    has_more = len(over) < len(waiting)
-    pause = pause_after(contact.tries, share=share)
-    contact.next_try_at = now + pause if has_more else None
+    again_at = now + pause_after(contact.tries, share=share) if len(over) < len(waiting) else None
+    by_rule = _next_by_rule(contact, session=session, now=now)
+    contact.next_try_at = min(filter(None, (again_at, by_rule)), default=None)
     _count(contact, FAILED_ATTEMPT, 1, session=session)
     return sum(each.kind == MessageKind.PAGE.value for each in over)
 
@@ -280,20 +283,32 @@ def _judge(
 ) -> None:
     """Pass a contact over that fails: for the address of the account, or else for other people."""
     of_batches = {each.batch_id: each for each in tried if each.batch_id is not None}
-    lost = failed_batches(of_batches, session=session) if of_batches else ()
+    lost = failed_batches(of_batches, session=session, now=now) if of_batches else ()
     if not lost:
         return
-    if contact.user_id is not None and policy.sends_mail and not problem.is_of_all_mail:
-        account = account_contact(contact.user_id, session=session, now=now)
-        passed_on = batches_without(account, lost, session=session)
-        for each in passed_on:
-            queue_batch(each, [account], session=session, now=now)
+    if contact.user_id is not None:
+        has_account = policy.sends_mail and not problem.is_of_all_mail
+        passed_on = set[int]()
+        for other in _reserve(contact.user_id, has_account=has_account, session=session, now=now):
+            for each in batches_without(other, lost, session=session):
+                queue_batch(each, [other], session=session, now=now)
+                passed_on.add(each)
         lost = [each for each in lost if each not in passed_on]
     # What is given up was said to be so.
     unsaid = [each for each in lost if not _is_over(of_batches[each], problem, now)]
     record_failed(contact, unsaid, problem.reason, policy, session=session, now=now)
     of_lost = Page.batch_id.in_(lost)
     pages_failed(PageEvent.ALL_FAILED, of_lost, session=session, now=now)
+
+
+def _reserve(user_id: int, *, has_account: bool, session: Session, now: datetime) -> Sequence[int]:
+    """Return whom a page goes to when those fail that it went to: all contacts, and the account."""
+    contacts = session.scalars(
+        select(Contact.id).where(*confirmed_contacts(user_id)).order_by(Contact.id)
+    ).all()
+    if not has_account:
+        return contacts
+    return [*contacts, account_contact(user_id, session=session, now=now)]
 
 
 def _is_over(message: PageMessage, problem: Problem, now: datetime) -> bool:
@@ -306,16 +321,27 @@ def release(claim: Claim, *, session: Session) -> None:
     session.execute(update_rows(Contact).where(*_is_ours(claim)).values(claimed_until=None))
 
 
-def _all_waiting(contact: Contact, *, session: Session) -> Sequence[PageMessage]:
-    waiting = PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
+def _is_waiting(contact: Contact) -> tuple[ColumnElement[bool], ...]:
+    return PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
+
+
+def _all_waiting(contact: Contact, *, session: Session, now: datetime) -> Sequence[PageMessage]:
+    """Return what waits to be sent, without what leaves later by a rule of the person."""
+    waiting = *_is_waiting(contact), is_due(now)
     return session.scalars(select(PageMessage).where(*waiting).order_by(PageMessage.id)).all()
+
+
+def _next_by_rule(contact: Contact, *, session: Session, now: datetime) -> datetime | None:
+    """Return when the next message leaves that waits for a rule of the person, or None."""
+    later = *_is_waiting(contact), PageMessage.due_at > now
+    return session.scalar(select(func.min(PageMessage.due_at)).where(*later))
 
 
 def _waiting(
     contact: Contact, message_ids: Sequence[int], *, session: Session
 ) -> Sequence[PageMessage]:
-    wanted = set(message_ids)
-    return [each for each in _all_waiting(contact, session=session) if each.id in wanted]
+    wanted = *_is_waiting(contact), PageMessage.id.in_(message_ids)
+    return session.scalars(select(PageMessage).where(*wanted).order_by(PageMessage.id)).all()
 
 
 def _end(

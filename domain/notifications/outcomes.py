@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, exists, insert, literal, or_, select, true
+from sqlalchemy import ColumnElement, and_, exists, insert, literal, or_, select, true
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
@@ -19,7 +19,7 @@ from domain.mail.outbox import NewMessage, queue_messages
 from domain.notifications.contact_types.registry import contact_type
 from domain.notifications.paging import PageKind
 from domain.notifications.policy import PagingPolicy
-from domain.notifications.queueing import queue_notice
+from domain.notifications.queueing import is_due, queue_notice, wake_contact
 from domain.notifications.states import PageEvent, PageState, outcomes_before
 from domain.projects.member_lists import able_people
 from domain.projects.views import Namespace
@@ -72,10 +72,11 @@ def _end(outcome: PageState, *pages: ColumnElement[bool], session: Session, now:
     )
 
 
-def failed_batches(batch_ids: Iterable[int], *, session: Session) -> Sequence[int]:
+def failed_batches(batch_ids: Iterable[int], *, session: Session, now: datetime) -> Sequence[int]:
     """Lock batches and return those with live pages that no contact has accepted or is yet to try.
 
-    The caller has stored the attempts that it knows of.
+    The caller has stored the attempts that it knows of. Where contacts follow later by rules of the
+    person, they are due now instead.
     """
     wanted = sorted(set(batch_ids))
     session.execute(
@@ -84,18 +85,39 @@ def failed_batches(batch_ids: Iterable[int], *, session: Session) -> Sequence[in
         .order_by(PageBatch.id)
         .with_for_update()
     )
-    untried = PageMessage.ended_at.is_(None) & (PageMessage.tries == 0)
+    untried = and_(PageMessage.ended_at.is_(None), PageMessage.tries == 0, is_due(now))
     hopeful = exists().where(
         PageMessage.batch_id == PageBatch.id, or_(PageMessage.outcome == _SENT, untried)
     )
     waited_for = exists().where(
         Page.batch_id == PageBatch.id, *_is_live(PageEvent.ALL_FAILED, PageState.FAILED)
     )
-    return session.scalars(
+    lost = session.scalars(
         select(PageBatch.id)
         .where(PageBatch.id.in_(wanted), ~hopeful, waited_for)
         .order_by(PageBatch.id)
     ).all()
+    followed = _hurry(lost, session=session, now=now) if lost else set()
+    return [each for each in lost if each not in followed]
+
+
+def _hurry(batch_ids: Sequence[int], *, session: Session, now: datetime) -> set[int | None]:
+    """Make the messages of batches due that were to leave later; return which batches have some."""
+    later = (
+        PageMessage.batch_id.in_(batch_ids),
+        PageMessage.ended_at.is_(None),
+        PageMessage.due_at > now,
+    )
+    found = session.execute(
+        update_rows(PageMessage)
+        .where(*later)
+        .values(due_at=now)
+        .returning(PageMessage.contact_id, PageMessage.batch_id)
+    ).all()
+    # In one order, so that two transactions do not wait for each other.
+    for contact_id in sorted({row.contact_id for row in found}):
+        wake_contact(contact_id, now, session=session)
+    return {row.batch_id for row in found}
 
 
 def batches_without(contact_id: int, batch_ids: Collection[int], *, session: Session) -> list[int]:
@@ -117,7 +139,8 @@ def contact_is_going(contact: Contact, *, session: Session, now: datetime) -> No
     ).all()
     session.delete(contact)
     session.flush()  # The messages that are left are looked at.
-    failed = failed_batches([each for each in batches if each is not None], session=session)
+    known = [each for each in batches if each is not None]
+    failed = failed_batches(known, session=session, now=now)
     pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
 
 

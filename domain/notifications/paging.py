@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, case, exists, select, true
+from sqlalchemy import ColumnElement, case, exists, func, select, true
 from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into, update_rows
@@ -24,7 +24,8 @@ from domain.notifications.recipients import (
     recipient_rows,
     wake_recipient,
 )
-from models import Alert, Page, PageRecipient
+from domain.notifications.rules import Concern
+from models import Alert, ContactRule, Page, PageRecipient
 
 Value = TypeVar("Value")
 #: Rows of a statement.
@@ -126,10 +127,12 @@ def _withdraw(
 def pages_became_critical(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
     """Let go of pages that quiet hours hold back, of alerts that are critical now.
 
-    Nothing changes for recipients who want no pages in quiet hours at all.
+    Nothing changes for recipients who want no pages in quiet hours at all. People whose rules for
+    critical alerts are others than those by which they were told are told by these as well.
     """
     for part in _slices(sorted(set(alert_ids))):
         _raise(part, session=session, now=now)
+        _page_by_other_rules(part, session=session, now=now)
 
 
 def _raise(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
@@ -154,6 +157,32 @@ def _raise(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None
             .values(is_critical=True, due_at=earlier)
         )
         wake_recipient(recipient.id, due, session=session)
+
+
+def _page_by_other_rules(alert_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+    differs = exists().where(
+        ContactRule.user_id == PageRecipient.user_id, ContactRule.alerts != Concern.ALL.value
+    )
+    told = session.execute(
+        select(PageRecipient, Page.alert_id, func.max(Page.id))
+        .join(Page, Page.recipient_id == PageRecipient.id)
+        .where(
+            Page.alert_id.in_(alert_ids),
+            Page.kind == PageKind.FIRING.value,
+            Page.is_critical.is_(False),
+            Page.batch_id.is_not(None),
+            Page.withdrawn_at.is_(None),
+            differs,
+        )
+        .group_by(PageRecipient.id, Page.alert_id)
+        .order_by(PageRecipient.id, Page.alert_id)
+    ).all()
+    urgency = Urgency(0, is_critical=True)
+    rows = [
+        _NewRow(recipient, f"page {page_id}, now critical", alert_id, urgency)
+        for recipient, alert_id, page_id in told
+    ]
+    _insert(rows, PageKind.FIRING, session=session, now=now)
 
 
 class Urgency(NamedTuple):

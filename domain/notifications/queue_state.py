@@ -13,7 +13,7 @@ from domain.audit.events import EventKind
 from domain.database.rows import update_rows
 from domain.notifications.contact_types.base import ContactType
 from domain.notifications.contact_types.registry import CONTACT_TYPES, contact_type
-from domain.notifications.queueing import queue_batch
+from domain.notifications.queueing import is_due, queue_batch
 from domain.notifications.states import ENDED, FAILED_ATTEMPT, MessageState
 from domain.types.base import columns_of
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, Project, User
@@ -86,14 +86,18 @@ class QueueState:
     given_up: tuple[GivenUpMessage, ...]
 
 
-def states_by_type(*, session: Session) -> Sequence[TypeState]:
-    """Return what waits for each type of contact; it reads what waits and nothing else."""
+def states_by_type(*, session: Session, now: datetime) -> Sequence[TypeState]:
+    """Return what waits for each type of contact; it reads what waits and nothing else.
+
+    What leaves later by a rule of a person does not wait yet.
+    """
+    begun = func.coalesce(PageMessage.due_at, PageMessage.created_at)
     waiting = {
         kind: (count, oldest)
         for kind, count, oldest in session.execute(
-            select(Contact.type, func.count(PageMessage.id), func.min(PageMessage.created_at))
+            select(Contact.type, func.count(PageMessage.id), func.min(begun))
             .join(PageMessage, PageMessage.contact_id == Contact.id)
-            .where(PageMessage.ended_at.is_(None))
+            .where(PageMessage.ended_at.is_(None), is_due(now))
             .group_by(Contact.type)
         )
     }
@@ -117,10 +121,10 @@ def states_by_type(*, session: Session) -> Sequence[TypeState]:
     ]
 
 
-def queue_state(*, session: Session) -> QueueState:
+def queue_state(*, session: Session, now: datetime) -> QueueState:
     """Return the queue with the contacts that fail and what was given up last."""
     return QueueState(
-        types=tuple(states_by_type(session=session)),
+        types=tuple(states_by_type(session=session, now=now)),
         pages=session.scalar(_UNGATHERED) or 0,
         failing=tuple(_failing(session)),
         given_up=tuple(_given_up(session)),
@@ -218,5 +222,7 @@ def count_overdue(*, session: Session, now: datetime) -> int:
     messages = select(func.count(PageMessage.id)).join(
         Contact, Contact.id == PageMessage.contact_id
     )
-    unsent = messages.where(PageMessage.ended_at.is_(None), Contact.next_try_at < before)
+    unsent = messages.where(
+        PageMessage.ended_at.is_(None), is_due(before), Contact.next_try_at < before
+    )
     return (session.scalar(ungathered) or 0) + (session.scalar(unsent) or 0)

@@ -1,10 +1,10 @@
 """Queues messages for contacts; `domain/notifications/outbox.py` hands them to workers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import case, or_, select
+from sqlalchemy import ColumnElement, case, or_, select
 from sqlalchemy.orm import Session
 
 from domain.database.rows import insert_into, update_rows
@@ -50,11 +50,23 @@ RETRIED = frozenset({MessageKind.PAGE, MessageKind.NOTICE})
 
 
 def queue_batch(
-    batch_id: int, contact_ids: Sequence[int], *, session: Session, now: datetime
+    batch_id: int,
+    contact_ids: Iterable[int],
+    *,
+    session: Session,
+    now: datetime,
+    due_at: datetime | None = None,
 ) -> None:
-    """Queue the pages of a batch for contacts."""
+    """Queue the pages of a batch for contacts, which are told at once if no time is given."""
     for contact_id in contact_ids:
-        _queue(contact_id, MessageKind.PAGE, session=session, now=now, batch_id=batch_id)
+        _queue(
+            contact_id,
+            MessageKind.PAGE,
+            session=session,
+            now=now,
+            due_at=due_at,
+            batch_id=batch_id,
+        )
 
 
 def queue_message(contact_id: int, kind: MessageKind, *, session: Session, now: datetime) -> int:
@@ -66,30 +78,64 @@ def queue_notice(
     contact_id: int, key: str, subject: str, text: str, *, session: Session, now: datetime
 ) -> None:
     """Queue a notice for a contact, unless it had one with this key."""
-    kind = MessageKind.NOTICE
-    words = {"key": key, "subject": subject, "text": text}
-    _queue(contact_id, kind, session=session, now=now, **words)
+    _queue(
+        contact_id,
+        MessageKind.NOTICE,
+        session=session,
+        now=now,
+        key=key,
+        subject=subject,
+        text=text,
+    )
 
 
 def _queue(
-    contact_id: int, kind: MessageKind, *, session: Session, now: datetime, **more: object
+    contact_id: int,
+    kind: MessageKind,
+    *,
+    session: Session,
+    now: datetime,
+    due_at: datetime | None = None,
+    **more: object,
 ) -> int | None:
-    values = {"contact_id": contact_id, "kind": kind.value, "created_at": now, "tries": 0, **more}
+    of_all = {"contact_id": contact_id, "kind": kind.value, "created_at": now, "tries": 0}
+    values = {**of_all, "due_at": due_at, **more}
     insert = insert_into(PageMessage, session=session).values(values).on_conflict_do_nothing()
     # Before the contact, which leads workers to it.
     message_id: int | None = session.scalar(insert.returning(PageMessage.id))
     if message_id is None:
         return None
     # Something new is tried soon, also where a long pause is in progress.
-    is_failing = Contact.failing_since.is_not(None) & (kind in RETRIED)
-    try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=now)
+    is_failing = Contact.failing_since.is_not(None) & (kind in RETRIED) & (due_at is None)
+    try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=due_at or now)
+    wake_contact(contact_id, try_at, session=session)
+    return message_id
+
+
+def wake_contact(
+    contact_id: int, try_at: datetime | ColumnElement[datetime], *, session: Session
+) -> None:
+    """See to it that the waiting messages of a contact are looked at by a moment."""
     is_later = or_(Contact.next_try_at.is_(None), Contact.next_try_at > try_at)
     session.execute(
         update_rows(Contact)
         .where(Contact.id == contact_id)
         .values(next_try_at=case((is_later, try_at), else_=Contact.next_try_at))
     )
-    return message_id
+
+
+def is_due(now: datetime) -> ColumnElement[bool]:
+    """Return the condition for messages that wait for no rule of the person."""
+    return or_(PageMessage.due_at.is_(None), PageMessage.due_at <= now)
+
+
+def confirmed_contacts(user_id: int) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for the contacts at which a person can be paged."""
+    return (
+        Contact.user_id == user_id,
+        Contact.confirmed_at.is_not(None),
+        Contact.address_ciphertext.is_not(None),
+    )
 
 
 def account_contact(user_id: int, *, session: Session, now: datetime) -> int:

@@ -19,6 +19,7 @@ GATHERING_PAUSE = timedelta(seconds=1)
 BETWEEN_PAGES = timedelta(seconds=30)
 #: The rank of no severity: every one is worse.
 NO_SEVERITY = 6
+NO_ZONE = "UTC"
 #: A user id or a contact id, and None for the other.
 RecipientKey = tuple[int | None, int | None]
 _USUAL = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
@@ -147,6 +148,18 @@ def quiet_hours_of(row: PageRecipient) -> QuietHours | None:
         ends=row.quiet_until,
         lets_critical_through=row.critical_breaks_quiet,
     )
+
+
+def zone_of(user_id: int, *, session: Session) -> str:
+    """Return the time zone of a person.
+
+    One who has set none in the profile may have one for quiet hours.
+    """
+    own = session.scalar(select(User.time_zone).where(User.id == user_id)) or NO_ZONE
+    of_quiet_hours = select(PageRecipient.time_zone).where(
+        PageRecipient.user_id == user_id, PageRecipient.quiet_from.is_not(None)
+    )
+    return own if own != NO_ZONE else session.scalar(of_quiet_hours) or NO_ZONE
 
 
 def held_until(quiet: QuietHours | None, *, is_critical: bool, now: datetime) -> datetime | None:

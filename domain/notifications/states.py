@@ -1,7 +1,8 @@
 """What becomes of a page and of a message: the states, and the events that move them.
 
 A page is what one recipient is to be told of one alert. It leaves as a message to each contact of
-the recipient. These tables are the whole story; docs/on-call.md shows them.
+the recipient, by the person's rules to some of them later. These tables are the whole story;
+docs/escalations.md shows them.
 """
 
 from collections.abc import Mapping
@@ -32,6 +33,8 @@ class PageEvent(StrEnum):
     NOT_ALLOWED = "the person is blocked, gone, or may not see the alert"
     NO_CONTACT = "there is no contact"
     TAKEN = "a contact accepts it"
+    FOLLOWS = "a rule of the person is due"
+    FIRST_FAILED = "all contacts that were told have failed, and others follow later"
     ALL_FAILED = "all contacts have failed"
     OVER = "the alert is answered or over"
 
@@ -61,6 +64,7 @@ class MessageEvent(StrEnum):
     FAILED = "an attempt fails"
     REFUSED = "it is refused for good"
     TOO_OLD = "an attempt fails after six hours"
+    OTHERS_FAILED = "it leaves later, and all contacts before it have failed"
     NOTHING_TO_SAY = "nothing of it is true any more"
 
 
@@ -72,12 +76,15 @@ class Move(NamedTuple):
 
 
 _STAYS = "Nothing changes."
+_FOLLOWS = "The contact gets its message: nobody has answered yet."
 PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
     PageState.WAITING: {
         PageEvent.DUE: Move(
             PageState.LEFT,
-            "It leaves with the other due pages of the recipient. A message goes to each contact. "
-            "If all contacts are failing, one goes to the address of the account as well.",
+            "It leaves with the other due pages of the recipient. A message goes to each contact, "
+            "at once or as long after as the person's rules say. If those that are told first are "
+            "failing, the others do not wait. If all are, one goes to the address of the account "
+            "as well.",
         ),
         PageEvent.NOT_ALLOWED: Move(PageState.FAILED, "The activity of the alert says why."),
         PageEvent.NO_CONTACT: Move(PageState.FAILED, "The activity of the alert says so."),
@@ -85,10 +92,13 @@ PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
     },
     PageState.LEFT: {
         PageEvent.TAKEN: Move(PageState.ACCEPTED, "The escalation has reached somebody."),
+        PageEvent.FOLLOWS: Move(PageState.LEFT, _FOLLOWS),
+        PageEvent.FIRST_FAILED: Move(PageState.LEFT, "The others are told at once."),
         PageEvent.ALL_FAILED: Move(
             PageState.FAILED,
-            "If no message went to the address of the account, one goes there, and the page stays. "
-            "Otherwise the activity says it, and maintainers are told.",
+            "If no message went to contacts without a rule, or to the address of the account, one "
+            "goes there, and the page stays. Otherwise the activity says it, and maintainers are "
+            "told.",
         ),
         PageEvent.OVER: Move(PageState.WITHDRAWN, "Who was told is told what became of it."),
     },
@@ -98,6 +108,7 @@ PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
     },
     PageState.ACCEPTED: {
         PageEvent.TAKEN: Move(PageState.ACCEPTED, _STAYS),
+        PageEvent.FOLLOWS: Move(PageState.ACCEPTED, _FOLLOWS),
         PageEvent.OVER: Move(PageState.WITHDRAWN, "Who was told is told what became of it."),
     },
     PageState.WITHDRAWN: {},
@@ -109,6 +120,7 @@ MESSAGES: Mapping[MessageState, Mapping[MessageEvent, Move]] = {
         MessageEvent.FAILED: Move(MessageState.WAITING, f"{_AGAIN} A code or test ends as failed."),
         MessageEvent.REFUSED: Move(MessageState.GIVEN_UP, "The activity of its alerts says so."),
         MessageEvent.TOO_OLD: Move(MessageState.GIVEN_UP, "The activity of its alerts says so."),
+        MessageEvent.OTHERS_FAILED: Move(MessageState.WAITING, "It is due at once."),
         MessageEvent.NOTHING_TO_SAY: Move(MessageState.WITHDRAWN, "It is not sent."),
     },
     MessageState.SENT: {},

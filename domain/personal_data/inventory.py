@@ -31,6 +31,7 @@ from models import (
     CommitStatus,
     Consent,
     Contact,
+    ContactRule,
     Deployment,
     DeviceAuthorization,
     EmailConfirmation,
@@ -225,6 +226,11 @@ PERSONAL_DATA = (
         "Addresses at which the person is paged, and when something was sent there",
         exported="type label shown_address created_at confirmed_at last_sent_at last_failed_at "
         "last_error",
+    ),
+    PersonalDataTable(
+        ContactRule,
+        "By which contact the person is told of which alerts, and when",
+        exported="contact_id alerts delay_minutes only created_at",
     ),
     PersonalDataTable(
         PageRecipient,

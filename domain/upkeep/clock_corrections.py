@@ -42,6 +42,7 @@ from domain.notifications.recipients import (
     quiet_hours_of,
     wake_recipient,
 )
+from domain.notifications.rules import LONGEST_DELAY
 from domain.outgoing.claims import CLAIM_LIFETIME, LONGEST_PAUSE
 from domain.programs import CLOCK_CORRECTION, last_turn, record_turn
 from domain.registry import removal
@@ -53,6 +54,7 @@ from models import (
     IdempotentRequest,
     Mail,
     Page,
+    PageMessage,
     PageRecipient,
     RegistryRemoval,
     WebhookDelivery,
@@ -127,6 +129,12 @@ def _counted_from_now(now: datetime) -> Mapping[str, Any]:
     }
 
 
+#: Whether a contact waits for a message that leaves later by a rule of the person.
+_WAITS_BY_RULE = exists().where(
+    PageMessage.contact_id == Contact.id,
+    PageMessage.ended_at.is_(None),
+    PageMessage.due_at == Contact.next_try_at,
+)
 #: Escalations know themselves when their last decision was taken (`domain/escalations/`).
 GATES = (
     Gate(
@@ -137,7 +145,10 @@ GATES = (
     ),
     _gate(PageRecipient.last_page_at, _NONE),
     _gate(PageRecipient.last_message_at, _NONE),
-    _gate(Contact.next_try_at, CONTACT_PAUSE, Contact.last_failed_at),
+    _gate(
+        PageMessage.due_at, LONGEST_DELAY, PageMessage.created_at, PageMessage.ended_at.is_(None)
+    ),
+    _gate(Contact.next_try_at, CONTACT_PAUSE, Contact.last_failed_at, ~_WAITS_BY_RULE),
     _gate(Contact.claimed_until, CONTACT_CLAIM),
     _gate(Mail.next_try_at, mail.LONGEST_PAUSE, Mail.created_at),
     _gate(AlertChange.next_try_at, following.LONGEST_PAUSE, AlertChange.created_at),

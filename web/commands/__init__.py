@@ -32,6 +32,7 @@ _COMMANDS = {
         "Channels: chat rooms and lists that projects page.",
     ),
     "completion": ("program:completion", "Print the completion script for a shell."),
+    "contact-rules": ("users:contact_rules", "Rules by which people are paged."),
     "contacts": ("users:contacts", "Contacts: addresses at which people are paged."),
     "deliveries": ("integrations:deliveries", "What senders posted to alert integrations."),
     "doctor": ("doctor:doctor", "Check the installation for problems."),

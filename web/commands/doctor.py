@@ -239,7 +239,7 @@ def check_queue(settings: Settings) -> Iterator[Finding]:
     """Look for pages that wait too long."""
     del settings
     moment = now()
-    for each in states_by_type(session=db.session()):
+    for each in states_by_type(session=db.session(), now=moment):
         waited = moment - each.oldest_at if each.oldest_at else timedelta(0)
         if waited > _PAGES_WAIT:
             yield warning(f"Pages by {each.type.name} have waited for {_words(waited)}.")

@@ -6,11 +6,13 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
+from domain.access.actions import operations_in
 from domain.accounts.directory import GROUPS, AccountFilter, page_of_accounts
 from domain.accounts.email_addresses import vouch_for_all
 from domain.accounts.types import AccountBody
 from domain.accounts.users import get_user
 from domain.contacts import actions as contact_actions
+from domain.contacts import rule_actions
 from domain.database.paging import Slice
 from domain.errors import InvalidError
 from domain.identity_providers.identities import disconnect_user
@@ -106,6 +108,13 @@ for act in (
     contact_actions.delete_contact,
 ):
     contacts.add_command(command_of(act, is_for_user=True))
+
+
+contact_rules = AppGroup(
+    "contact-rules", help="Rules: which contact is told of which alerts, and when."
+)
+for act in operations_in(rule_actions, "contact_rules"):
+    contact_rules.add_command(command_of(act, is_for_user=True))
 
 
 tokens = AppGroup("tokens", help="Personal access tokens.")

@@ -62,6 +62,18 @@ def test_a_chain_is_a_policy_with_the_waits_added_up(plan: ImportPlan) -> None:
     assert quiet.steps == ()
 
 
+def test_users_that_were_notified_in_turn_take_turns() -> None:
+    text = EXPORT.read_text(encoding="utf-8")
+    changed = text.replace('"persons_to_notify"', '"persons_to_notify_next_each_time"')
+    document = Document(name="export.json", value=json.loads(changed))
+    chain = read_grafana_oncall([document], now=NOW).policies[0]
+    assert [(each.users, each.takes_turns) for each in chain.steps] == [
+        ((), False),
+        (("U1", "U2"), True),
+    ]
+    assert chain.notes == ()
+
+
 def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) -> None:
     found = {(each.kind, each.name): each.reason for each in plan.left_out}
     assert "by month" in found["rotation", "Shop primary: First of the month"]

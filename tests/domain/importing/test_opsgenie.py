@@ -1,5 +1,7 @@
 """What opsgenie-configuration-backup writes, as plans."""
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
@@ -72,6 +74,16 @@ def test_steps_count_from_the_alert_and_repeat(plan: ImportPlan) -> None:
     assert (policy.repeats, policy.pause) == (2, timedelta(minutes=10))
     assert policy.is_default
     assert any("acknowledged alerts" in each for each in policy.notes)
+
+
+def test_a_random_member_of_a_team_becomes_members_that_take_turns() -> None:
+    documents = [
+        replace(each, value=json.loads(json.dumps(each.value).replace('"all"', '"random"')))
+        for each in read_documents(BACKUP)
+    ]
+    (policy,) = read_opsgenie(documents, now=NOW).policies
+    assert [each.takes_turns for each in policy.steps] == [False, False, True, False]
+    assert any("a random member of the team Shop" in each for each in policy.notes)
 
 
 def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) -> None:

@@ -1,13 +1,14 @@
 """The page of an alert says who was paged, who is next, or why nobody is."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
 from domain.escalations.explanation import EscalationView, explain, pages_among
 from domain.escalations.state import State
 from domain.escalations.types import SentPage
-from models import User
+from models import ContactRule, User
 from tests.support.notifications.escalations import Escalated
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -49,6 +50,35 @@ def test_it_says_who_was_paged_and_who_is_next(shop: Escalated) -> None:
     view = shown(shop, alert)
     assert (view.state, view.next_at) == (State.STOPPED, None)
     assert view.sentence.startswith("Paging stopped when the alert was acknowledged")
+
+
+def test_it_says_when_a_further_contact_follows_and_no_step_waits_for_it(shop: Escalated) -> None:
+    later = shop.email_contact(shop.alice.id, "later@pager.example")
+    assert shop.alice.contact is not None
+    with shop.session() as session:
+        for contact, minutes in ((shop.alice.contact, 0), (later, 5)):
+            values = {"alerts": "all", "delay_minutes": minutes, "created_at": shop.now}
+            session.add(ContactRule(user_id=shop.alice.id, contact_id=contact.id, **values))
+    shop.policy("0s user:alice", "30m user:bob")
+    alert = shop.alert()
+    shop.pass_time()
+    (page,) = pages_for(shop, alert)
+    at_once, follows = page.contacts
+    assert (page.state, at_once.state, at_once.follows_at) == ("accepted", "sent", None)
+    assert (follows.state, follows.follows_at) == (
+        "waiting",
+        page.at + timedelta(minutes=5, seconds=1),
+    )
+    # Alone, the later contact lets the next step come before it.
+    with shop.session() as session:
+        session.query(ContactRule).filter_by(delay_minutes=0).delete()
+    other = shop.alert()
+    shop.pass_time(minutes=1)
+    assert shop.paged(other) == [("alice", 1, 1)]
+    shop.pass_time(minutes=2)
+    assert shop.paged(other) == [("alice", 1, 1), ("bob", 1, 2)]
+    shop.pass_time(minutes=4)
+    assert pages_for(shop, other)[-1].state == "accepted"
 
 
 def test_it_says_why_nobody_is_paged(shop: Escalated) -> None:

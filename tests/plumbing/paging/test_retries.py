@@ -75,7 +75,10 @@ def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_o
         tries = pages.contact_state(down).tries
         assert tries > 12
         with pages.session() as session:
-            counted = {each.type: each.failed_attempts for each in states_by_type(session=session)}
+            counted = {
+                each.type: each.failed_attempts
+                for each in states_by_type(session=session, now=pages.now)
+            }
         assert counted == {APPRISE: tries, EMAIL: 0}
         # Her page goes to the address of her account meanwhile.
         addressees = [each[0] for each in mailbox.recipients]
@@ -158,7 +161,7 @@ def test_what_was_given_up_is_sent_again_by_an_administrator(
     mailbox.recipient_answers += ["550 no", "550 no"]
     pages.run_for(5)
     with pages.session() as session:
-        state = queue_state(session=session)
+        state = queue_state(session=session, now=pages.now)
         given_up = state.given_up[0]
         assert (given_up.owner, given_up.tries) == ("alice", 1)
         assert send_again(work_in(session, now=pages.now), given_up.id)

@@ -92,5 +92,8 @@ def test_people_are_paged_through_it(pages: Pages) -> None:
     assert address == "loft 7"
     assert "Disk full" in subject
     with pages.session() as session:
-        counted = {each.type.name: each.failed_attempts for each in states_by_type(session=session)}
+        counted = {
+            each.type.name: each.failed_attempts
+            for each in states_by_type(session=session, now=pages.now)
+        }
     assert counted["pigeon"] == 1

@@ -1,6 +1,7 @@
 """The endpoints of contacts and of notification channels, with their parameters."""
 
 _CONTACTS = "/api/v4/user/contacts"
+_RULES = f"{_CONTACTS}/rules"
 _CHANNELS = "/api/v4/projects/{id}/notification_channels"
 _PAGES = ("page", "per_page", "pagination")
 _NEW = ("type", "address", "label")
@@ -20,6 +21,16 @@ CONTACT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         f"{_CONTACTS}/preferences",
         ("quiet_hours", "follow_ups"),
     ),
+    ("api_v4.contact_rules.index", "GET", _RULES, _PAGES),
+    (
+        "api_v4.contact_rules.create",
+        "POST",
+        _RULES,
+        ("contact_id", "alerts", "delay_minutes", "only"),
+    ),
+    ("api_v4.contact_rules.summary", "GET", f"{_RULES}/summary", ()),
+    ("api_v4.contact_rules.show", "GET", f"{_RULES}/{{id}}", ()),
+    ("api_v4.contact_rules.delete", "DELETE", f"{_RULES}/{{id}}", ()),
     ("api_v4.notification_channels.index", "GET", _CHANNELS, _PAGES),
     ("api_v4.notification_channels.create", "POST", _CHANNELS, _NEW),
     ("api_v4.notification_channels.show", "GET", f"{_CHANNELS}/{{id}}", ()),

@@ -1,0 +1,24 @@
+"""Find messages that leave later."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.beside_traffic import create_index
+
+revision = "0085"
+down_revision = "0084"
+branch_labels = None
+depends_on = None
+
+_LATER = sa.text("due_at IS NOT NULL AND ended_at IS NULL")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    where = {"postgresql_where": _LATER, "sqlite_where": _LATER}
+    create_index("ix_page_messages_due_at", "page_messages", ["due_at"], **where)
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_index("ix_page_messages_due_at", table_name="page_messages")

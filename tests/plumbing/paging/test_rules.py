@@ -1,0 +1,279 @@
+"""Rules of a person: who is told at once, who later, and that no page is lost to them."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select
+
+from domain.notifications.contact_types.apprise import APPRISE
+from domain.notifications.contact_types.base import Address
+from domain.notifications.contacts import Contact, Owner, delete_contact
+from domain.notifications.gathering import gather_due
+from domain.notifications.paging import pages_became_critical
+from domain.notifications.queue_state import count_overdue, states_by_type
+from domain.notifications.rules import (
+    WEEK_MINUTES,
+    Concern,
+    PersonRules,
+    Rule,
+    Window,
+    first_delays,
+)
+from domain.upkeep.clock_corrections import bring_back, times_ahead
+from models import Alert, ContactRule, Page
+from tests.support.mail.mail_server import Mailbox
+from tests.support.notifications.paging import Pages, Person
+from tests.support.service.receiver import Receiver, running_telephone
+
+WORK = {"start": 9 * 60, "end": 17 * 60, "weekdays": [0, 1, 2, 3, 4]}
+AWAY = "smtp://127.0.0.1:1"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_telephone() as running:
+        yield running
+
+
+@pytest.fixture
+def alice(pages: Pages) -> Person:
+    return pages.person("alice", has_contact=False)
+
+
+def mail(pages: Pages, person: Person, name: str) -> Contact:
+    return pages.email_contact(person.id, f"{name}@pager.example")
+
+
+def telephone(pages: Pages, person: Person, receiver: Receiver) -> Contact:
+    address = Address(
+        type=APPRISE,
+        clear=f"ntfy://127.0.0.1:{receiver.port}/phone",
+        shown="ntfy://127.0.0.1/…",
+        lane=f"ntfy 127.0.0.1:{receiver.port}",
+    )
+    return pages.contact(Owner(user_id=person.id), address, label="Phone")
+
+
+def rule(
+    pages: Pages,
+    contact: Contact,
+    alerts: str = "all",
+    delay: int = 0,
+    only: dict[str, object] | None = None,
+) -> None:
+    with pages.session() as session:
+        session.add(
+            ContactRule(
+                user_id=contact.user_id,
+                contact_id=contact.id,
+                alerts=alerts,
+                delay_minutes=delay,
+                only=only,
+                created_at=pages.now,
+            )
+        )
+
+
+def told(mailbox: Mailbox) -> list[str]:
+    """Return whom the mail server got messages for, since the last look."""
+    found = sorted(str(each["To"]).partition("@")[0] for each in mailbox.messages)
+    mailbox.messages.clear()
+    return found
+
+
+def outcomes(pages: Pages) -> list[str | None]:
+    with pages.session() as session:
+        return list(session.scalars(select(Page.outcome).order_by(Page.id)))
+
+
+def test_a_contact_follows_later_unless_somebody_answered(pages: Pages, mailbox: Mailbox) -> None:
+    alice = pages.person("alice", has_contact=False)
+    rule(pages, mail(pages, alice, "first"))
+    second = mail(pages, alice, "second")
+    rule(pages, second, delay=2)
+    rule(pages, second, delay=9)
+    third = mail(pages, alice, "third")
+    rule(pages, third, delay=20)
+    alert = pages.alert()
+    pages.page([alert], alice)
+    pages.run_for(5)
+    assert told(mailbox) == ["first"]
+    assert outcomes(pages) == ["accepted"]
+    # What waits for its time is not late, and no clock was wrong.
+    pages.wait(seconds=110)
+    pages.run()
+    with pages.session() as session:
+        assert count_overdue(session=session, now=pages.now) == 0
+        assert times_ahead(session=session, now=pages.now) == {}
+        assert sum(each.waiting for each in states_by_type(session=session, now=pages.now)) == 0
+    assert told(mailbox) == []
+    pages.run_for(10)
+    assert told(mailbox) == ["second"]
+    pages.set_status([alert], "resolved")
+    pages.run_for(40)
+    assert told(mailbox) == ["first", "second"]
+    pages.wait(minutes=20)
+    pages.run_for(3)
+    assert told(mailbox) == []
+    assert pages.waiting_messages() == []
+
+
+@pytest.mark.parametrize(
+    ("severity", "hour", "expected"),
+    [
+        (0, 10, ["phone"]),
+        (0, 20, ["night", "phone"]),
+        (2, 10, ["day"]),
+        # No rule fits: all are told.
+        (2, 20, ["day", "night", "phone"]),
+    ],
+)
+@pytest.mark.one_database("sqlite")
+def test_rules_go_by_urgency_and_by_the_clock_of_the_person(
+    pages: Pages, mailbox: Mailbox, severity: int, hour: int, expected: list[str]
+) -> None:
+    alice = pages.person("alice", has_contact=False)
+    rule(pages, mail(pages, alice, "phone"), "critical")
+    rule(pages, mail(pages, alice, "day"), "other", only=WORK)
+    nights = {"start": 17 * 60, "end": 9 * 60, "weekdays": [0, 1, 2, 3, 4, 5, 6]}
+    rule(pages, mail(pages, alice, "night"), "critical", only=nights)
+    # A Monday.
+    pages.now = pages.now.replace(day=2, hour=hour)
+    pages.page([pages.alert(severity=severity)], alice, is_critical=severity == 0)
+    pages.run_for(3)
+    assert told(mailbox) == expected
+
+
+def test_both_kinds_at_once_are_one_message_for_a_contact_of_both(
+    pages: Pages, mailbox: Mailbox
+) -> None:
+    alice = pages.person("alice", has_contact=False)
+    rule(pages, mail(pages, alice, "both"))
+    rule(pages, mail(pages, alice, "phone"), "critical")
+    pages.page([pages.alert("Fire")], alice, is_critical=True)
+    pages.page([pages.alert("Smoke", severity=2)], alice)
+    pages.run_for(3)
+    subjects = {str(each["To"]): str(each["Subject"]) for each in mailbox.messages}
+    assert subjects == {
+        "both@pager.example": "[critical] 2 alerts in acme/shop: Fire and others",
+        "phone@pager.example": "[critical] Fire (acme/shop #1)",
+    }
+
+
+def test_when_the_first_contacts_fail_the_later_ones_do_not_wait(
+    pages: Pages, mailbox: Mailbox, receiver: Receiver, alice: Person
+) -> None:
+    rule(pages, telephone(pages, alice, receiver))
+    rule(pages, mail(pages, alice, "later"), delay=30)
+    mail(pages, alice, "without")
+    receiver.answer = lambda _request: (503, {})
+    pages.page([pages.alert()], alice)
+    pages.run_for(4)
+    assert told(mailbox) == ["later"]
+    assert outcomes(pages) == ["accepted"]
+
+
+@pytest.mark.parametrize(
+    ("reached", "minutes"),
+    [
+        ({1: True, 2: True, 3: True}, {1: 0, 2: 30}),
+        # Whom others wait for is known to fail.
+        ({1: False, 2: True, 3: True}, {1: 0, 2: 0}),
+        ({1: True, 2: False, 3: True}, {1: 0, 2: 30}),
+        # All contacts of the rules are.
+        ({1: False, 2: False, 3: True}, {1: 0, 2: 0, 3: 0}),
+        # One was deleted.
+        ({2: True, 3: True}, {2: 30}),
+        ({3: True}, {3: 0}),
+    ],
+)
+def test_who_is_told_depends_on_who_can_be_reached(
+    reached: dict[int, bool], minutes: dict[int, int]
+) -> None:
+    rules = [Rule(contact_id=1, concern=Concern.ALL, delay=0)]
+    rules.append(Rule(contact_id=2, concern=Concern.ALL, delay=30))
+    told_after = PersonRules(rules=rules, minute=0).told(Concern.OTHER, reached)
+    assert told_after == {each: timedelta(minutes=delay) for each, delay in minutes.items()}
+
+
+def test_when_all_contacts_of_the_rules_fail_the_others_and_the_account_are_told(
+    pages: Pages, mailbox: Mailbox, receiver: Receiver, alice: Person
+) -> None:
+    rule(pages, telephone(pages, alice, receiver))
+    mail(pages, alice, "without")
+    receiver.answer = lambda _request: (503, {})
+    alert = pages.alert()
+    pages.page([alert], alice)
+    pages.run_for(4)
+    assert told(mailbox) == ["alice", "without"]
+    assert outcomes(pages) == ["accepted"]
+    assert pages.activity(alert) == []
+
+
+def test_a_deleted_contact_leaves_its_pages_to_those_that_follow(
+    pages: Pages, mailbox: Mailbox, receiver: Receiver, alice: Person
+) -> None:
+    phone = telephone(pages, alice, receiver)
+    rule(pages, phone)
+    rule(pages, mail(pages, alice, "later"), delay=30)
+    pages.page([pages.alert()], alice)
+    pages.wait(seconds=2)
+    with pages.session() as session:
+        gather_due(sends_mail=True, session=session, now=pages.now)
+    with pages.session() as session:
+        delete_contact(phone.id, Owner(user_id=alice.id), session=session, now=pages.now)
+    pages.run_for(2)
+    assert told(mailbox) == ["later"]
+    assert outcomes(pages) == ["accepted"]
+
+
+def test_an_alert_that_becomes_critical_is_told_by_the_rules_for_those(
+    pages: Pages, mailbox: Mailbox, alice: Person
+) -> None:
+    rule(pages, mail(pages, alice, "office"), "other")
+    rule(pages, mail(pages, alice, "phone"), "critical")
+    alert = pages.alert(severity=2)
+    pages.page([alert], alice)
+    pages.run_for(3)
+    assert told(mailbox) == ["office"]
+    with pages.session() as session:
+        session.get_one(Alert, alert).severity = 0
+        session.flush()
+        for _ in range(2):
+            pages_became_critical([alert], session=session, now=pages.now)
+    pages.run_for(3)
+    assert told(mailbox) == ["phone"]
+
+
+@pytest.mark.one_database("sqlite")
+def test_a_clock_that_ran_ahead_delays_no_message(
+    pages: Pages, mailbox: Mailbox, alice: Person
+) -> None:
+    rule(pages, mail(pages, alice, "first"))
+    rule(pages, mail(pages, alice, "later"), delay=2)
+    pages.wait(hours=5)
+    pages.page([pages.alert()], alice)
+    pages.run_for(3)
+    pages.wait(hours=-5)
+    for _ in range(2):
+        with pages.session() as session:
+            bring_back(session=session, now=pages.now)
+    pages.run_for(2)
+    assert told(mailbox) == ["first", "later"]
+
+
+def test_times_without_a_rule_are_found_whatever_the_week_looks_like() -> None:
+    night = Window(start=22 * 60, end=6 * 60, weekdays=(6,))
+    rules = [
+        Rule(contact_id=1, concern=Concern.CRITICAL, delay=5),
+        Rule(contact_id=1, concern=Concern.ALL, delay=0, only=night),
+    ]
+    sunday = 6 * 24 * 60 + 22 * 60
+    edges = [0, 6 * 60, sunday, WEEK_MINUTES]
+    assert first_delays(rules, Concern.CRITICAL) == [
+        (edges[0], edges[1], 0),
+        (edges[1], edges[2], 5),
+        (edges[2], edges[3], 0),
+    ]
+    assert [first for _, _, first in first_delays(rules, Concern.OTHER)] == [0, None, 0]
