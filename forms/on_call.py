@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from wtforms import (
     DateField,
+    HiddenField,
     IntegerField,
     RadioField,
     SelectField,
@@ -29,13 +30,16 @@ from domain.on_call.types import (
     HIGHEST_LAYER,
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
+    NewCover,
     NewOverride,
     NewRotation,
     NewSwap,
+    OnCallPeriod,
     OnCallRestriction,
     OnCallRotation,
     OnCallSchedule,
-    OnCallShift,
+    OnCallTurn,
+    OwnSchedule,
 )
 from domain.time_zones import instant, zone
 from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most, lines_of
@@ -149,6 +153,7 @@ class OverrideForm(Form):
     """A user, and when they are on call instead of everybody else."""
 
     user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
+    instead_of = SelectField("Instead of")
     starts_at = LocalTimeField("From", InputRequired("Enter when it starts."))
     ends_at = LocalTimeField("Until", InputRequired("Enter when it ends."))
 
@@ -164,6 +169,7 @@ class OverrideForm(Form):
         super().__init__(*args, **kw)
         self._zone = zone(schedule.time_zone)
         self.user.choices = [(name, name) for name in names]
+        self.instead_of.choices = [("", "everybody"), *self.user.choices]
         if not self.is_submitted():
             self.starts_at.data = now.astimezone(self._zone)
 
@@ -172,6 +178,7 @@ class OverrideForm(Form):
         """The posted override; its times are those of the schedule's wall clock."""
         return NewOverride(
             user=self.user.data,
+            instead_of=self.instead_of.data,
             starts_at=self._moment(self.starts_at),
             ends_at=self._moment(self.ends_at),
         )
@@ -194,16 +201,15 @@ class SwapForm(Form):
         self,
         *args: Any,
         schedule: OnCallSchedule,
-        shifts: Sequence[OnCallShift],
+        turns: Sequence[OnCallTurn],
         own: str | None,
         **kw: Any,
     ) -> None:
-        """Offer shifts: first one of `own`, unless that is None, and one of somebody else."""
+        """Offer turns: first one of `own`, unless that is None, and one of somebody else."""
         super().__init__(*args, **kw)
         self._shifts = {
-            f"{user.username}@{shift.starts_at:%Y%m%dT%H%M%S}": (shift, user.username)
-            for shift in shifts
-            for user in shift.users
+            f"{turn.user.username}@{turn.starts_at:%Y%m%dT%H%M%S}": (turn, turn.user.username)
+            for turn in turns
         }
         place = zone(schedule.time_zone)
         choices = [
@@ -213,7 +219,7 @@ class SwapForm(Form):
         mine = [each for each in choices if own is None or self._shifts[each[0]][1] == own]
         self.shift.choices, self.other_shift.choices = mine, choices
         if mine and not self.other_shift.data:
-            first = self._shifts[mine[0][0]][1]
+            first = self._shifts.get(self.shift.data, self._shifts[mine[0][0]])[1]
             others = (key for key, (_, name) in self._shifts.items() if name != first)
             self.other_shift.data = next(others, None)
 
@@ -232,7 +238,83 @@ class SwapForm(Form):
         )
 
 
-def _from_to(shift: OnCallShift, place: ZoneInfo) -> str:
+class CoverForm(Form):
+    """Who covers the user, and when: from one time to another, or during a turn."""
+
+    fields_of: ClassVar = {"schedules": "what"}
+    what = SelectField("Shifts", validators=[InputRequired("Choose what is covered.")])
+    user = SelectField("Who covers you", validators=[InputRequired("Choose somebody.")])
+    starts_at = LocalTimeField("From", Optional())
+    ends_at = LocalTimeField("Until", Optional())
+    #: What the page has shown that is covered: it is asked once more if that is something else.
+    seen = HiddenField()
+
+    def __init__(
+        self,
+        *args: Any,
+        schedules: Sequence[OwnSchedule],
+        names: Sequence[str],
+        time_zone: str,
+        **kw: Any,
+    ) -> None:
+        """Offer all shifts, those of each schedule, and each turn."""
+        super().__init__(*args, **kw)
+        self._zone = zone(time_zone)
+        self._turns = {
+            f"{schedule.schedule_id}@{turn.starts_at:%Y%m%dT%H%M%S}": (schedule, turn)
+            for schedule in schedules
+            for turn in schedule.turns
+        }
+        self.what.choices = [
+            *([("all", "All my shifts, from and until below")] if len(schedules) > 1 else []),
+            *(
+                (str(each.schedule_id), f"{_full_name(each)}, from and until below")
+                for each in schedules
+            ),
+            *(
+                (key, f"My turn {_from_to(turn, self._zone)}: {_full_name(schedule)}")
+                for key, (schedule, turn) in self._turns.items()
+            ),
+        ]
+        self.user.choices = [(name, name) for name in names]
+
+    def validate(self, extra_validators: Any = None) -> bool:
+        """Ask for times unless a turn has them."""
+        is_valid = super().validate(extra_validators)
+        if self.what.data not in self._turns:
+            for each in (self.starts_at, self.ends_at):
+                if each.data is None and not each.errors:
+                    self.object_to(each.name, "Enter a time, or choose one of your turns.")
+                    is_valid = False
+        return is_valid
+
+    @property
+    def cover(self) -> NewCover:
+        """The posted cover."""
+        schedules: tuple[int, ...] = ()
+        if self.what.data in self._turns:
+            schedule, turn = self._turns[self.what.data]
+            schedules, start, end = (schedule.schedule_id,), turn.starts_at, turn.ends_at
+        else:
+            schedules = () if self.what.data == "all" else (int(self.what.data),)
+            start, end = (
+                instant(cast("datetime", each.data), self._zone)
+                for each in (self.starts_at, self.ends_at)
+            )
+        return NewCover(user=self.user.data, starts_at=start, ends_at=end, schedules=schedules)
+
+    def has_shown(self, cover: NewCover) -> bool:
+        """Return whether the page has shown what is covered; from now on, it has."""
+        text = cover.model_dump_json()
+        had, self.seen.data = self.seen.data == text, text
+        return had
+
+
+def _full_name(schedule: OwnSchedule) -> str:
+    return f"{schedule.name} of {schedule.project_path}"
+
+
+def _from_to(shift: OnCallPeriod, place: ZoneInfo) -> str:
     """Write a shift so that a select box on a telephone has room for it."""
     start, end = shift.starts_at.astimezone(place), shift.ends_at.astimezone(place)
     if start.date() == end.date():

@@ -16,7 +16,7 @@ from domain.incidents import note_actions, rule_actions
 from domain.maintenance_windows import actions as maintenance_window_actions
 from domain.oauth.setting_up import actions as application_actions
 from domain.on_call import actions as on_call_actions
-from domain.on_call import change_actions
+from domain.on_call import change_actions, own_actions
 from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
 from domain.silences import actions as silence_actions
@@ -119,6 +119,11 @@ on_call_overrides.bind_usual(change_actions, _one("override_id"))
 
 on_call_swaps = Resources("on_call_swaps", __name__, url_prefix=f"{_SCHEDULES}{_SCHEDULE}/swaps")
 on_call_swaps.bind_usual(change_actions, _one("swap_id"))
+
+own_on_call = _of("/user", "on_call")
+own_on_call.bind("GET", "", own_actions.show_own_on_call)
+own_on_call.bind("GET", "/cover", own_actions.preview_cover)
+own_on_call.bind("POST", "/cover", own_actions.cover_shifts)
 
 # Problems that people work on.
 _INCIDENT = f"{_PROJECT}/incidents{_one('iid', LARGEST_IID)}"

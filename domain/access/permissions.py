@@ -258,6 +258,10 @@ PERMISSIONS: Mapping[str, Permission] = {
     "on_call_swaps.show": _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     "on_call_swaps.create": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
     "on_call_swaps.delete": _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS),
+    # Their own, in all projects.
+    "own_on_call.show": _instance(_READ_ALERTS),
+    "own_on_call.preview_cover": _instance(_READ_ALERTS),
+    "own_on_call.cover": _instance(_WRITE_ALERTS),
     # URLs may hold a secret: no right to read is enough.
     "hooks.index": _project(_WRITE, Role.MAINTAINER),
     "hooks.show": _project(_WRITE, Role.MAINTAINER),
