@@ -120,7 +120,7 @@ on_call_overrides.bind_usual(change_actions, _one("override_id"))
 on_call_swaps = Resources("on_call_swaps", __name__, url_prefix=f"{_SCHEDULES}{_SCHEDULE}/swaps")
 on_call_swaps.bind_usual(change_actions, _one("swap_id"))
 
-own_on_call = _of("/user", "on_call")
+own_on_call = Resources("own_on_call", __name__, url_prefix="/user/on_call")
 own_on_call.bind("GET", "", own_actions.show_own_on_call)
 own_on_call.bind("GET", "/cover", own_actions.preview_cover)
 own_on_call.bind("POST", "/cover", own_actions.cover_shifts)

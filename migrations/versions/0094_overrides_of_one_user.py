@@ -14,7 +14,7 @@ def upgrade() -> None:
     # In one statement, which SQLite takes as well.
     op.execute(
         f"ALTER TABLE on_call_overrides ADD COLUMN instead_of_id {kind}"
-        " CONSTRAINT fk_on_call_overrides_instead_of_id REFERENCES users (id) ON DELETE CASCADE"
+        " CONSTRAINT fk_on_call_overrides_instead_of_id REFERENCES users (id)"
     )
 
 
