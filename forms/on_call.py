@@ -7,45 +7,49 @@ from zoneinfo import ZoneInfo
 
 from wtforms import (
     DateField,
+    FieldList,
+    FormField,
     HiddenField,
     IntegerField,
     RadioField,
     SelectField,
     SelectMultipleField,
-    TextAreaField,
     TimeField,
 )
+from wtforms import Form as PlainForm
 from wtforms.validators import (
     DataRequired,
     InputRequired,
-    Length,
     NumberRange,
     Optional,
     ValidationError,
 )
 
 from domain.on_call.plans import Unit
-from domain.on_call.rotation_syntax import WEEKDAYS, parse_restriction, written_time
+from domain.on_call.rotation_syntax import WEEKDAYS
 from domain.on_call.types import (
     HIGHEST_LAYER,
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
+    MOST_RESTRICTIONS,
+    MOST_USERS,
     NewCover,
     NewOverride,
     NewRotation,
     NewSwap,
     OnCallPeriod,
-    OnCallRestriction,
     OnCallRotation,
     OnCallSchedule,
     OnCallTurn,
     OwnSchedule,
 )
 from domain.time_zones import instant, zone
-from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most, lines_of
+from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_LONGEST_TEXT = 2000
+_LONGEST_USERNAME = 255
+#: Of users, and as many more for each "Add more".
+_EMPTY_ROWS = 3
 _NINE = time(9)
 _FIRST_WEEKDAY = ("mon",)
 
@@ -60,16 +64,41 @@ class ScheduleForm(Form):
     description = Lines("Description", at_most(LONGEST_DESCRIPTION, "A description"))
 
 
+class RestrictionForm(PlainForm):
+    """A time of day on some days; one without days is on every day, without times a whole day."""
+
+    weekdays = SelectMultipleField("Days", choices=list(zip(WEEKDAYS, _DAYS, strict=True)))
+    start_time = TimeField("From", validators=[Optional()])
+    end_time = TimeField("Until", validators=[Optional()])
+
+    def validate(self, extra_validators: Any = None) -> bool:
+        """Ask for both times or none."""
+        is_valid = bool(super().validate(extra_validators))
+        if is_valid and (self.start_time.data is None) != (self.end_time.data is None):
+            self.end_time.errors = ["Enter both times, or none for whole days."]
+            return False
+        return is_valid
+
+    @property
+    def given(self) -> dict[str, object]:
+        """What was entered; nothing for a row that was left empty."""
+        start, end = self.start_time.data or time(), self.end_time.data or time()
+        days = {"weekdays": self.weekdays.data} if self.weekdays.data else {}
+        is_empty = not days and self.start_time.data is None
+        return {} if is_empty else {"start_time": start, "end_time": end, **days}
+
+
 class RotationForm(Form):
     """A rotation of a schedule."""
 
     #: Errors name the whole list of rotations: beside the users is where most of them belong.
     fields_of: ClassVar = {"rotations": "users"}
     name = Line("Name", at_most(LONGEST_NAME, "A name"))
-    users = Line(
+    users = FieldList(
+        Line("User", at_most(_LONGEST_USERNAME, "A user name")),
         "Users in the order of their turns",
-        DataRequired("Enter at least one user name."),
-        Length(max=_LONGEST_TEXT, message="Too many users."),
+        min_entries=_EMPTY_ROWS,
+        max_entries=MOST_USERS,
     )
     kind = RadioField(
         "Turns",
@@ -99,8 +128,11 @@ class RotationForm(Form):
             NumberRange(0, HIGHEST_LAYER, f"A layer is a number from 0 to {HIGHEST_LAYER}."),
         ],
     )
-    restrictions = Lines(
-        "Only at these times", Length(max=_LONGEST_TEXT, message="Too many times.")
+    restrictions = FieldList(
+        FormField(RestrictionForm),
+        "Only at these times",
+        min_entries=1,
+        max_entries=MOST_RESTRICTIONS,
     )
 
     @classmethod
@@ -109,20 +141,29 @@ class RotationForm(Form):
         return cls(
             data={
                 **dict(rotation),
-                "users": ", ".join(each.username for each in rotation.users),
+                "users": [*(each.username for each in rotation.users), ""],
                 "kind": rotation.type,
                 "weekdays": rotation.weekdays or _FIRST_WEEKDAY,
-                "restrictions": "\n".join(map(_line, rotation.restrictions)),
+                "restrictions": [dict(each) for each in rotation.restrictions],
             }
         )
 
-    def validate_restrictions(self, field: TextAreaField) -> None:
-        """Refuse a line that says no time."""
-        for line in lines_of(field.data):
-            try:
-                parse_restriction(line)
-            except ValueError as error:
-                raise ValidationError(f"“{line[:50]}” {error}.") from error
+    def with_more_rows(self) -> "RotationForm":
+        """Return the form as it was posted, with empty rows for further users and times."""
+        empty = [""] * _EMPTY_ROWS
+        return RotationForm(
+            formdata=None,
+            data={
+                **self.data,
+                "users": [*self._usernames, *empty][:MOST_USERS],
+                "restrictions": [*self.restrictions.data, {}][:MOST_RESTRICTIONS],
+            },
+        )
+
+    def validate_users(self, field: "FieldList[Any]") -> None:
+        """Ask for a user."""
+        if not any(field.data):
+            raise ValidationError("Choose at least one user.")
 
     def validate_weekdays(self, field: SelectMultipleField) -> None:
         """Refuse weekly turns without a day of hand-over."""
@@ -139,14 +180,17 @@ class RotationForm(Form):
         return self.read(
             NewRotation,
             type=self.kind.data,
-            users=[name for each in (self.users.data or "").split(",") if (name := each.strip())],
-            restrictions=lines_of(self.restrictions.data),
+            users=self._usernames,
+            restrictions=self._times,
         )
 
+    @property
+    def _usernames(self) -> list[str]:
+        return [name for name in self.users.data if name]
 
-def _line(each: OnCallRestriction) -> str:
-    times = f"{written_time(each.start_time)}-{written_time(each.end_time)}"
-    return f"{','.join(each.weekdays)} {times}"
+    @property
+    def _times(self) -> list[dict[str, object]]:
+        return [given for entry in self.restrictions if (given := entry.form.given)]
 
 
 class OverrideForm(Form):
