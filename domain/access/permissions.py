@@ -209,6 +209,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_integrations.index": _project(_READ, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.create": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.show": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
+    "alert_integrations.labels": _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.change": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.delete": _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS),
     "alert_integrations.test": _project(_WRITE, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),

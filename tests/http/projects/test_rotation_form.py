@@ -21,7 +21,7 @@ def test_a_rotation_of_several_people_and_times_is_put_together_and_changed(
     begun = form_to(page, "/rotations/new")
     # Whoever adds the first rotation most likely begins it.
     assert begun.value("users-0") == owner.username
-    times = {
+    times: dict[str, str | list[str]] = {
         "unit": "hours",
         "restrictions-0-weekdays": ["mon", "tue"],
         "restrictions-0-start_time": "09:00",
@@ -32,7 +32,10 @@ def test_a_rotation_of_several_people_and_times_is_put_together_and_changed(
     half = submit(browser, more, form_to(more, "/rotations/new"))
     assert half.status_code == 422
     assert "Enter both times, or none for whole days." in half.text
-    filled = {"restrictions-0-end_time": "17:00", "restrictions-1-weekdays": ["sun"]}
+    filled: dict[str, str | list[str]] = {
+        "restrictions-0-end_time": "17:00",
+        "restrictions-1-weekdays": ["sun"],
+    }
     answer = submit(browser, half, form_to(half, "/rotations/new"), **filled)
     assert answer.status_code == 302
     (rotation,) = gatebell.cli("schedules", "show", project, "Primary")["rotations"]
