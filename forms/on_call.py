@@ -160,7 +160,7 @@ class RotationForm(Form):
             },
         )
 
-    def validate_users(self, field: "FieldList[Any]") -> None:
+    def validate_users(self, field: Any) -> None:
         """Ask for a user."""
         if not any(field.data):
             raise ValidationError("Choose at least one user.")

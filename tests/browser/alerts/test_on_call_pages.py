@@ -122,6 +122,8 @@ def test_nothing_is_wrong_with_the_pages_of_a_schedule(
     at = f"{live_sqlite.url}/{path}/-/on_call"
     look(page, f"{live_sqlite.url}/{path}", "project")
     look(page, at, "on-call")
+    look(page, f"{live_sqlite.url}/-/on_call", "own")
+    look(page, f"{live_sqlite.url}/-/on_call/cover", "cover")
     look(page, f"{at}/schedules/new", "new-schedule")
     for name in ("", "?view=month", "/edit", "/rotations/new", "/overrides/new", "/swaps/new"):
         look(page, f"{at}/schedules/{made['id']}{name}", f"schedule{name.replace('/', '-')}")
