@@ -105,7 +105,12 @@ def _project(work: Work, schedule: OwnSchedule) -> ProjectView:
 
 
 def _named(work: Work) -> Sequence[UserSchedule]:
-    return schedules_of_user(work.actor.id or 0, session=work.session, now=work.now)
+    """Return the schedules that name the actor, but for those of projects that the actor left."""
+    session = work.session
+    projects = projects_of_member(viewer_of(work), session=session)
+    seen = set(session.scalars(select(Project.path).where(Project.id.in_(projects))))
+    found = schedules_of_user(work.actor.id or 0, session=session, now=work.now)
+    return [each for each in found if each.project_path in seen]
 
 
 def _own_schedules(

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from tests.stories.alerts.test_on_call import mails
-from tests.support.on_call.nights import Nights, berlin, wire
+from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
 from web.settings.reader import Settings
 
@@ -103,6 +103,10 @@ def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: F
         "olga", "POST", "/overrides", json={**theirs, "instead_of": "carol"}, status=400
     )
     assert "carol is not on call in this time." in str(nobody)
+    # Who has left the project keeps the place in the rotation, and sees nothing of it.
+    assert len(own(night, "carol", "GET")[1]["schedules"]) == 1
+    operate(app, "members", "remove", PROJECT, "carol")
+    assert own(night, "carol", "GET")[1]["schedules"] == []
 
 
 @pytest.mark.one_database("sqlite")
